@@ -1,0 +1,90 @@
+/**
+ * Whole-number arithmetic that never rounds, on plain doubles. Its twin is arithmetic.lua: same names, same steps.
+ *
+ * A level or a time that is not whole is kept as a pair: a whole number and a part, the numerator over a denominator that the
+ * rule fixes. Products of two 53-bit numbers do not fit a double, so they only ever appear inside `mulDiv`.
+ */
+
+/** Whole numbers up to here are exact in a double, and so is everything Sluice computes with. */
+export const MAX_EXACT = Number.MAX_SAFE_INTEGER
+
+/** The remainder of the last `mulDiv`. A typed array, so that handing back a second number allocates nothing. */
+export const remainder = new Float64Array(1)
+
+/**
+ * a x b / c: returns the whole quotient, leaves the remainder in `remainder[0]`.
+ * Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
+ */
+export function mulDiv(a: number, b: number, c: number): number {
+  const product = a * b
+  return product <= MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)
+}
+
+function divide(product: number, c: number): number {
+  let quotient = Math.floor(product / c)
+  let rest = product - quotient * c
+  // The division may round up to a whole number it has not reached: then the quotient is one too large.
+  if (rest < 0) {
+    quotient -= 1
+    rest += c
+  }
+  remainder[0] = rest
+  return quotient
+}
+
+/**
+ * Long multiplication in base 2: for each bit of `a` from the top, double what we have and add `b`, reducing by c at once, so that
+ * nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+ */
+function mulDivWide(a: number, b: number, c: number): number {
+  const bWhole = divide(b, c)
+  const bRest = remainder[0] as number
+  let quotient = 0
+  let rest = 0
+  let left = a
+  let bit = 2 ** 52
+  while (bit > a) bit /= 2
+  for (; bit >= 1; bit /= 2) {
+    quotient *= 2
+    if (rest >= c - rest) {
+      rest -= c - rest
+      quotient += 1
+    } else {
+      rest += rest
+    }
+    if (left >= bit) {
+      left -= bit
+      quotient += bWhole
+      if (rest >= c - bRest) {
+        rest -= c - bRest
+        quotient += 1
+      } else {
+        rest += bRest
+      }
+    }
+  }
+  remainder[0] = rest
+  return quotient
+}
+
+/** (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like `mulDiv`. */
+export function mulAddDiv(a: number, b: number, add: number, c: number): number {
+  const whole = mulDiv(a, b, c)
+  const extra = divide((remainder[0] as number) + add, c)
+  return whole + extra
+}
+
+/** (a x b + add) / c, rounded up. */
+export function mulAddDivUp(a: number, b: number, add: number, c: number): number {
+  const quotient = mulAddDiv(a, b, add, c)
+  return remainder[0] === 0 ? quotient : quotient + 1
+}
+
+export function greatestCommonDivisor(a: number, b: number): number {
+  while (b !== 0) {
+    const rest = a % b
+    a = b
+    b = rest
+  }
+  return a
+}

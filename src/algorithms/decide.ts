@@ -1,0 +1,144 @@
+/**
+ * The one decision. Every verb on every store is this function; its twin is decide.lua.
+ *
+ * It is given one cell for each limit that takes part, asks all of them, and charges all or none. It works in place on the cells' states
+ * and says which of them it changed: the store writes those and nothing else.
+ */
+import type { Rule } from './algorithm.ts'
+
+/**
+ * - `take`: charge every cell if every cell agrees. With `aheadUs` above 0 a cell agrees if its wait is at most that: a reservation.
+ * - `ask`: the same answer, nothing charged.
+ * - `give`: give back, or cancel where a cell has a ticket.
+ */
+export type Op = 'take' | 'ask' | 'give'
+
+/** A reservation as the store answered it: the state it left behind, and the numbers that state is in. */
+export interface Ticket {
+  readonly numbers: string
+  readonly words: Float64Array
+}
+
+/** One limit's share in a decision: what is asked, and where the state lies. Stores reuse cells, so everything in them is mutable. */
+export interface Cell {
+  rule: Rule
+  cost: number
+  /** For `give`: the reservation to cancel. */
+  ticket: Ticket | undefined
+  s: Float64Array
+  i: number
+  /** The rule the state was written under; undefined when the store holds no state for this key. */
+  written: Rule | undefined
+  /** Set by `decide`: the state differs from what was loaded and must be written. */
+  changed: boolean
+}
+
+export type Outcome = 'allowed' | 'limited' | 'impossible'
+
+/** What one limit says, in microseconds. `remaining` and `resetUs` describe the key after the decision. */
+export interface Verdict {
+  outcome: Outcome
+  remaining: number
+  /** How long until the same call would be allowed: 0 when allowed, Infinity when impossible. */
+  retryUs: number
+  resetUs: number
+  /** How long until the caller may act: above 0 only for a reservation. */
+  delayUs: number
+  /** The store's time of the decision. */
+  atUs: number
+  /** The state after a reservation, to cancel it by. */
+  ticket: Ticket | undefined
+}
+
+export function emptyVerdict(): Verdict {
+  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }
+}
+
+/** Decides `op` for all cells. The answers are written over `verdicts`, one for each cell. Tells whether the step was granted. */
+export function decide(
+  op: Op,
+  cells: readonly Cell[],
+  nowUs: number,
+  aheadUs: number,
+  ofUs: number,
+  verdicts: readonly Verdict[],
+): boolean {
+  for (const cell of cells) settle(cell, nowUs)
+  if (op === 'give') {
+    for (const cell of cells) giveBack(cell, nowUs, ofUs)
+  }
+  const granted = op === 'give' || ask(cells, nowUs, aheadUs, verdicts)
+  if (op === 'take' && granted) {
+    for (const cell of cells) charge(cell, nowUs)
+  }
+  for (let k = 0; k < cells.length; k++) {
+    describe(cells[k] as Cell, verdicts[k] as Verdict, nowUs, op === 'take' && granted && aheadUs > 0)
+  }
+  return granted
+}
+
+function settle(cell: Cell, nowUs: number): void {
+  const { rule, written } = cell
+  if (written === undefined) {
+    rule.algorithm.fresh(rule, cell.s, cell.i, nowUs)
+    cell.changed = false
+  } else {
+    cell.changed = rule.algorithm.settle(rule, written, cell.s, cell.i, nowUs)
+  }
+}
+
+function ask(cells: readonly Cell[], nowUs: number, aheadUs: number, verdicts: readonly Verdict[]): boolean {
+  let granted = true
+  for (let k = 0; k < cells.length; k++) {
+    if (!askOne(cells[k] as Cell, nowUs, aheadUs, verdicts[k] as Verdict)) granted = false
+  }
+  return granted
+}
+
+function askOne(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
+  const { rule, cost } = cell
+  verdict.delayUs = 0
+  verdict.retryUs = 0
+  if (cost > rule.capacity) {
+    verdict.outcome = 'impossible'
+    verdict.retryUs = Number.POSITIVE_INFINITY
+    return false
+  }
+  const waitUs = cost === 0 ? 0 : rule.algorithm.waitUs(rule, cell.s, cell.i, nowUs, cost)
+  const allowedAheadUs = rule.algorithm.bookable ? aheadUs : 0
+  if (waitUs > allowedAheadUs) {
+    verdict.outcome = 'limited'
+    verdict.retryUs = waitUs - allowedAheadUs
+    return false
+  }
+  verdict.outcome = 'allowed'
+  verdict.delayUs = waitUs
+  return true
+}
+
+/** Cost 0 is a question: it charges nothing and creates no key. */
+function charge(cell: Cell, nowUs: number): void {
+  if (cell.cost === 0) return
+  cell.rule.algorithm.take(cell.rule, cell.s, cell.i, nowUs, cell.cost)
+  cell.changed = true
+}
+
+/** Giving back never creates a key. A reservation made under other numbers is not given back: its hole drains. */
+function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
+  const { rule, ticket, cost } = cell
+  if (cell.written === undefined || cost === 0) return
+  const { algorithm } = rule
+  if (ticket === undefined) {
+    if (algorithm.give(rule, cell.s, cell.i, nowUs, cost, ofUs)) cell.changed = true
+  } else if (ticket.numbers === rule.numbers) {
+    if (algorithm.cancel(rule, cell.s, cell.i, nowUs, cost, ticket.words)) cell.changed = true
+  }
+}
+
+function describe(cell: Cell, verdict: Verdict, nowUs: number, reserved: boolean): void {
+  const { rule, s, i } = cell
+  verdict.atUs = nowUs
+  verdict.remaining = rule.algorithm.remaining(rule, s, i, nowUs)
+  verdict.resetUs = rule.algorithm.resetUs(rule, s, i, nowUs)
+  verdict.ticket = reserved && cell.cost > 0 ? { numbers: rule.numbers, words: s.slice(i, i + rule.algorithm.words(rule)) } : undefined
+}

@@ -1,0 +1,124 @@
+/**
+ * From what people write ('10/s', '5min', 250) to whole numbers, and the domain: nothing inside it is refused, everything outside is.
+ */
+import { SluiceError, shown } from '../errors.ts'
+import { greatestCommonDivisor, mulDiv, remainder } from './arithmetic.ts'
+
+const MS_US = 1_000
+const DAY_US = 86_400_000_000
+
+export const MAX_PERMITS = 1_000_000_000
+export const MAX_PERIOD_US = 366 * DAY_US
+export const MAX_PERMITS_PER_US = 10
+export const MAX_FILL_US = 36_525 * DAY_US
+/** With the longest fill time and the longest booking ahead on top, times still stay below 2^53 (this is the year 2128). */
+export const MAX_NOW_US = 5_000_000_000_000_000
+
+/** Milliseconds (exact to the microsecond), or a number with a unit: `'500ms' '10s' '5min' '1h' '1d'`. */
+export type Duration = number | `${number}${DurationUnit}`
+export type DurationUnit = 'us' | 'ms' | 's' | 'min' | 'h' | 'd'
+
+/** `'10/s'`, `'100/min'`, `'5/10s'`, or the same in two fields. */
+export type Rate = `${number}/${DurationUnit}` | `${number}/${number}${DurationUnit}` | { permits: number; per: Duration }
+
+const UNIT_US: Readonly<Record<DurationUnit, number>> = {
+  us: 1,
+  ms: MS_US,
+  s: 1_000_000,
+  min: 60_000_000,
+  h: 3_600_000_000,
+  d: DAY_US,
+}
+
+const UNITS = Object.keys(UNIT_US).join(', ')
+
+/** Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in errors. */
+export function durationUs(duration: Duration, what: string): number {
+  const us = typeof duration === 'string' ? parsedUs(duration, what) : microsecondsOfMs(duration, what)
+  if (us < 1 || us > MAX_PERIOD_US) throw refused(what, duration, 'must be from 1 microsecond to 366 days')
+  return us
+}
+
+function parsedUs(text: string, what: string): number {
+  const match = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text)
+  const unitUs = match === null ? undefined : UNIT_US[match[2] as DurationUnit]
+  if (match === null || unitUs === undefined) {
+    throw refused(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
+  }
+  return wholeMicroseconds(Number(match[1]), unitUs, text, what)
+}
+
+function microsecondsOfMs(ms: number, what: string): number {
+  if (typeof ms !== 'number' || !Number.isFinite(ms)) {
+    throw refused(what, ms, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
+  }
+  return wholeMicroseconds(ms, MS_US, ms, what)
+}
+
+/** 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back the number that was written. */
+function wholeMicroseconds(amount: number, unitUs: number, written: unknown, what: string): number {
+  const us = Math.round(amount * unitUs)
+  if (us / unitUs !== amount) throw refused(what, written, 'must be a whole number of microseconds')
+  return us
+}
+
+/** Permits per microseconds, in lowest terms. */
+export interface Pace {
+  readonly permits: number
+  readonly periodUs: number
+}
+
+export function paceOf(rate: Rate, what: string): Pace {
+  const { permits, per } = typeof rate === 'string' ? splitRate(rate, what) : fieldsOfRate(rate, what)
+  const wholePermits = permitsOf(permits, `${what}: permits`)
+  const periodUs = durationUs(per, `${what}: period`)
+  if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw refused(what, rate, 'must be at most 10 million permits per second')
+  const divisor = greatestCommonDivisor(wholePermits, periodUs)
+  return { permits: wholePermits / divisor, periodUs: periodUs / divisor }
+}
+
+function splitRate(rate: string, what: string): { permits: number; per: Duration } {
+  const match = /^(\d+(?:\.\d+)?(?:e\d+)?) ?\/ ?(\d+(?:\.\d+)?)? ?([a-z]+)$/.exec(rate)
+  if (match === null) throw refused(what, rate, "must be permits per time, such as '10/s', '100/min' or '5/10s'")
+  return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
+}
+
+function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: number; per: Duration } {
+  if (typeof rate !== 'object' || rate === null) {
+    throw refused(what, rate, "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }")
+  }
+  return rate
+}
+
+/** A whole number of permits in the domain. */
+export function permitsOf(value: number, what: string): number {
+  if (!Number.isInteger(value) || value < 1 || value > MAX_PERMITS) {
+    throw refused(what, value, 'must be a whole number from 1 to 1,000,000,000')
+  }
+  return value
+}
+
+/** How long a full charge takes to drain, as a pair: whole microseconds and a part over `pace.permits`. At most 100 years. */
+export function fillTime(capacity: number, pace: Pace, what: string): { us: number; part: number } {
+  const us = mulDiv(capacity, pace.periodUs, pace.permits)
+  const part = remainder[0] as number
+  if (us + (part > 0 ? 1 : 0) > MAX_FILL_US) throw refused(what, capacity, 'at this rate would take more than 100 years to fill')
+  return { us, part }
+}
+
+/** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */
+export function aheadUs(ms: number, what: string): number {
+  return ms === 0 ? 0 : durationUs(ms, what)
+}
+
+/** Refuses options that nobody reads, so that a misspelt one is not silently ignored. */
+export function onlyKnown(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== 'object' || options === null) throw refused(what, options, `must be an object with ${known.join(', ')}`)
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw refused(what, name, `is not an option: it has ${known.join(', ')}`)
+  }
+}
+
+export function refused(what: string, value: unknown, rule: string): SluiceError {
+  return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
+}

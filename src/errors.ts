@@ -1,0 +1,45 @@
+/**
+ * Every error Sluice throws is one of these: match on `code`, never on the message.
+ * The message always names the value that was wrong and the rule it broke.
+ */
+export type SluiceErrorCode =
+  | 'CONFIG' // a limit or an option is outside what Sluice accepts
+  | 'COST' // a cost is not a whole number of permits in the accepted range
+  | 'KEY' // a key is missing, empty or too long
+  | 'UNSUPPORTED' // this algorithm, store or runtime cannot do what was asked
+  | 'TIMEOUT' // a wait did not end in time
+  | 'IMPOSSIBLE' // the cost can never fit, however long one waits
+  | 'QUEUE_FULL' // too many are waiting already
+  | 'STORE' // the store failed or did not understand what it holds
+  | 'CLOSED' // the limiter was closed
+
+export class SluiceError extends Error {
+  readonly code: SluiceErrorCode
+
+  constructor(code: SluiceErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'SluiceError'
+    this.code = code
+  }
+}
+
+/** Shows a wrong value in a message: short, on one line, and telling `'5'` from `5`. */
+export function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'symbol') return String(value)
+  if (typeof value === 'object' && value !== null) return shortened(safeJson(value))
+  return typeof value === 'string' ? shortened(JSON.stringify(value)) : String(value)
+}
+
+function safeJson(value: object): string {
+  try {
+    return JSON.stringify(value) ?? Object.prototype.toString.call(value)
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
+}
+
+function shortened(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`
+}

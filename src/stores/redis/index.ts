@@ -1,0 +1,1 @@
+export { type RedisSender, type RedisStoreOptions, redisStore } from './redis-store.ts'

@@ -1,0 +1,96 @@
+/**
+ * State in Redis or Valkey, decided there: one script call per step, on the server's clock. See runner.lua.
+ *
+ * A step is never sent twice unless Redis said that it did not run (NOSCRIPT): a step that timed out may have been charged.
+ */
+import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+import { SluiceError } from '../../errors.ts'
+import type { AsyncStore, Part, Step } from '../store.ts'
+import { SCRIPT, scriptSha1 } from './script.ts'
+
+/** All that Sluice needs of a client: send one command, get its reply. */
+export interface RedisSender {
+  send(args: readonly string[]): Promise<unknown>
+}
+
+export interface RedisStoreOptions {
+  /** What every key begins with. Default `'sluice'`. */
+  readonly prefix?: string
+}
+
+/** `[nowUs, [outcome, remaining, retryUs, resetUs, delayUs, ticket words], ...]` */
+type Reply = readonly [number, ...PartReply[]]
+type PartReply = readonly [number, number, number, number, number, string]
+
+const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+
+export function redisStore(client: RedisSender, options: RedisStoreOptions = {}): AsyncStore {
+  const prefix = options.prefix ?? 'sluice'
+  return {
+    mode: 'async',
+    async apply(step) {
+      const keys = step.parts.map((part) => redisKey(prefix, step.scope.name, part))
+      if (step.op === 'forget') {
+        await sent(client, ['DEL', ...keys])
+        return []
+      }
+      return verdictsOf(await run(client, keys, argumentsOf(step)), step)
+    },
+  }
+}
+
+/** `sluice:api:{user:42}:burst`. The braces place all limits of one key together in a cluster, so the key's own are escaped. */
+export function redisKey(prefix: string, limiter: string, part: Pick<Part, 'key' | 'limit'>): string {
+  return `${prefix}:${limiter}:{${part.key.replace(/[%{}]/g, encodeURIComponent)}}:${part.limit}`
+}
+
+function argumentsOf(step: Step): string[] {
+  const args = [step.op, step.nowUs === undefined ? '' : `${step.nowUs}`, `${step.aheadUs}`, `${step.ofUs}`]
+  for (const { rule, cost, ticket } of step.parts) {
+    args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
+    args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+  }
+  return args
+}
+
+async function run(client: RedisSender, keys: readonly string[], args: readonly string[]): Promise<Reply> {
+  const rest = [`${keys.length}`, ...keys, ...args]
+  try {
+    return (await client.send(['EVALSHA', await scriptSha1(), ...rest])) as Reply
+  } catch (error) {
+    if (!isNoScript(error)) throw storeError(error)
+  }
+  return (await sent(client, ['EVAL', SCRIPT, ...rest])) as Reply
+}
+
+async function sent(client: RedisSender, args: readonly string[]): Promise<unknown> {
+  try {
+    return await client.send(args)
+  } catch (error) {
+    throw storeError(error)
+  }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+}
+
+function storeError(cause: unknown): SluiceError {
+  return new SluiceError('STORE', `Redis answered: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+}
+
+function verdictsOf([nowUs, ...answers]: Reply, step: Step): Verdict[] {
+  return answers.map(([outcome, remaining, retryUs, resetUs, delayUs, words], k) => ({
+    outcome: OUTCOMES[outcome] as Outcome,
+    remaining,
+    retryUs: OUTCOMES[outcome] === 'impossible' ? Number.POSITIVE_INFINITY : retryUs,
+    resetUs,
+    delayUs,
+    atUs: nowUs,
+    ticket: ticketOf(words, step.parts[k] as Part),
+  }))
+}
+
+function ticketOf(words: string, { rule }: Part): Ticket | undefined {
+  return words === '' ? undefined : { numbers: rule.numbers, words: Float64Array.from(words.split(' '), Number) }
+}

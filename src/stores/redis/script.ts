@@ -1,0 +1,29 @@
+/** The whole script that Redis runs: the algorithms, the decision, the runner, in the order in which they need each other. */
+import * as lua from './script.generated.ts'
+
+/** Every algorithm by its `type`. Each source is a module that returns its functions. */
+const ALGORITHMS = { gcra: lua.gcra, tokenBucket: lua.tokenBucket }
+
+/** The pure part: everything but the I/O. The tests run its functions directly. */
+export const LIBRARY = [lua.arithmetic, lua.level, 'local algorithms = {}', ...Object.entries(ALGORITHMS).map(asModule), lua.decide].join(
+  '\n',
+)
+
+export const SCRIPT = `${LIBRARY}\n${lua.runner}`
+
+function asModule([type, source]: [string, string]): string {
+  return `algorithms.${type} = (function()\n${source}\nend)()`
+}
+
+let sha1: Promise<string> | undefined
+
+/** By which name Redis knows the script. Web Crypto, so that this also runs where there is no Node. */
+export function scriptSha1(): Promise<string> {
+  sha1 ??= digest(SCRIPT)
+  return sha1
+}
+
+async function digest(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text)))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

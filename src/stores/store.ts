@@ -1,0 +1,60 @@
+/**
+ * What a store is: the place where state lives, and the promise that one step on it is atomic. Nothing else: what to do when a store
+ * fails, how long to wait, which limits belong together, is decided above it; what a step computes is decided below it, by
+ * `decide` (or its Lua twin), which every store must use.
+ *
+ * A store keeps, for each (limiter, limit name, key), one state and the numbers it was written under. For one step it must
+ *  1. load the states of all parts,
+ *  2. run `decide` on them with one reading of the time,
+ *  3. write every state that changed, and nothing else, such that nobody sees or writes anything in between.
+ * Then the laws hold on it, because they hold for `decide`. The cases in `sluice/testing` check a store from the outside.
+ *
+ * - A key that nobody wrote is fresh; `decide` never creates one by asking, by refusing or by giving back.
+ * - A state may be forgotten once it is idle (`resetUs` has passed), never before: forgetting frees memory and changes no answer.
+ * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
+ * - A synchronous store answers with verdicts that are its own and are overwritten by the next step: read them at once.
+ */
+import type { Rule } from '../algorithms/algorithm.ts'
+import type { Op, Ticket, Verdict } from '../algorithms/decide.ts'
+
+/** A limiter as a store sees it: its name, under which nobody else's states are, and its limits, which never change their order. */
+export interface Scope {
+  readonly name: string
+  readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
+}
+
+export interface Part {
+  /** The name of the limit within its limiter. */
+  readonly limit: string
+  readonly rule: Rule
+  readonly key: string
+  readonly cost: number
+  /** For `give`: the reservation to cancel. */
+  readonly ticket?: Ticket | undefined
+}
+
+export interface Step {
+  /** `forget` drops the states of all parts; the rest is `decide`'s. */
+  readonly op: Op | 'forget'
+  readonly scope: Scope
+  readonly parts: readonly Part[]
+  /** How far ahead of its time a cost may be taken: above 0 it is a reservation. */
+  readonly aheadUs: number
+  /** For `give`: when the cost was taken; -1 where that is not known. */
+  readonly ofUs: number
+  /** The time, for stores without a clock of their own. A store with one (Redis) uses its own unless a test gives this. */
+  readonly nowUs: number | undefined
+}
+
+/** One verdict for each part, in order; none for `forget`. */
+export interface SyncStore {
+  readonly mode: 'sync'
+  apply(step: Step): readonly Verdict[]
+}
+
+export interface AsyncStore {
+  readonly mode: 'async'
+  apply(step: Step): Promise<readonly Verdict[]>
+}
+
+export type Store = SyncStore | AsyncStore

@@ -1,0 +1,17 @@
+import { createClient } from 'redis'
+import { inject } from 'vitest'
+import type { RedisSender } from '../../src/stores/redis/index.ts'
+
+export interface TestRedis extends RedisSender {
+  close(): void
+}
+
+/** A connection to the tests' own Redis, as the store wants it. */
+export async function connectRedis(): Promise<TestRedis> {
+  const client = createClient({ socket: { host: '127.0.0.1', port: inject('redisPort') } })
+  await client.connect()
+  return {
+    send: (args) => client.sendCommand([...args]),
+    close: () => client.destroy(),
+  }
+}
