@@ -1,0 +1,3 @@
+export const GENERATED: string
+export const LUA_SOURCES: Readonly<Record<string, string>>
+export function generated(): string

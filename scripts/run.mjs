@@ -1,0 +1,43 @@
+// Small helpers that the commands in package.json share.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** Runs a command in the project's root and ends this process with its code if it fails. */
+export function run(command, args, options = {}) {
+  const { status, signal, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options })
+  if (error) fail(`${command} could not be started: ${error.message}`)
+  if (status !== 0) process.exit(status ?? (signal ? 1 : 0))
+}
+
+export function succeeds(command, args) {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0
+}
+
+export function fail(message) {
+  console.error(`\n${message}\n`)
+  process.exit(1)
+}
+
+/** A heading, so that a reader of a long log sees where it is. */
+export function step(title) {
+  console.log(`\n=== ${title}`)
+}
+
+/** Installs the npm packages, unless the ones that the lock file names are there already. */
+export function installPackages() {
+  const installed = `${root}node_modules/.package-lock.json`
+  if (existsSync(installed) && sameVersions(`${root}package-lock.json`, installed)) return
+  step('npm ci')
+  run('npm', ['ci', '--no-audit', '--no-fund'])
+}
+
+function sameVersions(lockPath, installedPath) {
+  const wanted = JSON.parse(readFileSync(lockPath, 'utf8')).packages
+  const found = JSON.parse(readFileSync(installedPath, 'utf8')).packages
+  return Object.entries(wanted).every(([path, { version, optional, link }]) => {
+    return path === '' || optional || link || found[path]?.version === version
+  })
+}

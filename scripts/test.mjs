@@ -1,0 +1,14 @@
+// `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
+import { ensureRedis } from './redis.mjs'
+import { installPackages, run, step } from './run.mjs'
+
+installPackages()
+ensureRedis()
+step('build')
+run('npm', ['run', '--silent', 'build'])
+step('types')
+run('npm', ['run', '--silent', 'typecheck'])
+step('lint')
+run('npm', ['run', '--silent', 'lint'])
+step('tests')
+run('npx', ['--no-install', 'vitest', 'run', ...process.argv.slice(2)])

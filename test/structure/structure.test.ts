@@ -1,0 +1,88 @@
+/** What the folders promise: imports point one way, every algorithm has its four files, the embedded Lua is its source. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { generated, LUA_SOURCES } from '../../scripts/embed-lua.mjs'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const src = join(root, 'src')
+
+/** For each layer, the layers it may import from, besides itself. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  errors: [],
+  algorithms: ['errors'],
+  clock: [],
+  stores: ['algorithms', 'errors'],
+  limiter: ['stores', 'algorithms', 'clock', 'errors'],
+  testing: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  cli: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  index: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+}
+
+/** The part that also runs in browsers, Bun, Deno and Workers. */
+const CORE = ['errors', 'algorithms', 'clock', 'stores', 'limiter', 'index']
+
+const sources = (readdirSync(src, { recursive: true, encoding: 'utf8' }) as string[])
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .map((path) => ({ path, layer: layerOf(path), imports: importsOf(path) }))
+
+function layerOf(path: string): string {
+  return (path.split('/')[0] as string).replace(/\.ts$/, '')
+}
+
+function importsOf(path: string): string[] {
+  const text = readFileSync(join(src, path), 'utf8')
+  return [...text.matchAll(/^(?:import|export)\b[^'"]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm)].map(
+    (match) => match[1] ?? match[2] ?? (match[3] as string),
+  )
+}
+
+describe('imports point one way', () => {
+  test.each(sources)('$path', ({ path, layer, imports }) => {
+    for (const target of imports.filter((name) => name.startsWith('.'))) {
+      const imported = relative(src, resolve(src, dirname(path), target))
+      expect(existsSync(join(src, imported)), `${path} imports ${target}`).toBe(true)
+      expect([layer, ...(MAY_IMPORT[layer] ?? [])], `${path} imports ${imported}`).toContain(layerOf(imported))
+    }
+  })
+
+  test('every folder of src is a known layer', () => {
+    expect([...new Set(sources.map(({ layer }) => layer))].sort()).toEqual(Object.keys(MAY_IMPORT).sort())
+  })
+
+  test('nothing is imported from packages, and the core imports nothing from node', () => {
+    const outside = sources.flatMap(({ path, layer, imports }) =>
+      imports.filter((name) => !name.startsWith('.')).map((name) => ({ path, layer, name })),
+    )
+    expect(outside.filter(({ name }) => !name.startsWith('node:'))).toEqual([])
+    expect(outside.filter(({ layer }) => CORE.includes(layer))).toEqual([])
+  })
+})
+
+const algorithmFolders = readdirSync(join(src, 'algorithms'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+
+describe('every algorithm folder has its four files', () => {
+  test.each(algorithmFolders)('%s', (name) => {
+    const wanted = ['.lua', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
+    expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
+  })
+})
+
+describe('the embedded Lua', () => {
+  test('is what the generator writes today', () => {
+    expect(readFileSync(join(src, 'stores/redis/script.generated.ts'), 'utf8')).toBe(generated())
+  })
+
+  test.each(Object.entries(LUA_SOURCES))('%s equals its source', async (name, path) => {
+    const embedded = (await import('../../src/stores/redis/script.generated.ts')) as Record<string, string>
+    expect(embedded[name]).toBe(readFileSync(join(root, path), 'utf8'))
+  })
+
+  test('has every algorithm that has a folder', () => {
+    const folders = Object.values(LUA_SOURCES).filter((path) => path.split('/').length === 4 && path.startsWith('src/algorithms'))
+    expect(folders.map((path) => path.split('/')[2]).sort()).toEqual([...algorithmFolders].sort())
+  })
+})
