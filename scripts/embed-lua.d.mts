@@ -1,3 +1,4 @@
 export const GENERATED: string
-export const LUA_SOURCES: Readonly<Record<string, string>>
+export function algorithmFolders(): string[]
+export function luaSources(): Readonly<Record<string, string>>
 export function generated(): string

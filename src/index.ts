@@ -1,11 +1,20 @@
 export type { Limit } from './algorithms/algorithm.ts'
+export * from './algorithms/all.ts'
 export type { Outcome } from './algorithms/decide.ts'
-export { type GcraLimit, type GcraOptions, gcra } from './algorithms/gcra/gcra.ts'
 export type { Duration, Rate } from './algorithms/rate.ts'
-export { type TokenBucketLimit, type TokenBucketOptions, tokenBucket } from './algorithms/token-bucket/token-bucket.ts'
 export { type Clock, systemClock } from './clock/clock.ts'
+export { turnClock } from './clock/turn-clock.ts'
 export { SluiceError, type SluiceErrorCode } from './errors.ts'
 export type { Decision, DecisionPart } from './limiter/decision.ts'
-export { createLimiter, type Limiter, type LimiterOptions, type Limits, type Reservation } from './limiter/limiter.ts'
-export { type MemoryStore, memoryStore } from './stores/memory/memory-store.ts'
+export type { DecisionEvent } from './limiter/events.ts'
+export {
+  createLimiter,
+  type Limiter,
+  type RefundOptions,
+  type Reservation,
+  type ReserveOptions,
+  type VerbOptions,
+} from './limiter/limiter.ts'
+export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
 export type { AsyncStore, Part, Scope, Step, Store, SyncStore } from './stores/store.ts'

@@ -22,8 +22,11 @@
 export interface Algorithm<R extends Rule = Rule> {
   readonly type: string
 
-  /** How many doubles one state is. */
+  /** How many doubles one state is, or may become. */
   words(rule: R): number
+
+  /** For states that grow: how many doubles this one may need after one more charge. Without it, always `words`. */
+  neededWords?(rule: R, s: Float64Array, i: number): number
 
   /** Whether a cost may be taken ahead of its time (`reserve`, `acquire` as reserve and wait). */
   readonly bookable: boolean
@@ -37,8 +40,17 @@ export interface Algorithm<R extends Rule = Rule> {
   /** How long until `cost` would fit, if nothing else happened: 0 when it fits now. `cost` is at least 1 and at most the capacity. */
   waitUs(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
+  /** How long whoever is charged now must wait before acting, asked before the charge. Without it: as long as `waitUs` says. */
+  delayUs?(rule: R, s: Float64Array, i: number, nowUs: number): number
+
   /** Charges `cost`, whether it fits or not: the caller has asked `waitUs` and decided. */
   take(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): void
+
+  /**
+   * The short form of a decision: `settle` under unchanged numbers, `waitUs`, and `take` if that is 0. For callers that have one limit and
+   * want no more than yes or no. `cost` is at least 1 and at most the capacity.
+   */
+  tryTake(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): boolean
 
   /** Gives `cost` back, never above idle. `ofUs` (or -1) is when it was taken. Tells whether it wrote. */
   give(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean
@@ -94,7 +106,13 @@ export const COMPILE: unique symbol = Symbol.for('sluice.compile')
 
 /** Attaches the compiler where neither JSON nor a spread in a log shows it. */
 export function limitOf<Data extends { readonly type: string }>(data: Data, compile: (maxAheadUs: number) => Rule): Readonly<Data> & Limit {
-  return Object.freeze(Object.defineProperty({ ...data }, COMPILE, { value: compile })) as Readonly<Data> & Limit
+  const copy = Object.fromEntries(Object.entries(data).map(([name, value]) => [name, frozen(value)]))
+  return Object.freeze(Object.defineProperty(copy, COMPILE, { value: compile })) as Readonly<Data> & Limit
+}
+
+/** A copy that nobody can change afterwards: the limit has been compiled from it. */
+function frozen(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? Object.freeze({ ...value }) : value
 }
 
 /** The figures that a state names. */

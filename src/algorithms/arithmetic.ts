@@ -9,7 +9,7 @@
 export const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /** The remainder of the last `mulDiv`. A typed array, so that handing back a second number allocates nothing. */
-export const remainder = new Float64Array(1)
+export const remainder: Float64Array = new Float64Array(1)
 
 /**
  * a x b / c: returns the whole quotient, leaves the remainder in `remainder[0]`.
@@ -70,6 +70,7 @@ function mulDivWide(a: number, b: number, c: number): number {
 /** (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like `mulDiv`. */
 export function mulAddDiv(a: number, b: number, add: number, c: number): number {
   const whole = mulDiv(a, b, c)
+  if (add === 0) return whole
   const extra = divide((remainder[0] as number) + add, c)
   return whole + extra
 }

@@ -30,6 +30,9 @@ local function askOne(cell, nowUs, aheadUs, verdict)
   end
   verdict.outcome = 'allowed'
   verdict.delayUs = waitUs
+  if cost > 0 and cell.algorithm.delayUs then
+    verdict.delayUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  end
   return true
 end
 
@@ -70,7 +73,7 @@ end
 local function describe(cell, verdict, nowUs, reserved)
   verdict.remaining = cell.algorithm.remaining(cell.rule, cell.state, nowUs)
   verdict.resetUs = cell.algorithm.resetUs(cell.rule, cell.state, nowUs)
-  if reserved and cell.cost > 0 then
+  if reserved and cell.cost > 0 and cell.algorithm.bookable then
     verdict.ticket = cell.state
   end
 end

@@ -42,7 +42,7 @@ export interface Verdict {
   /** How long until the same call would be allowed: 0 when allowed, Infinity when impossible. */
   retryUs: number
   resetUs: number
-  /** How long until the caller may act: above 0 only for a reservation. */
+  /** How long until the caller may act: above 0 only for a reservation and from a leaky bucket. */
   delayUs: number
   /** The store's time of the decision. */
   atUs: number
@@ -64,17 +64,39 @@ export function decide(
   verdicts: readonly Verdict[],
 ): boolean {
   for (const cell of cells) settle(cell, nowUs)
-  if (op === 'give') {
-    for (const cell of cells) giveBack(cell, nowUs, ofUs)
-  }
-  const granted = op === 'give' || ask(cells, nowUs, aheadUs, verdicts)
+  const granted = op === 'give' ? giveAll(cells, nowUs, ofUs, verdicts) : askAll(cells, nowUs, aheadUs, verdicts)
   if (op === 'take' && granted) {
     for (const cell of cells) charge(cell, nowUs)
   }
   for (let k = 0; k < cells.length; k++) {
-    describe(cells[k] as Cell, verdicts[k] as Verdict, nowUs, op === 'take' && granted && aheadUs > 0)
+    const { rule, s, i, cost } = cells[k] as Cell
+    const verdict = verdicts[k] as Verdict
+    describe(rule, s, i, nowUs, verdict)
+    // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
+    const reserved = op === 'take' && granted && aheadUs > 0 && cost > 0 && rule.algorithm.bookable
+    verdict.ticket = reserved ? ticketOf(rule, s, i) : undefined
   }
   return granted
+}
+
+/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. */
+export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
+  const { algorithm } = rule
+  const delayUs = cost > 0 && algorithm.delayUs !== undefined ? settledDelayUs(rule, s, i, nowUs) : 0
+  if (cost === 0 || cost > rule.capacity) {
+    algorithm.settle(rule, rule, s, i, nowUs)
+    ask(rule, s, i, nowUs, cost, 0, verdict)
+  } else if (algorithm.tryTake(rule, s, i, nowUs, cost)) {
+    answer(verdict, 'allowed', 0, delayUs)
+  } else {
+    answer(verdict, 'limited', algorithm.waitUs(rule, s, i, nowUs, cost), 0)
+  }
+  describe(rule, s, i, nowUs, verdict)
+}
+
+function settledDelayUs(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
+  rule.algorithm.settle(rule, rule, s, i, nowUs)
+  return rule.algorithm.delayUs?.(rule, s, i, nowUs) ?? 0
 }
 
 function settle(cell: Cell, nowUs: number): void {
@@ -87,33 +109,30 @@ function settle(cell: Cell, nowUs: number): void {
   }
 }
 
-function ask(cells: readonly Cell[], nowUs: number, aheadUs: number, verdicts: readonly Verdict[]): boolean {
+function askAll(cells: readonly Cell[], nowUs: number, aheadUs: number, verdicts: readonly Verdict[]): boolean {
   let granted = true
   for (let k = 0; k < cells.length; k++) {
-    if (!askOne(cells[k] as Cell, nowUs, aheadUs, verdicts[k] as Verdict)) granted = false
+    const { rule, s, i, cost } = cells[k] as Cell
+    if (!ask(rule, s, i, nowUs, cost, aheadUs, verdicts[k] as Verdict)) granted = false
   }
   return granted
 }
 
-function askOne(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
-  const { rule, cost } = cell
-  verdict.delayUs = 0
-  verdict.retryUs = 0
-  if (cost > rule.capacity) {
-    verdict.outcome = 'impossible'
-    verdict.retryUs = Number.POSITIVE_INFINITY
-    return false
-  }
-  const waitUs = cost === 0 ? 0 : rule.algorithm.waitUs(rule, cell.s, cell.i, nowUs, cost)
-  const allowedAheadUs = rule.algorithm.bookable ? aheadUs : 0
-  if (waitUs > allowedAheadUs) {
-    verdict.outcome = 'limited'
-    verdict.retryUs = waitUs - allowedAheadUs
-    return false
-  }
-  verdict.outcome = 'allowed'
-  verdict.delayUs = waitUs
-  return true
+function ask(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, aheadUs: number, verdict: Verdict): boolean {
+  const { algorithm } = rule
+  if (cost > rule.capacity) return answer(verdict, 'impossible', Number.POSITIVE_INFINITY, 0)
+  if (cost === 0) return answer(verdict, 'allowed', 0, 0)
+  const waitUs = algorithm.waitUs(rule, s, i, nowUs, cost)
+  const allowedAheadUs = algorithm.bookable ? aheadUs : 0
+  if (waitUs > allowedAheadUs) return answer(verdict, 'limited', waitUs - allowedAheadUs, 0)
+  return answer(verdict, 'allowed', 0, algorithm.delayUs === undefined ? waitUs : algorithm.delayUs(rule, s, i, nowUs))
+}
+
+function answer(verdict: Verdict, outcome: Outcome, retryUs: number, delayUs: number): boolean {
+  verdict.outcome = outcome
+  verdict.retryUs = retryUs
+  verdict.delayUs = delayUs
+  return outcome === 'allowed'
 }
 
 /** Cost 0 is a question: it charges nothing and creates no key. */
@@ -121,6 +140,14 @@ function charge(cell: Cell, nowUs: number): void {
   if (cell.cost === 0) return
   cell.rule.algorithm.take(cell.rule, cell.s, cell.i, nowUs, cell.cost)
   cell.changed = true
+}
+
+function giveAll(cells: readonly Cell[], nowUs: number, ofUs: number, verdicts: readonly Verdict[]): boolean {
+  for (let k = 0; k < cells.length; k++) {
+    giveBack(cells[k] as Cell, nowUs, ofUs)
+    answer(verdicts[k] as Verdict, 'allowed', 0, 0)
+  }
+  return true
 }
 
 /** Giving back never creates a key. A reservation made under other numbers is not given back: its hole drains. */
@@ -135,10 +162,12 @@ function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
   }
 }
 
-function describe(cell: Cell, verdict: Verdict, nowUs: number, reserved: boolean): void {
-  const { rule, s, i } = cell
+function describe(rule: Rule, s: Float64Array, i: number, nowUs: number, verdict: Verdict): void {
   verdict.atUs = nowUs
   verdict.remaining = rule.algorithm.remaining(rule, s, i, nowUs)
   verdict.resetUs = rule.algorithm.resetUs(rule, s, i, nowUs)
-  verdict.ticket = reserved && cell.cost > 0 ? { numbers: rule.numbers, words: s.slice(i, i + rule.algorithm.words(rule)) } : undefined
+}
+
+function ticketOf(rule: Rule, s: Float64Array, i: number): Ticket {
+  return { numbers: rule.numbers, words: s.slice(i, i + rule.algorithm.words(rule)) }
 }

@@ -28,12 +28,12 @@ export interface LevelRule extends Rule {
 }
 
 /** The pair that the last call below left: whole permits, and a part over `periodUs`. */
-export const level = new Float64Array(2)
+export const level: Float64Array = new Float64Array(2)
 
 export function levelRule(algorithm: Algorithm<LevelRule>, capacity: number, pace: Pace, maxAheadUs: number): LevelRule {
   const { permits, periodUs } = pace
   const figures = Object.freeze([capacity, permits, periodUs])
-  const tolerance = fillTime(capacity, pace, 'capacity')
+  const tolerance = fillTime(capacity, pace)
   const windowUs = tolerance.us + (tolerance.part > 0 ? 1 : 0)
   const intervalUs = mulDiv(1, periodUs, permits)
   const intervalPart = remainder[0] as number

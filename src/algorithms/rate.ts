@@ -40,12 +40,12 @@ export function durationUs(duration: Duration, what: string): number {
 }
 
 function parsedUs(text: string, what: string): number {
-  const match = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text)
-  const unitUs = match === null ? undefined : UNIT_US[match[2] as DurationUnit]
-  if (match === null || unitUs === undefined) {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
+  // Its own units only: every object also inherits a `constructor`.
+  if (!Object.hasOwn(UNIT_US, unit)) {
     throw refused(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
   }
-  return wholeMicroseconds(Number(match[1]), unitUs, text, what)
+  return wholeMicroseconds(Number(amount), UNIT_US[unit as DurationUnit], text, what)
 }
 
 function microsecondsOfMs(ms: number, what: string): number {
@@ -87,6 +87,7 @@ function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: num
   if (typeof rate !== 'object' || rate === null) {
     throw refused(what, rate, "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }")
   }
+  onlyKnown(rate, ['permits', 'per'], what)
   return rate
 }
 
@@ -99,10 +100,10 @@ export function permitsOf(value: number, what: string): number {
 }
 
 /** How long a full charge takes to drain, as a pair: whole microseconds and a part over `pace.permits`. At most 100 years. */
-export function fillTime(capacity: number, pace: Pace, what: string): { us: number; part: number } {
+export function fillTime(capacity: number, pace: Pace): { us: number; part: number } {
   const us = mulDiv(capacity, pace.periodUs, pace.permits)
   const part = remainder[0] as number
-  if (us + (part > 0 ? 1 : 0) > MAX_FILL_US) throw refused(what, capacity, 'at this rate would take more than 100 years to fill')
+  if (us + (part > 0 ? 1 : 0) > MAX_FILL_US) throw refused('capacity', capacity, 'at this rate would take more than 100 years to fill')
   return { us, part }
 }
 
@@ -117,6 +118,18 @@ export function onlyKnown(options: object, known: readonly string[], what: strin
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw refused(what, name, `is not an option: it has ${known.join(', ')}`)
   }
+}
+
+/** The options of a factory. They may carry the factory's own name as `type`, so that a limit can be given back to it. */
+export function onlyOptionsOf(type: string, options: object, known: readonly string[]): void {
+  const { type: given = type, ...rest } = (options ?? {}) as { type?: unknown }
+  onlyKnown(options === null || typeof options !== 'object' ? options : rest, known, type)
+  if (given !== type) throw refused(type, given, `is another type: leave it out or say '${type}'`)
+}
+
+/** What was read from a store and was not written by Sluice. */
+export function notOurs(what: string, value: unknown, rule: string): SluiceError {
+  return new SluiceError('STORE', `${what} state ${shown(value)} ${rule}`)
 }
 
 export function refused(what: string, value: unknown, rule: string): SluiceError {

@@ -1,23 +1,50 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { gcra } from '../algorithms/gcra/gcra.ts'
-import { tokenBucket } from '../algorithms/token-bucket/token-bucket.ts'
+import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../algorithms/all.ts'
+import { limitFrom } from '../config/config.ts'
+import { SluiceError } from '../errors.ts'
 import { type Colours, type Contestant, drawn, simulate } from './simulate.ts'
-import { TRAFFIC } from './traffic.ts'
+import { TRAFFIC, type Traffic, trafficNamed } from './traffic.ts'
 
-const USAGE = `sluice simulate [--traffic NAME] [--json]
+const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
 
-  Plays the same traffic against each algorithm and shows what it admits and refuses, slice by slice.
+  Plays the same traffic against each algorithm, all with ten per second, and shows what it admits and refuses, slice by slice.
 
-  --traffic NAME   only this one: ${TRAFFIC.map(({ name }) => name).join(', ')}
+  --traffic NAME   only this one: ${TRAFFIC.map(({ name }) => name).join(', ')};
+                   or the arrivals themselves in milliseconds: 0,10,20
+  --limit JSON     this limit instead of the six: '{ "type": "gcra", "rate": "5/s", "burst": 3 }'
   --json           the counts as JSON, for other programs`
 
 const CONTESTANTS: readonly Contestant[] = [
-  { name: 'gcra', limit: gcra({ rate: '10/s', burst: 10 }), explanation: 'ten at once after idling, then one every 100 ms' },
+  {
+    name: 'fixedWindow',
+    limit: fixedWindow({ limit: 10, window: '1s' }),
+    explanation: 'ten in each second of the clock: twenty may pass around the boundary, and a busy second is closed after its first half',
+  },
+  {
+    name: 'slidingWindow',
+    limit: slidingWindow({ limit: 10, window: '1s' }),
+    explanation: 'ten in a second that slides in tenths: no burst at the boundary, places come back bit by bit',
+  },
+  {
+    name: 'slidingLog',
+    limit: slidingLog({ limit: 10, window: '1s' }),
+    explanation: 'never more than ten in any second, wherever one looks; places come back exactly a second after they were taken',
+  },
   {
     name: 'tokenBucket',
-    limit: tokenBucket({ capacity: 20, refill: '10/s' }),
-    explanation: 'a bucket of twenty saves up more, then the same ten a second',
+    limit: tokenBucket({ capacity: 10, refill: '10/s' }),
+    explanation: 'saves up ten while idle and lets them go at once, then one every 100 ms',
+  },
+  {
+    name: 'gcra',
+    limit: gcra({ rate: '10/s', burst: 10 }),
+    explanation: 'decides like the token bucket, and keeps a single number for it',
+  },
+  {
+    name: 'leakyBucket',
+    limit: leakyBucket({ capacity: 10, leak: '10/s' }),
+    explanation: 'takes in ten at once, but lets them act one every 100 ms: the burst is spread out',
   },
 ]
 
@@ -25,37 +52,59 @@ const SLICES = 60
 
 function main(args: readonly string[]): number {
   const [command, ...rest] = args
-  if (command === undefined || command === '--help' || command === 'help') return said(USAGE)
+  if (command === undefined || command === '--help' || command === '-h' || command === 'help') return said(USAGE)
   if (command !== 'simulate') return refused(`there is no command '${command}'`)
-  return simulateCommand(rest)
+  try {
+    return simulateCommand(rest)
+  } catch (error) {
+    if (error instanceof SluiceError || isParseError(error)) return refused(error.message)
+    throw error
+  }
 }
 
 function simulateCommand(args: readonly string[]): number {
-  const options = parsed(args)
-  if (typeof options === 'string') return refused(options)
-  if (options.help) return said(USAGE)
-  const chosen = TRAFFIC.filter(({ name }) => options.traffic === undefined || name === options.traffic)
-  if (chosen.length === 0) {
-    return refused(`--traffic '${options.traffic}' is none of ${TRAFFIC.map(({ name }) => name).join(', ')}`)
-  }
-  const runs = chosen.map((traffic) => ({ traffic, runs: CONTESTANTS.map((contestant) => simulate(traffic, contestant, SLICES)) }))
-  if (options.json) return said(JSON.stringify(runs.map(({ traffic, runs }) => ({ traffic: traffic.name, runs }))))
-  return said(runs.map(({ traffic, runs }) => drawn(traffic, runs, colours())).join('\n\n'))
+  const known = {
+    traffic: { type: 'string', multiple: true },
+    limit: { type: 'string', multiple: true },
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  } as const
+  const { values } = parseArgs({ args: [...args], options: known })
+  if (values.help) return said(USAGE)
+  const traffics = values.traffic?.map(chosenTraffic) ?? TRAFFIC
+  const contestants = values.limit?.map(givenContestant) ?? CONTESTANTS
+  const results = traffics.map((traffic) => ({ traffic, runs: contestants.map((contestant) => simulate(traffic, contestant, SLICES)) }))
+  if (values.json) return said(JSON.stringify(results.map(({ traffic, runs }) => ({ traffic: traffic.name, runs }))))
+  return said(results.map(({ traffic, runs }) => drawn(traffic, runs, colours())).join('\n\n'))
 }
 
-/** The options, or what is wrong with them. */
-function parsed(args: readonly string[]): { traffic?: string; json?: boolean; help?: boolean } | string {
+function chosenTraffic(text: string): Traffic {
+  const traffic = trafficNamed(text)
+  if (traffic !== undefined) return traffic
+  const names = TRAFFIC.map(({ name }) => name).join(', ')
+  throw new SluiceError('CONFIG', `--traffic '${text}' is none of ${names}, nor milliseconds such as 0,10,20`)
+}
+
+function givenContestant(text: string): Contestant {
+  const limit = limitFrom(parsedJson(text))
+  return { name: limit.type, limit, explanation: JSON.stringify(limit) }
+}
+
+function parsedJson(text: string): unknown {
   try {
-    const known = { traffic: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
-    return parseArgs({ args: [...args], options: known }).values
-  } catch (error) {
-    return (error as Error).message
+    return JSON.parse(text)
+  } catch {
+    throw new SluiceError('CONFIG', `--limit '${text}' must be JSON, such as '{ "type": "gcra", "rate": "5/s", "burst": 3 }'`)
   }
+}
+
+function isParseError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }
 
 function colours(): Colours {
-  const paint = (code: number) => (text: string) =>
-    process.stdout.isTTY && !process.env['NO_COLOR'] ? `\u001b[${code}m${text}\u001b[0m` : text
+  const painted = process.stdout.isTTY && !process.env.NO_COLOR
+  const paint = (code: number) => (text: string) => (painted ? `\u001b[${code}m${text}\u001b[0m` : text)
   return { admitted: paint(32), refused: paint(31), quiet: paint(2), strong: paint(1) }
 }
 

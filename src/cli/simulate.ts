@@ -13,7 +13,9 @@ export interface Contestant {
 export interface Run {
   readonly name: string
   readonly explanation: string
+  /** Per slice, by the time at which they may act: a leaky bucket's admissions leave it later than they came. */
   readonly admitted: readonly number[]
+  /** Per slice, by the time at which they came. */
   readonly refused: readonly number[]
 }
 
@@ -23,10 +25,12 @@ export function simulate(traffic: Traffic, { name, limit, explanation }: Contest
   const limiter = createLimiter(limit, { clock })
   const admitted = new Array<number>(slices).fill(0)
   const refused = new Array<number>(slices).fill(0)
+  const sliceOf = (atMs: number) => Math.min(slices - 1, Math.floor((atMs / traffic.lengthMs) * slices))
   for (const atMs of traffic.arrivalsMs) {
     nowMs = atMs
-    const slice = Math.min(slices - 1, Math.floor((atMs / traffic.lengthMs) * slices))
-    const counts = limiter.tryAcquire('key') ? admitted : refused
+    const { allowed, delayMs } = limiter.consume('key')
+    const counts = allowed ? admitted : refused
+    const slice = sliceOf(atMs + delayMs)
     counts[slice] = (counts[slice] as number) + 1
   }
   return { name, explanation, admitted, refused }

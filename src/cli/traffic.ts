@@ -25,15 +25,29 @@ export const TRAFFIC: readonly Traffic[] = [
     lengthMs: 3_000,
   },
   {
-    name: 'after-idling',
-    title: 'Fifteen calls at once, three quiet seconds, fifteen at once again',
-    arrivalsMs: inOrder(burst(15, 0), burst(15, 3_000)),
+    name: 'first-half',
+    title: 'Twenty-five calls a second: a window is used up before its first half is over',
+    arrivalsMs: steady(40, 0, 3_000),
     lengthMs: 4_000,
   },
   {
-    name: 'too-fast',
-    title: 'Twenty calls a second for three seconds: twice what is allowed',
-    arrivalsMs: steady(50, 0, 3_000),
+    name: 'smoothing',
+    title: 'Ten calls at once every second and a half',
+    arrivalsMs: inOrder(burst(10, 0), burst(10, 1_500)),
     lengthMs: 3_000,
   },
+  {
+    name: 'after-idling',
+    title: 'Five calls a second, two quiet seconds, then twenty at once',
+    arrivalsMs: inOrder(steady(200, 0, 1_000), burst(20, 3_000)),
+    lengthMs: 4_500,
+  },
 ]
+
+/** Traffic by its name, or the arrivals themselves as milliseconds: `0,10,20`. Undefined for anything else. */
+export function trafficNamed(text: string): Traffic | undefined {
+  const known = TRAFFIC.find(({ name }) => name === text)
+  if (known !== undefined || !/^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text)) return known
+  const arrivalsMs = inOrder(text.split(',').map(Number))
+  return { name: 'given', title: `The ${arrivalsMs.length} calls given`, arrivalsMs, lengthMs: (arrivalsMs.at(-1) as number) * 1.25 + 100 }
+}

@@ -6,11 +6,28 @@ export interface Clock {
   setTimer(fn: () => void, us: number): () => void
 }
 
+// Held on to, because in Node the global itself is looked up through a getter.
+const monotonic = performance
+const originMs = monotonic.timeOrigin
+
+/** A longer one would fire at once: waits beyond it are made of several. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** The default: microseconds since 1970 by the process's monotonic clock. It never steps back, unlike `Date.now()`. */
 export const systemClock: Clock = {
-  nowUs: () => Math.floor((performance.timeOrigin + performance.now()) * 1000),
+  nowUs: () => Math.floor((originMs + monotonic.now()) * 1000),
   setTimer(fn, us) {
-    const timer = setTimeout(fn, Math.ceil(us / 1000))
+    let leftMs = Math.ceil(us / 1000)
+    let timer: ReturnType<typeof setTimeout>
+    const wait = () => {
+      const nextMs = Math.min(leftMs, LONGEST_TIMER_MS)
+      leftMs -= nextMs
+      timer = setTimeout(leftMs > 0 ? wait : fn, nextMs)
+    }
+    wait()
     return () => clearTimeout(timer)
   },
 }
+
+/** Clocks whose readings need no checking, because they are ours. */
+export const trustedClocks: WeakSet<Clock> = new WeakSet([systemClock])

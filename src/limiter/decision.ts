@@ -21,13 +21,15 @@ interface DecisionFigures<Name extends string> {
   readonly retryAfterMs: number
   /** How long until every limit is idle again. */
   readonly resetAfterMs: number
-  /** How long until you may act: above 0 only from a reservation. */
+  /** How long until you may act: above 0 only from a leaky bucket (the water before you) or a reservation. */
   readonly delayMs: number
   /** The store's time of the decision. */
   readonly atMs: number
   /** The name of the binding limit. */
   readonly policy: Name
   readonly parts: Readonly<Record<Name, DecisionPart>>
+  /** Whether the store did not answer and the failure policy decided. */
+  readonly degraded: boolean
 }
 
 /** `impossible`: the cost can never fit, however long one waits. */
@@ -41,55 +43,104 @@ export interface Asked<Name extends string> {
   readonly rule: { readonly capacity: number }
 }
 
-export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Decision<Name> {
-  const parts = {} as Record<Name, DecisionPart>
-  asked.forEach(({ name, rule }, k) => {
-    parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
-  })
-  const outcome = outcomeOf(verdicts)
-  const binding = bindingOf(outcome, verdicts)
-  const { name } = asked[binding] as Asked<Name>
-  const { limit, remaining, retryAfterMs } = parts[name]
+/** The decision of a limiter with one limit. */
+export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, verdict: Verdict): Decision<Name> {
+  const { outcome, remaining, retryUs, resetUs, delayUs, atUs } = verdict
   return {
     outcome,
     allowed: outcome === 'allowed',
-    limit,
+    limit: rule.capacity,
     remaining,
-    retryAfterMs,
-    resetAfterMs: most(verdicts, (verdict) => verdict.resetUs) / 1000,
-    delayMs: outcome === 'allowed' ? most(verdicts, (verdict) => verdict.delayUs) / 1000 : 0,
-    atMs: (verdicts[binding] as Verdict).atUs / 1000,
+    retryAfterMs: retryUs / 1000,
+    resetAfterMs: resetUs / 1000,
+    delayMs: delayUs / 1000,
+    atMs: atUs / 1000,
     policy: name,
-    parts,
+    parts: partsOf([{ name, rule }], [verdict]),
+    degraded: false,
   } as Decision<Name>
 }
 
-function partOf(limit: number, verdict: Verdict): DecisionPart {
+export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Decision<Name> {
+  const outcome = outcomeOf(verdicts)
+  const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
+  const { name, rule } = asked[binding] as Asked<Name>
+  const { remaining, retryUs, atUs } = verdicts[binding] as Verdict
   return {
-    outcome: verdict.outcome,
+    outcome,
+    allowed: outcome === 'allowed',
+    limit: rule.capacity,
+    remaining,
+    retryAfterMs: retryUs / 1000,
+    resetAfterMs: longestReset(verdicts) / 1000,
+    delayMs: outcome === 'allowed' ? longestDelay(verdicts) / 1000 : 0,
+    atMs: atUs / 1000,
+    policy: name,
+    parts: partsOf(asked, verdicts),
+    degraded: false,
+  } as Decision<Name>
+}
+
+function partsOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Record<Name, DecisionPart> {
+  const first = asked[0] as Asked<Name>
+  // The name of a single limit is known when this is compiled: adding a property by a name that is not takes ten times as long.
+  if (asked.length === 1 && first.name === 'default') {
+    return { default: partOf(first.rule.capacity, verdicts[0] as Verdict) } as Record<Name, DecisionPart>
+  }
+  const parts = {} as Record<Name, DecisionPart>
+  for (let k = 0; k < asked.length; k++) {
+    const { name, rule } = asked[k] as Asked<Name>
+    parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
+  }
+  return parts
+}
+
+function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Verdict): DecisionPart {
+  return {
+    outcome,
     limit,
-    remaining: verdict.remaining,
-    retryAfterMs: verdict.retryUs / 1000,
-    resetAfterMs: verdict.resetUs / 1000,
-    delayMs: verdict.delayUs / 1000,
+    remaining,
+    retryAfterMs: retryUs / 1000,
+    resetAfterMs: resetUs / 1000,
+    delayMs: delayUs / 1000,
   }
 }
 
+// Plain loops, because this runs once for every decision.
+
 function outcomeOf(verdicts: readonly Verdict[]): Outcome {
-  if (verdicts.some((verdict) => verdict.outcome === 'impossible')) return 'impossible'
-  return verdicts.some((verdict) => verdict.outcome === 'limited') ? 'limited' : 'allowed'
+  let worst: Outcome = 'allowed'
+  for (const { outcome } of verdicts) {
+    if (outcome === 'impossible') return 'impossible'
+    if (outcome === 'limited') worst = 'limited'
+  }
+  return worst
 }
 
-/** Which limit speaks for the decision: the first with the longest wait, or, if all agree, the first with the fewest left. */
-function bindingOf(outcome: Outcome, verdicts: readonly Verdict[]): number {
-  const weight = (verdict: Verdict) => (outcome === 'allowed' ? -verdict.remaining : verdict.retryUs)
+function fewestRemaining(verdicts: readonly Verdict[]): number {
   let binding = 0
   for (let k = 1; k < verdicts.length; k++) {
-    if (weight(verdicts[k] as Verdict) > weight(verdicts[binding] as Verdict)) binding = k
+    if ((verdicts[k] as Verdict).remaining < (verdicts[binding] as Verdict).remaining) binding = k
   }
   return binding
 }
 
-function most(verdicts: readonly Verdict[], figure: (verdict: Verdict) => number): number {
-  return verdicts.reduce((largest, verdict) => Math.max(largest, figure(verdict)), 0)
+function longestWait(verdicts: readonly Verdict[]): number {
+  let binding = 0
+  for (let k = 1; k < verdicts.length; k++) {
+    if ((verdicts[k] as Verdict).retryUs > (verdicts[binding] as Verdict).retryUs) binding = k
+  }
+  return binding
+}
+
+function longestReset(verdicts: readonly Verdict[]): number {
+  let longest = 0
+  for (const { resetUs } of verdicts) longest = Math.max(longest, resetUs)
+  return longest
+}
+
+function longestDelay(verdicts: readonly Verdict[]): number {
+  let longest = 0
+  for (const { delayUs } of verdicts) longest = Math.max(longest, delayUs)
+  return longest
 }

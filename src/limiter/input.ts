@@ -1,5 +1,5 @@
 /** What callers pass to the verbs, checked before anything is touched. */
-import { MAX_PERMITS } from '../algorithms/rate.ts'
+import { MAX_NOW_US, MAX_PERMITS } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 
 export const MAX_KEY_LENGTH = 1024
@@ -10,43 +10,55 @@ export type Key<Name extends string> = string | Readonly<Record<Name, string>>
 /** One cost for all limits, or one for each by name. */
 export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 
-export function keyFor<Name extends string>(keys: Key<Name>, name: Name, names: readonly Name[]): string {
-  const key = perLimit(keys, name, names, 'KEY', 'key')
-  if (typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH) return key
+/** The limits that a key or a cost may be given for. */
+type Named<Name extends string> = readonly { readonly name: Name }[]
+
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
+}
+
+export function isCost(cost: unknown): cost is number {
+  return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= MAX_PERMITS
+}
+
+export function keyFor<Name extends string>(keys: Key<Name>, name: Name, limits: Named<Name>): string {
+  const key = typeof keys === 'string' ? keys : perLimit(keys, name, limits, 'KEY', 'key')
+  if (isKey(key)) return key
   throw new SluiceError('KEY', `key ${shown(key)} must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
 }
 
-export function costFor<Name extends string>(costs: Cost<Name>, name: Name, names: readonly Name[]): number {
-  const cost = perLimit(costs, name, names, 'COST', 'cost')
-  if (Number.isInteger(cost) && cost >= 0 && cost <= MAX_PERMITS) return cost
+export function costFor<Name extends string>(costs: Cost<Name>, name: Name, limits: Named<Name>): number {
+  const cost = typeof costs === 'number' ? costs : perLimit(costs, name, limits, 'COST', 'cost')
+  if (isCost(cost)) return cost
   throw new SluiceError('COST', `cost ${shown(cost)} must be a whole number from 0 to 1,000,000,000`)
 }
 
+/** What was given for one limit by name. Names that no limit has are refused: a misspelt one must not go unnoticed. */
 function perLimit<Name extends string, Value>(
-  given: Value | Readonly<Record<Name, Value>>,
+  given: Readonly<Record<Name, Value>>,
   name: Name,
-  names: readonly Name[],
+  limits: Named<Name>,
   code: 'KEY' | 'COST',
   what: string,
 ): Value {
-  if (typeof given !== 'object' || given === null) return given as Value
-  const byName = given as Readonly<Record<Name, Value>>
-  for (const other of Object.keys(byName)) {
-    if (!names.includes(other as Name)) {
-      throw new SluiceError(code, `${what} for ${shown(other)}: there is no such limit, there is ${names.join(', ')}`)
-    }
-  }
-  return byName[name]
+  if (typeof given !== 'object' || given === null) return given
+  const unknown = Object.keys(given).find((other) => !limits.some((limit) => limit.name === other))
+  if (unknown === undefined) return given[name]
+  const known = limits.map((limit) => limit.name).join(', ')
+  throw new SluiceError(code, `${what} for ${shown(unknown)}: there is no such limit, there is ${known}`)
 }
 
 /** A span given by a caller, in whole microseconds: rounded down, because it bounds what the caller is willing to do. */
 export function spanUs(ms: number, what: string): number {
-  return Math.min(Math.floor(milliseconds(ms, what) * 1000), Number.MAX_SAFE_INTEGER)
+  const us = Math.round(milliseconds(ms, what) * 1000)
+  return Math.min(us / 1000 <= ms ? us : us - 1, Number.MAX_SAFE_INTEGER)
 }
 
 /** A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it again. */
 export function instantUs(ms: number, what: string): number {
-  return Math.round(milliseconds(ms, what) * 1000)
+  const us = Math.round(milliseconds(ms, what) * 1000)
+  if (us <= MAX_NOW_US) return us
+  throw new SluiceError('CONFIG', `${what} ${shown(ms)} must be a time in milliseconds, at most ${MAX_NOW_US / 1000}`)
 }
 
 function milliseconds(ms: number, what: string): number {

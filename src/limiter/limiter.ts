@@ -1,205 +1,309 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * What a user holds. A limiter turns a verb into one step for the store and the store's verdicts into a decision. On a synchronous
  * store the verbs answer at once, on any other with promises; they are the same functions.
  */
-import { COMPILE, type Limit, type Rule } from '../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
-import { aheadUs } from '../algorithms/rate.ts'
-import { type Clock, systemClock } from '../clock/clock.ts'
+import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
+import type { Clock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { memoryStore } from '../stores/memory/memory-store.ts'
-import type { AsyncStore, Part, Scope, Step, SyncStore } from '../stores/store.ts'
-import { type Decision, decisionOf } from './decision.ts'
-import { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from './input.ts'
-
-/** One limit, or several by name that are decided as one. */
-export type Limits = Limit | Readonly<Record<string, Limit>>
-export type LimitName<L extends Limits> = L extends Limit ? 'default' : Extract<keyof L, string>
-
-export interface LimiterOptions<S extends SyncStore | AsyncStore = SyncStore> {
-  /** Under which the store keeps this limiter's states. Letters, digits, `.`, `_`, `-`. Required with a remote store. */
-  readonly name?: string
-  /** Where state lives. Default: the memory of this process. */
-  readonly store?: S
-  /** Where time comes from. Default: the process's monotonic clock. A store with a clock of its own uses that, unless this is given. */
-  readonly clock?: Clock
-  /** How far `reserve` may book ahead, in milliseconds. 0 to 366 days, default 60,000. */
-  readonly maxAheadMs?: number
-}
+import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
+import { type Decision, decisionOf, decisionOfOne } from './decision.ts'
+import { type DecisionEvent, Listeners } from './events.ts'
+import { type Cost, costFor, instantUs, isCost, isKey, type Key, keyFor, spanUs } from './input.ts'
+import {
+  checkOptions,
+  clockOf,
+  compiled,
+  inPlaceOf,
+  type LimiterOptions,
+  type LimitName,
+  type Limits,
+  type NamedRule,
+  type NamedScope,
+  nameOf,
+  type SameLimits,
+  storeOf,
+} from './options.ts'
 
 /** A value at once, or a promise of it. */
 export type Answer<S, T> = S extends AsyncStore ? Promise<T> : T
+
+/** What every verb that decides takes besides key and cost. */
+export interface VerbOptions<P extends string = string> {
+  /** Decide by the numbers of this plan. What was used under others stays used. */
+  readonly plan?: P
+}
+
+export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
+  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. */
+  readonly maxWaitMs?: number
+}
+
+export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
+  /** The `atMs` of the decision that took it: what lies a window back or more is not given back, and a log finds its entry. */
+  readonly atMs?: number
+}
 
 export interface Reservation<S> {
   /** Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling it again does nothing. */
   cancel(): Answer<S, void>
 }
 
-export interface Limiter<L extends Limits, S extends SyncStore | AsyncStore = SyncStore> {
+export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
+  /** The name under which the store keeps its states. */
+  readonly name: string
   /** Takes if allowed. */
-  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>): Answer<S, boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, boolean>
   /** Takes if allowed, and tells all about it. */
-  consume(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>): Answer<S, Decision<LimitName<L>>>
+  consume(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
   /** What `consume` would answer; takes nothing. `remaining` is what is there now. */
-  peek(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>): Answer<S, Decision<LimitName<L>>>
-  /** Takes, maybe ahead of time: act after `delayMs`. Takes nothing if that would be more than `maxWaitMs` (default: `maxAheadMs`). */
+  peek(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
+  /** Takes, maybe ahead of time: act after `delayMs`. Windows and logs cannot be booked ahead: there it is `consume`. */
   reserve(
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
-    options?: { readonly maxWaitMs?: number },
+    options?: ReserveOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Reservation<S>>
-  /** Gives back what was taken, never above idle. With `atMs` of a decision a window ago or more, nothing. */
-  refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: { readonly atMs?: number }): Answer<S, void>
+  /** Gives back what was taken, never above idle. */
+  refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>
-  /** Changes the numbers of the live limiter; what was used stays used. */
-  update(limits: L): void
+  /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
+  update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
+  /** Ends the limiter: every verb throws `CLOSED` from now on. The store, and the client it may use, stay open. */
+  close(): void
+  [Symbol.dispose](): void
 }
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
 
-export function createLimiter<const L extends Limits, S extends SyncStore | AsyncStore = SyncStore>(
+export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
   limits: L,
-  options: LimiterOptions<S> = {},
-): Limiter<L, S> {
-  return new StoreLimiter<L, S>(limits, options)
+  options: LimiterOptions<L, S, P> = {},
+): Limiter<L, S, P> {
+  checkOptions(options)
+  const limiter = new StoreLimiter<L, S, P>(limits, options)
+  return options.store?.mode === 'async' ? rejecting(limiter) : limiter
+}
+
+const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
+
+/** Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
+function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
+  const verbs = ASYNC_VERBS.map((verb) => {
+    const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
+    return [verb, async (...args: unknown[]) => apply(...args)]
+  })
+  return {
+    ...Object.fromEntries(verbs),
+    name: limiter.name,
+    update: limiter.update.bind(limiter),
+    close: limiter.close.bind(limiter),
+    [Symbol.dispose]: limiter.close.bind(limiter),
+  } as Limiter<L, S, P>
 }
 
 type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 
+const VERB_OPTIONS = ['plan']
+const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
+const REFUND_OPTIONS = ['plan', 'atMs']
+
 const TAKE: Verb = { op: 'take', aheadUs: 0, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: 0, ofUs: -1 }
 const GIVE: Verb = { op: 'give', aheadUs: 0, ofUs: -1 }
+const FORGET: Verb = { op: 'forget', aheadUs: 0, ofUs: -1 }
 
-class StoreLimiter<L extends Limits, S extends SyncStore | AsyncStore> implements Limiter<L, S> {
-  readonly #store: SyncStore | AsyncStore
+/** Numbers to decide by, and the store's short way for them if it has one. */
+interface Plan<Name extends string> {
+  readonly scope: NamedScope<Name>
+  readonly lane: Lane | undefined
+}
+
+class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
+  readonly name: string
+  readonly #store: Store
   readonly #clock: Clock | undefined
   readonly #maxAheadUs: number
-  #scope: NamedScope<LimitName<L>>
+  readonly #listeners: Listeners
+  /** The limits' numbers, and those of the plans. */
+  #base: Plan<LimitName<L>>
+  #plans: ReadonlyMap<string, Plan<LimitName<L>>>
+  #closed = false
 
-  constructor(limits: L, options: LimiterOptions<S>) {
-    this.#store = options.store ?? memoryStore()
-    this.#clock = options.clock ?? (this.#store.mode === 'sync' ? systemClock : undefined)
+  constructor(limits: L, options: LimiterOptions<L, S, P>) {
+    this.#store = storeOf(options.store)
+    this.#clock = clockOf(options.clock, this.#store)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
-    this.#scope = { name: nameOf(options.name, this.#store), limits: compiled(limits, this.#maxAheadUs) }
+    this.#listeners = new Listeners(options.onDecision)
+    this.name = nameOf(options.name, this.#store)
+    this.#base = this.#plan(compiled(limits, this.#maxAheadUs))
+    this.#plans = this.#compiledPlans(this.#base, options.plans === undefined ? {} : options.plans)
   }
 
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1): Answer<S, boolean> {
-    return this.#apply(TAKE, this.#parts(key, cost), (verdicts) => verdicts.every((verdict) => verdict.outcome === 'allowed'))
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, boolean> {
+    const plan = options === undefined ? this.#base : this.#planOf(options)
+    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
+      const taken = plan.lane.tryTake(key, cost, (this.#clock as Clock).nowUs())
+      if (taken !== undefined) return taken as Answer<S, boolean>
+    }
+    if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
+    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), allAllowed)
   }
 
-  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1): Answer<S, Decision<LimitName<L>>> {
-    return this.#decide(TAKE, key, cost)
+  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+    const plan = options === undefined ? this.#base : this.#planOf(options)
+    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
+      const verdict = plan.lane.take(key, cost, (this.#clock as Clock).nowUs())
+      if (verdict !== undefined)
+        return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
+    }
+    if (this.#listeners.any) return this.#told('consume', key, cost, options, (decision) => decision)
+    return this.#decide(TAKE, key, cost, options)
   }
 
-  peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1): Answer<S, Decision<LimitName<L>>> {
-    return this.#decide(ASK, key, cost)
+  peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+    return this.#decide(ASK, key, cost, options)
   }
 
   reserve(
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>> = 1,
-    options: { readonly maxWaitMs?: number } = {},
+    options: ReserveOptions<P> = {},
   ): Answer<S, Decision<LimitName<L>> & Reservation<S>> {
+    const plan = this.#planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
-    const parts = this.#parts(key, cost)
-    const { limits } = this.#scope
+    const parts = this.#parts(plan, key, cost)
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
-    return this.#apply(verb, parts, (verdicts) => {
-      const decision = decisionOf(limits, verdicts)
-      return Object.assign(decision, { cancel: this.#canceller(parts, verdicts) })
+    return this.#apply(verb, plan, parts, (verdicts) => {
+      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel: this.#canceller(parts, verdicts, options.plan) })
+      this.#listeners.tell({ limiter: this.name, verb: 'reserve', key, cost, plan: options.plan, decision })
+      return decision
     })
   }
 
-  refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: { readonly atMs?: number } = {}): Answer<S, void> {
+  refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
+    const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
-    return this.#apply({ ...GIVE, ofUs }, this.#parts(key, cost), () => undefined)
+    return this.#apply({ ...GIVE, ofUs }, plan, this.#parts(plan, key, cost), nothing)
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
-    return this.#apply({ op: 'forget', aheadUs: 0, ofUs: -1 }, this.#parts(key, 0), () => undefined)
+    return this.#apply(FORGET, this.#base, this.#parts(this.#base, key, 0), nothing)
   }
 
-  update(limits: L): void {
-    const next = compiled(limits, this.#maxAheadUs)
-    const before = this.#scope.limits
-    const sameShape =
-      next.length === before.length &&
-      next.every(({ name, rule }, k) => name === before[k]?.name && rule.algorithm === before[k]?.rule.algorithm)
-    if (!sameShape) throw new SluiceError('CONFIG', 'update must keep the names, the order and the algorithms of the limits')
-    this.#scope = { name: this.#scope.name, limits: next }
+  update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
+    this.#checkOpen()
+    const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
+    const base = this.#plan(inPlaceOf(this.#base.scope.limits, next, 'update'))
+    if (plans !== undefined) this.#plans = this.#compiledPlans(base, plans)
+    this.#base = base
   }
 
-  #parts(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>): Part[] {
-    const { limits } = this.#scope
-    const names = limits.map(({ name }) => name)
-    return limits.map(({ name, rule }) => ({ limit: name, rule, key: keyFor(key, name, names), cost: costFor(cost, name, names) }))
+  close(): void {
+    this.#closed = true
   }
 
-  #decide(verb: Verb, key: Key<LimitName<L>>, cost: Cost<LimitName<L>>): Answer<S, Decision<LimitName<L>>> {
-    const { limits } = this.#scope
-    return this.#apply(verb, this.#parts(key, cost), (verdicts) => decisionOf(limits, verdicts))
+  [Symbol.dispose](): void {
+    this.close()
   }
 
-  #apply<T>(verb: Verb, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
-    const step: Step = { ...verb, scope: this.#scope, parts, nowUs: this.#clock?.nowUs() }
+  #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
+    const scope = { name: this.name, limits }
+    const store = this.#store
+    return { scope, lane: store.mode === 'sync' && limits.length === 1 ? store.lane?.(scope) : undefined }
+  }
+
+  #compiledPlans(base: Plan<LimitName<L>>, plans: Readonly<Record<string, SameLimits<L>>>): Map<string, Plan<LimitName<L>>> {
+    if (typeof plans !== 'object' || plans === null) {
+      throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
+    }
+    const entries = Object.entries(plans).map(([name, limits]) => {
+      const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
+      return [name, this.#plan(inPlaceOf(base.scope.limits, next, `plan '${name}'`))] as const
+    })
+    return new Map(entries)
+  }
+
+  #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
+    if (options === undefined) return this.#base
+    onlyKnown(options, known, 'the options of a verb')
+    if (options.plan === undefined) return this.#base
+    const plan = this.#plans.get(options.plan)
+    if (plan !== undefined) return plan
+    const plans = [...this.#plans.keys()].join(', ') || 'none'
+    throw new SluiceError('CONFIG', `plan ${shown(options.plan)} is not one of the limiter's plans (${plans})`)
+  }
+
+  #parts({ scope }: Plan<LimitName<L>>, key: Key<LimitName<L>>, cost: Cost<LimitName<L>>): Part[] {
+    const { limits } = scope
+    return limits.map(({ name, rule }) => ({
+      limit: name,
+      rule,
+      key: keyFor(key, name, limits),
+      cost: costFor(cost, name, limits),
+      ticket: undefined,
+    }))
+  }
+
+  #decide(
+    verb: Verb,
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+  ): Answer<S, Decision<LimitName<L>>> {
+    const plan = this.#planOf(options)
+    return this.#apply(verb, plan, this.#parts(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
+  }
+
+  /** A take that somebody listens to. */
+  #told<T>(
+    verb: DecisionEvent['verb'],
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+    answer: (decision: Decision<LimitName<L>>) => T,
+  ): Answer<S, T> {
+    const plan = this.#planOf(options)
+    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision })
+      return answer(decision)
+    })
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
+  }
+
+  #apply<T>(verb: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+    this.#checkOpen()
+    const step: Step = { op: verb.op, aheadUs: verb.aheadUs, ofUs: verb.ofUs, scope, parts, nowUs: this.#clock?.nowUs() }
     const store = this.#store
     const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read)
     return answer as Answer<S, T>
   }
 
   /** The tickets are read now: a synchronous store overwrites its verdicts with the next step. */
-  #canceller(parts: readonly Part[], verdicts: readonly Verdict[]): () => Answer<S, void> {
+  #canceller(parts: readonly Part[], verdicts: readonly Verdict[], planName: P | undefined): () => Answer<S, void> {
     let tickets: (Ticket | undefined)[] = verdicts.map(({ ticket }) => ticket)
-    return () => {
-      const reserved = this.#present(parts).flatMap((part, k) => (tickets[k] === undefined ? [] : [{ ...part, ticket: tickets[k] }]))
+    const cancel = (): Answer<S, void> => {
+      // The plan's numbers may have been updated since, or the plan dropped.
+      const plan = (planName !== undefined && this.#plans.get(planName)) || this.#base
+      const reserved = parts.flatMap((part, k) => {
+        return tickets[k] === undefined ? [] : [{ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }]
+      })
       tickets = []
-      if (reserved.length > 0) return this.#apply(GIVE, reserved, () => undefined)
-      return (this.#store.mode === 'sync' ? undefined : Promise.resolve()) as Answer<S, void>
+      return (reserved.length > 0 ? this.#apply(GIVE, plan, reserved, nothing) : undefined) as Answer<S, void>
     }
-  }
-
-  /** The same parts under the present numbers. */
-  #present(parts: readonly Part[]): Part[] {
-    return parts.map((part, k) => ({ ...part, rule: (this.#scope.limits[k] as NamedRule<string>).rule }))
+    return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }
 }
 
-interface NamedRule<Name extends string> {
-  readonly name: Name
-  readonly rule: Rule
+function allAllowed(verdicts: readonly Verdict[]): boolean {
+  for (const { outcome } of verdicts) if (outcome !== 'allowed') return false
+  return true
 }
 
-interface NamedScope<Name extends string> extends Scope {
-  readonly limits: readonly NamedRule<Name>[]
-}
-
-function compiled<L extends Limits>(limits: L, maxAheadUs: number): NamedRule<LimitName<L>>[] {
-  const named = isLimit(limits) ? { default: limits } : limits
-  if (typeof named !== 'object' || named === null || Object.keys(named).length === 0) {
-    throw new SluiceError('CONFIG', `limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name`)
-  }
-  return Object.entries(named).map(([name, limit]) => {
-    if (!isLimit(limit)) throw new SluiceError('CONFIG', `limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... })`)
-    return { name: checkedName(name, 'the name of a limit') as LimitName<L>, rule: limit[COMPILE](maxAheadUs) }
-  })
-}
-
-function isLimit(value: unknown): value is Limit {
-  return typeof value === 'object' && value !== null && COMPILE in value
-}
-
-let unnamed = 0
-
-/** In a store of this process an unnamed limiter is nobody else's; in a remote one that cannot be known. */
-function nameOf(name: string | undefined, store: SyncStore | AsyncStore): string {
-  if (name !== undefined) return checkedName(name, 'the name of a limiter')
-  if (store.mode === 'async') throw new SluiceError('CONFIG', "a limiter with a remote store needs a name, such as { name: 'api' }")
-  unnamed += 1
-  return `unnamed-${unnamed}`
-}
-
-function checkedName(name: string, what: string): string {
-  if (typeof name === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(name)) return name
-  throw new SluiceError('CONFIG', `${what} ${shown(name)} must be 1 to 64 letters, digits, '.', '_' or '-'`)
-}
+function nothing(): void {}

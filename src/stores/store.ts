@@ -49,11 +49,27 @@ export interface Step {
 /** One verdict for each part, in order; none for `forget`. */
 export interface SyncStore {
   readonly mode: 'sync'
+  /** Whether others than the limiters of this thread may hold the same states. Then limiters must be named. */
+  readonly shared: boolean
   apply(step: Step): readonly Verdict[]
+  /** A short way that a store may offer for a limiter of one limit. */
+  lane?(scope: Scope): Lane
+}
+
+/**
+ * One limit of one limiter in a synchronous store, where a `take` needs no step to be made. Answers undefined where there is no short way
+ * for this key now (it is not held, say): then the caller goes through `apply`.
+ */
+export interface Lane {
+  /** Only yes or no. */
+  tryTake(key: string, cost: number, nowUs: number): boolean | undefined
+  /** The verdict is the lane's own and is overwritten by the next call. */
+  take(key: string, cost: number, nowUs: number): Verdict | undefined
 }
 
 export interface AsyncStore {
   readonly mode: 'async'
+  readonly shared: boolean
   apply(step: Step): Promise<readonly Verdict[]>
 }
 

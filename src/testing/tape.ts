@@ -3,7 +3,8 @@
  * verbs, also on several limits. What a row states is expected exactly; what it leaves out is not looked at.
  */
 import type { Limit } from '../algorithms/algorithm.ts'
-import { createLimiter, type Limiter, type Limits } from '../limiter/limiter.ts'
+import { createLimiter, type Limiter } from '../limiter/limiter.ts'
+import type { Limits } from '../limiter/options.ts'
 import type { AsyncStore, SyncStore } from '../stores/store.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 

@@ -1,6 +1,6 @@
 -- GCRA: the twin of gcra.ts. State: { tatUs, tatPart }. In Redis: a string, `TAT burst permits periodUs [part]`.
 
-local gcra = { kind = 'string', bookable = true, rule = levelRule, ruleNamed = levelRuleNamed }
+local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
 
 -- How far the TAT lies ahead of now, never below zero.
 local function debt(s, nowUs)
@@ -139,11 +139,12 @@ end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(text)
-  local tat, numbers, part = string.match(text, '^(%d+) (%d+ %d+ %d+) ?(%d*)$')
-  if not tat then
+  local tat, numbers, rest = string.match(text, '^(%d+) (%d+ %d+ %d+)(.*)$')
+  local part = rest == '' and '0' or string.match(rest or '', '^ (%d+)$')
+  if not part then
     return nil
   end
-  return { tonumber(tat), tonumber(part) or 0 }, numbers
+  return { tonumber(tat), tonumber(part) }, numbers
 end
 
 return gcra

@@ -6,7 +6,7 @@
 import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
 import { mulDiv, remainder } from '../arithmetic.ts'
 import { carryOver, drainTimeUs, type LevelRule, leftOf, level, levelOfTime, levelRule, levelRuleOf } from '../level.ts'
-import { onlyKnown, paceOf, permitsOf, type Rate, refused } from '../rate.ts'
+import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 const TAT = 0
 const PART = 1
@@ -20,7 +20,7 @@ export interface GcraOptions {
 
 /** A steady pace with a burst, in one number per key: the default choice. */
 export function gcra(options: GcraOptions): GcraLimit {
-  onlyKnown(options, ['rate', 'burst', 'type'], 'gcra')
+  onlyOptionsOf('gcra', options, ['rate', 'burst'])
   const pace = paceOf(options.rate, 'gcra rate')
   const capacity = permitsOf(options.burst, 'gcra burst')
   const compile = (maxAheadUs: number) => levelRule(gcraAlgorithm, capacity, pace, maxAheadUs)
@@ -74,6 +74,29 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
     s[i + PART] = part - carry * rule.permits
   },
 
+  tryTake(rule, s, i, nowUs, cost) {
+    clamp(rule, s, i, nowUs)
+    const idle = (s[i + TAT] as number) < nowUs
+    let us = idle ? nowUs : (s[i + TAT] as number)
+    let part = idle ? 0 : (s[i + PART] as number)
+    if (cost === 1) {
+      us += rule.intervalUs
+      part += rule.intervalPart
+    } else {
+      us += mulDiv(cost, rule.periodUs, rule.permits)
+      part += remainder[0] as number
+    }
+    if (part >= rule.permits) {
+      us += 1
+      part -= rule.permits
+    }
+    const latestUs = nowUs + rule.toleranceUs
+    if (us > latestUs || (us === latestUs && part > rule.tolerancePart)) return false
+    s[i + TAT] = us
+    s[i + PART] = part
+    return true
+  },
+
   give(rule, s, i, nowUs, cost, ofUs) {
     if (isIdle(s, i, nowUs) || (ofUs >= 0 && nowUs - ofUs >= rule.windowUs)) return false
     const us = mulDiv(cost, rule.periodUs, rule.permits)
@@ -119,7 +142,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   decode(encoded: EncodedState, s, i) {
     const match = typeof encoded === 'string' ? /^(\d+) (\d+ \d+ \d+)(?: (\d+))?$/.exec(encoded) : null
-    if (match === null) throw refused('gcra state', encoded, "must be 'TAT burst permits periodUs [part]'")
+    if (match === null) throw notOurs('gcra', encoded, "must be 'TAT burst permits periodUs [part]'")
     s[i + TAT] = Number(match[1])
     s[i + PART] = Number(match[3] ?? 0)
     return match[2] as string

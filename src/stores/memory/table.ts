@@ -1,91 +1,122 @@
 import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
-import type { Part } from '../store.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Lane } from '../store.ts'
+import { type Rows, rowsFor, wordsFor } from './rows.ts'
 
-/** How many rows are looked at for idle keys when a new key arrives: more than one, so that the table shrinks towards what is in use. */
+/** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
 const SWEEP = 2
-const FIRST_ROWS = 64
+/** Idle keys may come back: they leave only after they have been idle for this long, unless the table is full. */
+const GRACE_US = 1_000_000
+/** How many keys are looked at before a table is called full. */
+const SEARCH = 1_000
 
-/** The states of one limit, by key. */
+/**
+ * The states of one limit by key: a Map from key to row, and the rows. Idle keys leave a few at a time, whenever a new key arrives:
+ * no timer, no pause, and never many more keys than are in use.
+ */
 export class Table {
-  readonly #words: number
-  readonly #rows = new Map<string, number>()
-  /** By row: the key (undefined when free), the rule its state was written under, and the state itself. */
-  readonly #keys: (string | undefined)[] = []
-  readonly #rules: Rule[] = []
-  readonly #free: number[] = []
-  #states: Float64Array
-  /** Where the state of a key that is not held is worked out; it becomes a row only if something was charged. */
-  readonly #scratch: Float64Array
-  #hand = 0
+  readonly #limit: string
+  readonly #algorithm: Rule['algorithm']
+  readonly #maxKeys: number
+  readonly #rowOf = new Map<string, number>()
+  readonly #rows: Rows
+  readonly #freeRows: number[] = []
+  #rowCount = 0
+  /** Where the state of a key that is not held is worked out. It becomes a row only if something is charged. */
+  #scratch: Float64Array = new Float64Array(64)
+  /** Where the sweep goes on: a Map's iterator stays valid while entries come and go. */
+  #hand = this.#rowOf.entries()
+  /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
+  soonestIdleUs = 0
 
-  constructor(words: number) {
-    this.#words = words
-    this.#states = new Float64Array(words * FIRST_ROWS)
-    this.#scratch = new Float64Array(words)
+  constructor(limit: string, rule: Rule, maxKeys: number) {
+    this.#limit = limit
+    this.#algorithm = rule.algorithm
+    this.#maxKeys = maxKeys
+    this.#rows = rowsFor(rule)
   }
 
   get size(): number {
-    return this.#rows.size
+    return this.#rowOf.size
   }
 
-  load(part: Part, cell: Cell): void {
-    const row = this.#rows.get(part.key)
-    cell.rule = part.rule
-    cell.cost = part.cost
-    cell.ticket = part.ticket
-    cell.s = row === undefined ? this.#scratch : this.#states
-    cell.i = row === undefined ? 0 : row * this.#words
-    cell.written = row === undefined ? undefined : this.#rules[row]
+  /** Points the cell at the key's state, or at the scratch. */
+  load(key: string, cell: Cell): void {
+    this.#check(cell.rule)
+    const row = this.#rowOf.get(key)
+    if (row === undefined) this.#pointAtScratch(cell)
+    else this.#rows.pointAt(row, cell)
   }
 
-  save(part: Part, cell: Cell, nowUs: number): void {
+  /** Keeps what `decide` changed. A new key for which there is no room is not kept. */
+  save(key: string, cell: Cell, nowUs: number): void {
     if (!cell.changed) return
-    if (cell.written === undefined) this.#insert(part, cell.s, nowUs)
-    else this.#rules[cell.i / this.#words] = cell.rule
+    if (cell.written === undefined) this.#insert(key, cell, nowUs)
+    else if (cell.written !== cell.rule) this.#rows.sign(this.#rowOf.get(key) as number, cell.rule)
+  }
+
+  /** Load, decide and save in one, for keys that are held and an answer of yes or no. */
+  lane(rule: Rule): Lane {
+    this.#check(rule)
+    return this.#rows.lane(rule, this.#rowOf)
   }
 
   remove(key: string): void {
-    const row = this.#rows.get(key)
-    if (row !== undefined) this.#release(row, key)
+    const row = this.#rowOf.get(key)
+    if (row === undefined) return
+    this.#rowOf.delete(key)
+    this.#rows.clear(row)
+    this.#freeRows.push(row)
   }
 
   inspect(key: string): EncodedState | undefined {
-    const row = this.#rows.get(key)
-    if (row === undefined) return undefined
-    const rule = this.#rules[row] as Rule
-    return rule.algorithm.encode(rule, this.#states, row * this.#words)
+    const row = this.#rowOf.get(key)
+    return row === undefined ? undefined : this.#rows.encode(row)
   }
 
-  #insert(part: Part, state: Float64Array, nowUs: number): void {
-    for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs)
-    const row = this.#free.pop() ?? this.#keys.length
-    if ((row + 1) * this.#words > this.#states.length) this.#grow()
-    this.#rows.set(part.key, row)
-    this.#keys[row] = part.key
-    this.#rules[row] = part.rule
-    this.#states.set(state, row * this.#words)
+  /** Whether there is room for one more key, if need be by letting idle ones go. */
+  hasRoom(nowUs: number): boolean {
+    if (this.#rowOf.size < this.#maxKeys) return true
+    this.soonestIdleUs = Number.POSITIVE_INFINITY
+    for (let k = 0; k < SEARCH && this.#rowOf.size >= this.#maxKeys; k++) this.#sweepOne(nowUs, 0)
+    return this.#rowOf.size < this.#maxKeys
   }
 
-  #grow(): void {
-    const larger = new Float64Array(this.#states.length * 2)
-    larger.set(this.#states)
-    this.#states = larger
+  #insert(key: string, cell: Cell, nowUs: number): void {
+    for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs, GRACE_US)
+    if (!this.hasRoom(nowUs)) return
+    const row = this.#freeRows.pop() ?? this.#rowCount++
+    this.#rows.put(row, cell.s, cell.rule)
+    this.#rowOf.set(key, row)
   }
 
-  #sweepOne(nowUs: number): void {
-    if (this.#keys.length === 0) return
-    this.#hand = (this.#hand + 1) % this.#keys.length
-    const key = this.#keys[this.#hand]
-    const rule = this.#rules[this.#hand] as Rule
-    if (key !== undefined && rule.algorithm.resetUs(rule, this.#states, this.#hand * this.#words, nowUs) === 0) {
-      this.#release(this.#hand, key)
+  #pointAtScratch(cell: Cell): void {
+    this.#scratch.fill(0, 0, 8)
+    const words = wordsFor(cell.rule, this.#scratch)
+    if (this.#scratch.length < words) this.#scratch = new Float64Array(words)
+    cell.s = this.#scratch
+    cell.i = 0
+    cell.written = undefined
+  }
+
+  /** Looks at one key and lets it go if it has been idle for so long. */
+  #sweepOne(nowUs: number, graceUs: number): void {
+    const next = this.#hand.next()
+    if (next.done) {
+      this.#hand = this.#rowOf.entries()
+      return
     }
+    const idleInUs = this.#rows.idleInUs(next.value[1], nowUs - graceUs)
+    if (idleInUs === 0) this.remove(next.value[0])
+    else if (idleInUs < this.soonestIdleUs) this.soonestIdleUs = idleInUs
   }
 
-  #release(row: number, key: string): void {
-    this.#rows.delete(key)
-    this.#keys[row] = undefined
-    this.#free.push(row)
+  #check({ algorithm }: Rule): void {
+    if (algorithm === this.#algorithm) return
+    throw new SluiceError(
+      'CONFIG',
+      `limit '${this.#limit}' is a ${this.#algorithm.type} in this store, it cannot be a ${algorithm.type} too`,
+    )
   }
 }

@@ -4,7 +4,8 @@
  * A step is never sent twice unless Redis said that it did not run (NOSCRIPT): a step that timed out may have been charged.
  */
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
-import { SluiceError } from '../../errors.ts'
+import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { SluiceError, shown } from '../../errors.ts'
 import type { AsyncStore, Part, Step } from '../store.ts'
 import { SCRIPT, scriptSha1 } from './script.ts'
 
@@ -25,9 +26,16 @@ type PartReply = readonly [number, number, number, number, number, string]
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 export function redisStore(client: RedisSender, options: RedisStoreOptions = {}): AsyncStore {
-  const prefix = options.prefix ?? 'sluice'
+  const prefix = checkedPrefix(options)
+  if (typeof client?.send !== 'function') {
+    throw new SluiceError(
+      'CONFIG',
+      `redisStore client ${shown(client)} must have send(args), such as { send: (args) => client.sendCommand(args) }`,
+    )
+  }
   return {
     mode: 'async',
+    shared: true,
     async apply(step) {
       const keys = step.parts.map((part) => redisKey(prefix, step.scope.name, part))
       if (step.op === 'forget') {
@@ -39,8 +47,17 @@ export function redisStore(client: RedisSender, options: RedisStoreOptions = {})
   }
 }
 
+function checkedPrefix(options: RedisStoreOptions): string {
+  onlyKnown(options, ['prefix'], 'redisStore')
+  const { prefix = 'sluice' } = options
+  if (typeof prefix === 'string' && /^[^{}\s]{1,256}$/.test(prefix)) return prefix
+  throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
+}
+
 /** `sluice:api:{user:42}:burst`. The braces place all limits of one key together in a cluster, so the key's own are escaped. */
 export function redisKey(prefix: string, limiter: string, part: Pick<Part, 'key' | 'limit'>): string {
+  // Half a surrogate pair has no UTF-8: two such keys would become one.
+  if (/\p{Surrogate}/u.test(part.key)) throw new SluiceError('KEY', `key ${shown(part.key)} must be well-formed Unicode`)
   return `${prefix}:${limiter}:{${part.key.replace(/[%{}]/g, encodeURIComponent)}}:${part.limit}`
 }
 

@@ -31,9 +31,13 @@ local function wordsText(words)
   return table.concat(texts, ' ')
 end
 
+-- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
 local function readRaw(kind, key)
   if kind == 'string' then
     return redis.call('GET', key)
+  elseif kind == 'zset' then
+    local members = redis.call('ZRANGE', key, 0, -1)
+    return members[1] and members
   end
   local flat = redis.call('HGETALL', key)
   if #flat == 0 then
@@ -65,14 +69,35 @@ local function load(cell, key)
   return true
 end
 
+-- Members and scores, a few thousand at a time: a call takes no more arguments than fit Lua's stack.
+local function addMembers(key, members)
+  for first = 1, #members, 4000 do
+    local args = {}
+    for k = first, math.min(first + 3999, #members), 2 do
+      args[#args + 1] = members[k + 1]
+      args[#args + 1] = members[k]
+    end
+    redis.call('ZADD', key, unpack(args))
+  end
+end
+
 local function store(cell, key, ttlMs)
-  local raw = cell.algorithm.encode(cell.rule, cell.state)
-  if cell.algorithm.kind == 'string' then
+  local algorithm = cell.algorithm
+  local raw = algorithm.encode(cell.rule, cell.state)
+  if algorithm.kind == 'string' then
     redis.call('SET', key, raw, 'PX', ttlMs)
+    return
+  end
+  -- What a sparse state no longer holds must not stay behind.
+  if algorithm.sparse then
+    redis.call('DEL', key)
+  end
+  if algorithm.kind == 'zset' then
+    addMembers(key, raw)
   else
     redis.call('HSET', key, unpack(raw))
-    redis.call('PEXPIRE', key, ttlMs)
   end
+  redis.call('PEXPIRE', key, ttlMs)
 end
 
 local function cellFrom(first)
@@ -101,7 +126,8 @@ local reply = { nowUs }
 for k = 1, #cells do
   local verdict = verdicts[k]
   if cells[k].changed then
-    store(cells[k], KEYS[k], givenUs and FOREIGN_CLOCK_TTL_MS or math.max(1, math.ceil(verdict.resetUs / 1000)))
+    local ttlMs = math.max(1, math.ceil(verdict.resetUs / 1000))
+    store(cells[k], KEYS[k], givenUs and math.max(ttlMs, FOREIGN_CLOCK_TTL_MS) or ttlMs)
   end
   reply[k + 1] = {
     OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs,

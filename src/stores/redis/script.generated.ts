@@ -175,10 +175,344 @@ local function leftOf(rule, whole, part)
 end
 `
 
+/** src/algorithms/bucket.lua */
+export const bucket = `-- A bucket: a level with the time it was written. The twin of bucket.ts. State: { used, usedPart, atUs }.
+
+local bucket = { kind = 'hash', bookable = true, ruleNamed = levelRuleNamed }
+
+local function write(s, used, part, atUs)
+  s[1], s[2], s[3] = used, part, atUs
+end
+
+-- An earlier reading of the clock counts as the time of writing.
+local function effectiveUs(s, nowUs)
+  return math.max(s[3], nowUs)
+end
+
+local function usedAt(rule, s, nowUs)
+  return drain(rule, s[1], s[2], nowUs - s[3])
+end
+
+local function giveBack(rule, s, nowUs, whole, part)
+  local used, usedPart = usedAt(rule, s, nowUs)
+  if (whole == 0 and part == 0) or (used == 0 and usedPart == 0) then
+    return false
+  end
+  used, usedPart = subtract(rule, used, usedPart, whole, part)
+  write(s, used, usedPart, effectiveUs(s, nowUs))
+  return true
+end
+
+local function repair(rule, s, nowUs)
+  local redated = s[3] - nowUs > rule.windowUs
+  if redated then
+    s[3] = nowUs
+  end
+  local used, part, cut = cutToCeiling(rule, s[1], s[2])
+  write(s, used, part, s[3])
+  return redated or cut
+end
+
+function bucket.fresh(rule, nowUs)
+  return { 0, 0, nowUs }
+end
+
+function bucket.settle(rule, written, s, nowUs)
+  local renumbered = written.numbers ~= rule.numbers
+  if renumbered then
+    repair(written, s, nowUs)
+    local used, part = usedAt(written, s, nowUs)
+    used, part = carryOver(written, rule, used, part)
+    write(s, used, part, effectiveUs(s, nowUs))
+  end
+  return repair(rule, s, nowUs) or renumbered
+end
+
+function bucket.waitUs(rule, s, nowUs, cost)
+  local used, part = usedAt(rule, s, nowUs)
+  local over = used + cost - rule.capacity
+  if over < 0 or (over == 0 and part == 0) then
+    return 0
+  end
+  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, over, part)
+end
+
+function bucket.take(rule, s, nowUs, cost)
+  local used, part = usedAt(rule, s, nowUs)
+  write(s, used + cost, part, effectiveUs(s, nowUs))
+end
+
+function bucket.give(rule, s, nowUs, cost, ofUs)
+  if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
+    return false
+  end
+  return giveBack(rule, s, nowUs, cost, 0)
+end
+
+function bucket.cancel(rule, s, nowUs, cost, ticket)
+  local mark, markPart = drain(rule, ticket[1], ticket[2], effectiveUs(s, nowUs) - ticket[3])
+  if mark < rule.capacity or (mark == rule.capacity and markPart == 0) then
+    return false
+  end
+  local used, part = usedAt(rule, s, nowUs)
+  local after, afterPart = subtract(rule, used, part, mark, markPart)
+  local back, backPart = subtract(rule, cost, 0, after, afterPart)
+  return giveBack(rule, s, nowUs, back, backPart)
+end
+
+function bucket.remaining(rule, s, nowUs)
+  return leftOf(rule, usedAt(rule, s, nowUs))
+end
+
+function bucket.resetUs(rule, s, nowUs)
+  local used, part = usedAt(rule, s, nowUs)
+  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, used, part)
+end
+
+-- A face of the bucket: everything above, to be given a text of its own.
+local function bucketFace()
+  local face = {}
+  for name, value in pairs(bucket) do
+    face[name] = value
+  end
+  return face
+end
+
+return bucketFace
+`
+
+/** src/algorithms/decide.lua */
+export const decide = `-- The one decision: the twin of decide.ts, where the reasons are.
+-- A cell is { algorithm, rule, cost, ticket, state, written, changed }; \`written\` is nil when there is no such key.
+
+local function settle(cell, nowUs)
+  if cell.written then
+    cell.changed = cell.algorithm.settle(cell.rule, cell.written, cell.state, nowUs)
+  else
+    cell.state = cell.algorithm.fresh(cell.rule, nowUs)
+    cell.changed = false
+  end
+end
+
+local function askOne(cell, nowUs, aheadUs, verdict)
+  local rule, cost = cell.rule, cell.cost
+  verdict.delayUs = 0
+  verdict.retryUs = 0
+  if cost > rule.capacity then
+    verdict.outcome = 'impossible'
+    return false
+  end
+  local waitUs = 0
+  if cost > 0 then
+    waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  end
+  local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
+  if waitUs > allowedAheadUs then
+    verdict.outcome = 'limited'
+    verdict.retryUs = waitUs - allowedAheadUs
+    return false
+  end
+  verdict.outcome = 'allowed'
+  verdict.delayUs = waitUs
+  if cost > 0 and cell.algorithm.delayUs then
+    verdict.delayUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  end
+  return true
+end
+
+local function ask(cells, nowUs, aheadUs, verdicts)
+  local granted = true
+  for k = 1, #cells do
+    if not askOne(cells[k], nowUs, aheadUs, verdicts[k]) then
+      granted = false
+    end
+  end
+  return granted
+end
+
+local function charge(cell, nowUs)
+  if cell.cost == 0 then
+    return
+  end
+  cell.algorithm.take(cell.rule, cell.state, nowUs, cell.cost)
+  cell.changed = true
+end
+
+local function giveBack(cell, nowUs, ofUs)
+  local rule, ticket, cost = cell.rule, cell.ticket, cell.cost
+  if not cell.written or cost == 0 then
+    return
+  end
+  if not ticket then
+    if cell.algorithm.give(rule, cell.state, nowUs, cost, ofUs) then
+      cell.changed = true
+    end
+  elseif ticket.numbers == rule.numbers then
+    if cell.algorithm.cancel(rule, cell.state, nowUs, cost, ticket.words) then
+      cell.changed = true
+    end
+  end
+end
+
+local function describe(cell, verdict, nowUs, reserved)
+  verdict.remaining = cell.algorithm.remaining(cell.rule, cell.state, nowUs)
+  verdict.resetUs = cell.algorithm.resetUs(cell.rule, cell.state, nowUs)
+  if reserved and cell.cost > 0 and cell.algorithm.bookable then
+    verdict.ticket = cell.state
+  end
+end
+
+local function decide(op, cells, nowUs, aheadUs, ofUs)
+  local verdicts = {}
+  for k = 1, #cells do
+    verdicts[k] = { outcome = 'allowed', retryUs = 0, delayUs = 0 }
+    settle(cells[k], nowUs)
+  end
+  local granted = true
+  if op == 'give' then
+    for k = 1, #cells do
+      giveBack(cells[k], nowUs, ofUs)
+    end
+  else
+    granted = ask(cells, nowUs, aheadUs, verdicts)
+  end
+  local taken = op == 'take' and granted
+  for k = 1, #cells do
+    if taken then
+      charge(cells[k], nowUs)
+    end
+    describe(cells[k], verdicts[k], nowUs, taken and aheadUs > 0)
+  end
+  return verdicts
+end
+`
+
+/** src/algorithms/fixed-window/fixed-window.lua */
+export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, \`count start time limit window first offset\`.
+
+local fixedWindow = { kind = 'string', bookable = false }
+
+local function write(s, startUs, count, atUs)
+  s[1], s[2], s[3] = startUs, count, atUs
+end
+
+local function effectiveUs(s, nowUs)
+  return math.max(s[3], nowUs)
+end
+
+local function counted(rule, s, nowUs)
+  if nowUs >= s[1] + rule.windowUs then
+    return 0
+  end
+  return s[2]
+end
+
+local function untilEndUs(rule, s, nowUs)
+  return s[1] + rule.windowUs - nowUs
+end
+
+local function windowStartUs(rule, atUs)
+  if rule.fromFirst then
+    return atUs
+  end
+  return math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
+end
+
+local function repair(rule, s, nowUs)
+  if s[3] - nowUs <= rule.windowUs then
+    return false
+  end
+  write(s, windowStartUs(rule, nowUs), s[2], nowUs)
+  return true
+end
+
+function fixedWindow.ruleNamed(numbers, maxAheadUs)
+  local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
+  return {
+    capacity = tonumber(limit),
+    numbers = numbers,
+    windowUs = tonumber(windowUs),
+    maxAheadUs = maxAheadUs,
+    fromFirst = first == '1',
+    offsetUs = tonumber(offsetUs),
+  }
+end
+
+function fixedWindow.fresh(rule, nowUs)
+  return { nowUs, 0, nowUs }
+end
+
+function fixedWindow.settle(rule, written, s, nowUs)
+  local renumbered = written.numbers ~= rule.numbers
+  if renumbered then
+    repair(written, s, nowUs)
+    local count = math.min(counted(written, s, nowUs), rule.capacity)
+    local atUs = effectiveUs(s, nowUs)
+    write(s, windowStartUs(rule, atUs), count, atUs)
+  end
+  return repair(rule, s, nowUs) or renumbered
+end
+
+function fixedWindow.waitUs(rule, s, nowUs, cost)
+  if counted(rule, s, nowUs) + cost <= rule.capacity then
+    return 0
+  end
+  return untilEndUs(rule, s, nowUs)
+end
+
+function fixedWindow.take(rule, s, nowUs, cost)
+  local count = counted(rule, s, nowUs)
+  local atUs = effectiveUs(s, nowUs)
+  if count == 0 then
+    write(s, windowStartUs(rule, atUs), cost, atUs)
+  else
+    write(s, s[1], count + cost, atUs)
+  end
+end
+
+function fixedWindow.give(rule, s, nowUs, cost, ofUs)
+  local count = counted(rule, s, nowUs)
+  if count == 0 or (ofUs >= 0 and (ofUs < s[1] or ofUs >= s[1] + rule.windowUs)) then
+    return false
+  end
+  write(s, s[1], math.max(0, count - cost), effectiveUs(s, nowUs))
+  return true
+end
+
+function fixedWindow.cancel()
+  return false
+end
+
+function fixedWindow.remaining(rule, s, nowUs)
+  return math.max(0, rule.capacity - counted(rule, s, nowUs))
+end
+
+function fixedWindow.resetUs(rule, s, nowUs)
+  if counted(rule, s, nowUs) == 0 then
+    return effectiveUs(s, nowUs) - nowUs
+  end
+  return untilEndUs(rule, s, nowUs)
+end
+
+function fixedWindow.encode(rule, s)
+  return string.format('%.0f %.0f %.0f %s', s[2], s[1], s[3], rule.numbers)
+end
+
+function fixedWindow.decode(text)
+  local count, startUs, atUs, numbers = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+ %d+ [01] %d+)$')
+  if not count then
+    return nil
+  end
+  return { tonumber(startUs), tonumber(count), tonumber(atUs) }, numbers
+end
+
+return fixedWindow
+`
+
 /** src/algorithms/gcra/gcra.lua */
 export const gcra = `-- GCRA: the twin of gcra.ts. State: { tatUs, tatPart }. In Redis: a string, \`TAT burst permits periodUs [part]\`.
 
-local gcra = { kind = 'string', bookable = true, rule = levelRule, ruleNamed = levelRuleNamed }
+local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
 
 -- How far the TAT lies ahead of now, never below zero.
 local function debt(s, nowUs)
@@ -317,109 +651,512 @@ end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(text)
-  local tat, numbers, part = string.match(text, '^(%d+) (%d+ %d+ %d+) ?(%d*)$')
-  if not tat then
+  local tat, numbers, rest = string.match(text, '^(%d+) (%d+ %d+ %d+)(.*)$')
+  local part = rest == '' and '0' or string.match(rest or '', '^ (%d+)$')
+  if not part then
     return nil
   end
-  return { tonumber(tat), tonumber(part) or 0 }, numbers
+  return { tonumber(tat), tonumber(part) }, numbers
 end
 
 return gcra
 `
 
-/** src/algorithms/token-bucket/token-bucket.lua */
-export const tokenBucket = `-- Token bucket: the twin of token-bucket.ts. State: { used, usedPart, atUs }. In Redis: a hash of tokens, part, time and limit.
+/** src/algorithms/leaky-bucket/leaky-bucket.lua */
+export const leakyBucket = `-- Leaky bucket: the twin of leaky-bucket.ts. State: a bucket whose level is the water. In Redis: a hash of water, part, time and limit.
 
-local tokenBucket = { kind = 'hash', bookable = true, rule = levelRule, ruleNamed = levelRuleNamed }
+local leakyBucket = bucketFace()
 
-local function write(s, used, part, atUs)
-  s[1], s[2], s[3] = used, part, atUs
+-- Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still.
+function leakyBucket.delayUs(rule, s, nowUs)
+  if leakyBucket.remaining(rule, s, nowUs) == rule.capacity then
+    return 0
+  end
+  return leakyBucket.resetUs(rule, s, nowUs)
 end
 
--- An earlier reading of the clock counts as the time of writing.
+function leakyBucket.encode(rule, s)
+  return {
+    'water', string.format('%.0f', s[1]),
+    'part', string.format('%.0f', s[2]),
+    'time', string.format('%.0f', s[3]),
+    'limit', rule.numbers,
+  }
+end
+
+function leakyBucket.decode(fields)
+  local water = tonumber(string.match(fields.water or '', '^%d+$'))
+  local part = tonumber(string.match(fields.part or '', '^%d+$'))
+  local time = tonumber(string.match(fields.time or '', '^%d+$'))
+  if not (water and part and time and string.match(fields.limit or '', '^%d+ %d+ %d+$')) then
+    return nil
+  end
+  return { water, part, time }, fields.limit
+end
+
+return leakyBucket
+`
+
+/** src/algorithms/sliding-log/sliding-log.lua */
+export const slidingLog = `-- Sliding log: the twin of sliding-log.ts. State: { at = atUs, total = permits, then entries { timeUs, count } from 1 on, oldest first }.
+-- In Redis: a sorted set, one member \`time count\` for each microsecond with admissions, and one \`at ... limit ...\` with score 0.
+
+local slidingLog = { kind = 'zset', bookable = false, sparse = true }
+
 local function effectiveUs(s, nowUs)
-  return math.max(s[3], nowUs)
+  return math.max(s.at, nowUs)
+end
+
+-- The oldest entry that still counts.
+local function firstLive(rule, s, nowUs)
+  local leftUs = effectiveUs(s, nowUs) - rule.windowUs
+  local entry = 1
+  while s[entry] and s[entry][1] <= leftUs do
+    entry = entry + 1
+  end
+  return entry
 end
 
 local function usedAt(rule, s, nowUs)
-  return drain(rule, s[1], s[2], nowUs - s[3])
+  local used = s.total
+  for entry = 1, firstLive(rule, s, nowUs) - 1 do
+    used = used - s[entry][2]
+  end
+  return used
 end
 
-local function giveBack(rule, s, nowUs, whole, part)
-  local used, usedPart = usedAt(rule, s, nowUs)
-  if (whole == 0 and part == 0) or (used == 0 and usedPart == 0) then
-    return false
+local function dropDead(rule, s, nowUs)
+  s.total = usedAt(rule, s, nowUs)
+  local live, size = firstLive(rule, s, nowUs), #s
+  for entry = 1, size do
+    s[entry] = s[entry + live - 1]
   end
-  used, usedPart = subtract(rule, used, usedPart, whole, part)
-  write(s, used, usedPart, effectiveUs(s, nowUs))
-  return true
+end
+
+local function entryAt(rule, s, nowUs, timeUs)
+  for entry = firstLive(rule, s, nowUs), #s do
+    if s[entry][1] == timeUs then
+      return entry
+    end
+  end
+  return nil
+end
+
+local function giveEntry(s, entry, cost)
+  local given = math.min(s[entry][2], cost)
+  s.total = s.total - given
+  s[entry][2] = s[entry][2] - given
+  if s[entry][2] == 0 then
+    table.remove(s, entry)
+  end
+  return given
+end
+
+local function giveNewest(s, cost)
+  local left = cost
+  while left > 0 and #s > 0 do
+    left = left - giveEntry(s, #s, left)
+  end
+end
+
+local function gather(s, atUs, used)
+  for entry = #s, 1, -1 do
+    s[entry] = nil
+  end
+  s.at, s.total = atUs, used
+  if used > 0 then
+    s[1] = { atUs, used }
+  end
 end
 
 local function repair(rule, s, nowUs)
-  local redated = s[3] - nowUs > rule.windowUs
-  if redated then
-    s[3] = nowUs
+  if s.at - nowUs <= rule.windowUs then
+    return false
   end
-  local used, part, cut = cutToCeiling(rule, s[1], s[2])
-  write(s, used, part, s[3])
-  return redated or cut
+  gather(s, nowUs, usedAt(rule, s, s.at))
+  return true
 end
 
-function tokenBucket.fresh(rule, nowUs)
-  return { 0, 0, nowUs }
+function slidingLog.ruleNamed(numbers, maxAheadUs)
+  local limit, windowUs = string.match(numbers, '^(%d+) (%d+)$')
+  return { capacity = tonumber(limit), numbers = numbers, windowUs = tonumber(windowUs), maxAheadUs = maxAheadUs }
 end
 
-function tokenBucket.settle(rule, written, s, nowUs)
+function slidingLog.fresh(rule, nowUs)
+  return { at = nowUs, total = 0 }
+end
+
+function slidingLog.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
-    local used, part = usedAt(written, s, nowUs)
-    used, part = carryOver(written, rule, used, part)
-    write(s, used, part, effectiveUs(s, nowUs))
+    local used = math.min(usedAt(written, s, nowUs), rule.capacity)
+    gather(s, effectiveUs(s, nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end
 
-function tokenBucket.waitUs(rule, s, nowUs, cost)
-  local used, part = usedAt(rule, s, nowUs)
-  local over = used + cost - rule.capacity
-  if over < 0 or (over == 0 and part == 0) then
+function slidingLog.waitUs(rule, s, nowUs, cost)
+  local surplus = usedAt(rule, s, nowUs) + cost - rule.capacity
+  if surplus <= 0 then
     return 0
   end
-  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, over, part)
+  local entry = firstLive(rule, s, nowUs)
+  surplus = surplus - s[entry][2]
+  while surplus > 0 do
+    entry = entry + 1
+    surplus = surplus - s[entry][2]
+  end
+  return s[entry][1] + rule.windowUs - nowUs
 end
 
-function tokenBucket.take(rule, s, nowUs, cost)
-  local used, part = usedAt(rule, s, nowUs)
-  write(s, used + cost, part, effectiveUs(s, nowUs))
+function slidingLog.take(rule, s, nowUs, cost)
+  dropDead(rule, s, nowUs)
+  local atUs = effectiveUs(s, nowUs)
+  local newest = s[#s]
+  if newest and newest[1] == atUs then
+    newest[2] = newest[2] + cost
+  else
+    s[#s + 1] = { atUs, cost }
+  end
+  s.total = s.total + cost
+  s.at = atUs
 end
 
-function tokenBucket.give(rule, s, nowUs, cost, ofUs)
-  if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
+function slidingLog.give(rule, s, nowUs, cost, ofUs)
+  if ofUs < 0 then
+    if usedAt(rule, s, nowUs) == 0 then
+      return false
+    end
+    dropDead(rule, s, nowUs)
+    giveNewest(s, cost)
+  else
+    if not entryAt(rule, s, nowUs, ofUs) then
+      return false
+    end
+    dropDead(rule, s, nowUs)
+    giveEntry(s, entryAt(rule, s, nowUs, ofUs), cost)
+  end
+  s.at = effectiveUs(s, nowUs)
+  return true
+end
+
+function slidingLog.cancel()
+  return false
+end
+
+function slidingLog.remaining(rule, s, nowUs)
+  return math.max(0, rule.capacity - usedAt(rule, s, nowUs))
+end
+
+function slidingLog.resetUs(rule, s, nowUs)
+  if usedAt(rule, s, nowUs) == 0 then
+    return effectiveUs(s, nowUs) - nowUs
+  end
+  return s[#s][1] + rule.windowUs - nowUs
+end
+
+-- Members and scores, as ZADD wants them but for the order: member first.
+function slidingLog.encode(rule, s)
+  local members = { string.format('at %.0f limit %s', s.at, rule.numbers), '0' }
+  for entry = 1, #s do
+    local time = string.format('%.0f', s[entry][1])
+    members[#members + 1] = time .. string.format(' %.0f', s[entry][2])
+    members[#members + 1] = time
+  end
+  return members
+end
+
+-- From the members in order of their scores.
+function slidingLog.decode(members)
+  local s, numbers = { total = 0 }, nil
+  for k = 1, #members do
+    local at, limit = string.match(members[k], '^at (%d+) limit (%d+ %d+)$')
+    local time, count = string.match(members[k], '^(%d+) (%d+)$')
+    if at and not s.at then
+      s.at, numbers = tonumber(at), limit
+    elseif time then
+      s[#s + 1] = { tonumber(time), tonumber(count) }
+      s.total = s.total + tonumber(count)
+    else
+      return nil
+    end
+  end
+  if not s.at then
+    return nil
+  end
+  return s, numbers
+end
+
+return slidingLog
+`
+
+/** src/algorithms/sliding-window/sliding-window.lua */
+export const slidingWindow = `-- Sliding window: the twin of sliding-window.ts. State: { atUs, slot, full, counts... }.
+-- In Redis: a hash of time, limit and the count of each slot that is not empty, by the slot's number.
+
+local slidingWindow = { kind = 'hash', bookable = false, sparse = true }
+
+local AT, SLOT, FULL, COUNTS = 1, 2, 3, 4
+
+local function effectiveUs(s, nowUs)
+  return math.max(s[AT], nowUs)
+end
+
+local function placeOf(rule, slot)
+  local size = rule.slots + 1
+  return COUNTS + (slot - math.floor(slot / size) * size)
+end
+
+local function startUs(rule, slot, offset)
+  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
+end
+
+-- The sum of the counts in the window of a later slot, the oldest one's left out.
+local function fullFrom(rule, s, slot)
+  local written = s[SLOT]
+  if slot - written >= rule.slots then
+    return 0
+  end
+  local full = s[FULL]
+  for left = written - rule.slots + 1, slot - rule.slots do
+    full = full - s[placeOf(rule, left)]
+  end
+  return full
+end
+
+-- The window as it is now: slot, offset, sum of the full slots, count of the oldest.
+local function look(rule, s, nowUs)
+  local slot, offset = mulDiv(effectiveUs(s, nowUs), rule.perPeriod, rule.periodUs)
+  local oldest = 0
+  if slot - rule.slots <= s[SLOT] then
+    oldest = s[placeOf(rule, slot - rule.slots)]
+  end
+  return slot, offset, fullFrom(rule, s, slot), oldest
+end
+
+local function weighed(rule, count, offset)
+  if count == 0 then
+    return 0
+  end
+  return mulAddDivUp(count, rule.periodUs - offset, 0, rule.periodUs)
+end
+
+local function usedAt(rule, s, nowUs)
+  local _, offset, full, oldest = look(rule, s, nowUs)
+  return full + weighed(rule, oldest, offset)
+end
+
+-- When no more than \`room\` is in use.
+local function firstFitUs(rule, s, room, slot, full)
+  local written = s[SLOT]
+  while true do
+    local leaving = slot - rule.slots
+    local oldest = 0
+    if leaving <= written then
+      oldest = s[placeOf(rule, leaving)]
+    end
+    if full <= room then
+      if full + oldest <= room then
+        return startUs(rule, slot, 0)
+      end
+      local fadedTo = mulDiv(room - full, rule.periodUs, oldest)
+      if fadedTo > 0 then
+        return startUs(rule, slot, rule.periodUs - fadedTo)
+      end
+    end
+    if leaving + 1 <= written then
+      full = full - s[placeOf(rule, leaving + 1)]
+    end
+    slot = slot + 1
+  end
+end
+
+local function advance(rule, s, nowUs)
+  local slot, _, full = look(rule, s, nowUs)
+  local passed = math.min(slot - s[SLOT], rule.slots + 1)
+  for k = 0, passed - 1 do
+    s[placeOf(rule, slot - k)] = 0
+  end
+  s[AT], s[SLOT], s[FULL] = effectiveUs(s, nowUs), slot, full
+end
+
+local function clear(rule, s, nowUs)
+  s[AT] = nowUs
+  s[SLOT] = mulDiv(nowUs, rule.perPeriod, rule.periodUs)
+  s[FULL] = 0
+  for k = 0, rule.slots do
+    s[COUNTS + k] = 0
+  end
+end
+
+local function putCount(rule, s, slot, count)
+  s[placeOf(rule, slot)] = count
+  if slot > s[SLOT] - rule.slots then
+    s[FULL] = s[FULL] + count
+  end
+end
+
+local function gather(rule, s, atUs, used)
+  clear(rule, s, atUs)
+  putCount(rule, s, s[SLOT], used)
+end
+
+local function heldBetween(rule, s, oldest, newest)
+  local held = 0
+  for slot = oldest, math.min(newest, s[SLOT]) do
+    held = held + s[placeOf(rule, slot)]
+  end
+  return held
+end
+
+local function giveBack(rule, s, cost, oldest, newest)
+  local left = cost
+  for slot = newest, oldest, -1 do
+    local place = placeOf(rule, slot)
+    local given = math.min(left, s[place])
+    s[place] = s[place] - given
+    if slot > s[SLOT] - rule.slots then
+      s[FULL] = s[FULL] - given
+    end
+    left = left - given
+  end
+end
+
+local function repair(rule, s, nowUs)
+  if s[AT] - nowUs <= rule.windowUs then
     return false
   end
-  return giveBack(rule, s, nowUs, cost, 0)
+  gather(rule, s, nowUs, usedAt(rule, s, s[AT]))
+  return true
 end
 
-function tokenBucket.cancel(rule, s, nowUs, cost, ticket)
-  local mark, markPart = drain(rule, ticket[1], ticket[2], effectiveUs(s, nowUs) - ticket[3])
-  if mark < rule.capacity or (mark == rule.capacity and markPart == 0) then
+local function greatestCommonDivisor(a, b)
+  while b ~= 0 do
+    a, b = b, math.fmod(a, b)
+  end
+  return a
+end
+
+function slidingWindow.ruleNamed(numbers, maxAheadUs)
+  local limit, lengthUs, slots = string.match(numbers, '^(%d+) (%d+) (%d+)$')
+  local divisor = greatestCommonDivisor(tonumber(slots), tonumber(lengthUs))
+  local perPeriod, periodUs = slots / divisor, lengthUs / divisor
+  return {
+    capacity = tonumber(limit),
+    numbers = numbers,
+    windowUs = mulAddDivUp(slots + 1, periodUs, 0, perPeriod),
+    maxAheadUs = maxAheadUs,
+    slots = tonumber(slots),
+    perPeriod = perPeriod,
+    periodUs = periodUs,
+  }
+end
+
+function slidingWindow.fresh(rule, nowUs)
+  local s = {}
+  clear(rule, s, nowUs)
+  return s
+end
+
+function slidingWindow.settle(rule, written, s, nowUs)
+  local renumbered = written.numbers ~= rule.numbers
+  if renumbered then
+    repair(written, s, nowUs)
+    local used = math.min(usedAt(written, s, nowUs), rule.capacity)
+    gather(rule, s, effectiveUs(s, nowUs), used)
+  end
+  return repair(rule, s, nowUs) or renumbered
+end
+
+function slidingWindow.waitUs(rule, s, nowUs, cost)
+  local slot, offset, full, oldest = look(rule, s, nowUs)
+  local room = rule.capacity - cost
+  if room >= full and room >= full + weighed(rule, oldest, offset) then
+    return 0
+  end
+  return firstFitUs(rule, s, room, slot, full) - nowUs
+end
+
+function slidingWindow.take(rule, s, nowUs, cost)
+  advance(rule, s, nowUs)
+  local place = placeOf(rule, s[SLOT])
+  s[place] = s[place] + cost
+  s[FULL] = s[FULL] + cost
+end
+
+function slidingWindow.give(rule, s, nowUs, cost, ofUs)
+  local present = look(rule, s, nowUs)
+  local newest, oldest = present, present - rule.slots
+  if ofUs >= 0 then
+    newest = mulDiv(ofUs, rule.perPeriod, rule.periodUs)
+    oldest = newest
+  end
+  if newest > present or oldest < present - rule.slots or heldBetween(rule, s, oldest, newest) == 0 then
     return false
   end
-  local used, part = usedAt(rule, s, nowUs)
-  local after, afterPart = subtract(rule, used, part, mark, markPart)
-  local back, backPart = subtract(rule, cost, 0, after, afterPart)
-  return giveBack(rule, s, nowUs, back, backPart)
+  advance(rule, s, nowUs)
+  giveBack(rule, s, cost, oldest, newest)
+  return true
 end
 
-function tokenBucket.remaining(rule, s, nowUs)
-  return leftOf(rule, usedAt(rule, s, nowUs))
+function slidingWindow.cancel()
+  return false
 end
 
-function tokenBucket.resetUs(rule, s, nowUs)
-  local used, part = usedAt(rule, s, nowUs)
-  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, used, part)
+function slidingWindow.remaining(rule, s, nowUs)
+  return math.max(0, rule.capacity - usedAt(rule, s, nowUs))
 end
+
+function slidingWindow.resetUs(rule, s, nowUs)
+  local present = look(rule, s, nowUs)
+  for slot = s[SLOT], math.max(present, s[SLOT]) - rule.slots, -1 do
+    if s[placeOf(rule, slot)] > 0 then
+      return startUs(rule, slot + rule.slots + 1, 0) - nowUs
+    end
+  end
+  return effectiveUs(s, nowUs) - nowUs
+end
+
+function slidingWindow.encode(rule, s)
+  local fields = { 'time', string.format('%.0f', s[AT]), 'limit', rule.numbers }
+  for slot = s[SLOT] - rule.slots, s[SLOT] do
+    local count = s[placeOf(rule, slot)]
+    if count > 0 then
+      fields[#fields + 1] = string.format('%.0f', slot)
+      fields[#fields + 1] = string.format('%.0f', count)
+    end
+  end
+  return fields
+end
+
+function slidingWindow.decode(fields)
+  local time, limit = string.match(fields.time or '', '^%d+$'), string.match(fields.limit or '', '^[1-9]%d* [1-9]%d* [1-9]%d?%d?%d?$')
+  if not (time and limit) then
+    return nil
+  end
+  local rule = slidingWindow.ruleNamed(limit, 0)
+  local s = slidingWindow.fresh(rule, tonumber(time))
+  for name, text in pairs(fields) do
+    if name ~= 'time' and name ~= 'limit' then
+      local slot, count = string.match(name, '^%d+$'), string.match(text, '^%d+$')
+      if not (slot and count) or s[SLOT] - slot < 0 or s[SLOT] - slot > rule.slots then
+        return nil
+      end
+      putCount(rule, s, tonumber(slot), tonumber(count))
+    end
+  end
+  return s, limit
+end
+
+return slidingWindow
+`
+
+/** src/algorithms/token-bucket/token-bucket.lua */
+export const tokenBucket = `-- Token bucket: the twin of token-bucket.ts. State: a bucket whose level is the missing tokens.
+-- In Redis: a hash of tokens, part, time and limit.
+
+local tokenBucket = bucketFace()
 
 function tokenBucket.encode(rule, s)
   local tokens, part = rule.capacity - s[1], 0
@@ -435,8 +1172,11 @@ function tokenBucket.encode(rule, s)
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
+-- Matched first, because \`tonumber\` alone would also read '1.5', '0x10' and 'nan'.
 function tokenBucket.decode(fields)
-  local tokens, part, time = tonumber(fields.tokens), tonumber(fields.part), tonumber(fields.time)
+  local tokens = tonumber(string.match(fields.tokens or '', '^-?%d+$'))
+  local part = tonumber(string.match(fields.part or '', '^%d+$'))
+  local time = tonumber(string.match(fields.time or '', '^%d+$'))
   local capacity, periodUs = string.match(fields.limit or '', '^(%d+) %d+ (%d+)$')
   if not (tokens and part and time and capacity) then
     return nil
@@ -448,109 +1188,6 @@ function tokenBucket.decode(fields)
 end
 
 return tokenBucket
-`
-
-/** src/algorithms/decide.lua */
-export const decide = `-- The one decision: the twin of decide.ts, where the reasons are.
--- A cell is { algorithm, rule, cost, ticket, state, written, changed }; \`written\` is nil when there is no such key.
-
-local function settle(cell, nowUs)
-  if cell.written then
-    cell.changed = cell.algorithm.settle(cell.rule, cell.written, cell.state, nowUs)
-  else
-    cell.state = cell.algorithm.fresh(cell.rule, nowUs)
-    cell.changed = false
-  end
-end
-
-local function askOne(cell, nowUs, aheadUs, verdict)
-  local rule, cost = cell.rule, cell.cost
-  verdict.delayUs = 0
-  verdict.retryUs = 0
-  if cost > rule.capacity then
-    verdict.outcome = 'impossible'
-    return false
-  end
-  local waitUs = 0
-  if cost > 0 then
-    waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
-  end
-  local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
-  if waitUs > allowedAheadUs then
-    verdict.outcome = 'limited'
-    verdict.retryUs = waitUs - allowedAheadUs
-    return false
-  end
-  verdict.outcome = 'allowed'
-  verdict.delayUs = waitUs
-  return true
-end
-
-local function ask(cells, nowUs, aheadUs, verdicts)
-  local granted = true
-  for k = 1, #cells do
-    if not askOne(cells[k], nowUs, aheadUs, verdicts[k]) then
-      granted = false
-    end
-  end
-  return granted
-end
-
-local function charge(cell, nowUs)
-  if cell.cost == 0 then
-    return
-  end
-  cell.algorithm.take(cell.rule, cell.state, nowUs, cell.cost)
-  cell.changed = true
-end
-
-local function giveBack(cell, nowUs, ofUs)
-  local rule, ticket, cost = cell.rule, cell.ticket, cell.cost
-  if not cell.written or cost == 0 then
-    return
-  end
-  if not ticket then
-    if cell.algorithm.give(rule, cell.state, nowUs, cost, ofUs) then
-      cell.changed = true
-    end
-  elseif ticket.numbers == rule.numbers then
-    if cell.algorithm.cancel(rule, cell.state, nowUs, cost, ticket.words) then
-      cell.changed = true
-    end
-  end
-end
-
-local function describe(cell, verdict, nowUs, reserved)
-  verdict.remaining = cell.algorithm.remaining(cell.rule, cell.state, nowUs)
-  verdict.resetUs = cell.algorithm.resetUs(cell.rule, cell.state, nowUs)
-  if reserved and cell.cost > 0 then
-    verdict.ticket = cell.state
-  end
-end
-
-local function decide(op, cells, nowUs, aheadUs, ofUs)
-  local verdicts = {}
-  for k = 1, #cells do
-    verdicts[k] = { outcome = 'allowed', retryUs = 0, delayUs = 0 }
-    settle(cells[k], nowUs)
-  end
-  local granted = true
-  if op == 'give' then
-    for k = 1, #cells do
-      giveBack(cells[k], nowUs, ofUs)
-    end
-  else
-    granted = ask(cells, nowUs, aheadUs, verdicts)
-  end
-  local taken = op == 'take' and granted
-  for k = 1, #cells do
-    if taken then
-      charge(cells[k], nowUs)
-    end
-    describe(cells[k], verdicts[k], nowUs, taken and aheadUs > 0)
-  end
-  return verdicts
-end
 `
 
 /** src/stores/redis/runner.lua */
@@ -587,9 +1224,13 @@ local function wordsText(words)
   return table.concat(texts, ' ')
 end
 
+-- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
 local function readRaw(kind, key)
   if kind == 'string' then
     return redis.call('GET', key)
+  elseif kind == 'zset' then
+    local members = redis.call('ZRANGE', key, 0, -1)
+    return members[1] and members
   end
   local flat = redis.call('HGETALL', key)
   if #flat == 0 then
@@ -621,14 +1262,35 @@ local function load(cell, key)
   return true
 end
 
+-- Members and scores, a few thousand at a time: a call takes no more arguments than fit Lua's stack.
+local function addMembers(key, members)
+  for first = 1, #members, 4000 do
+    local args = {}
+    for k = first, math.min(first + 3999, #members), 2 do
+      args[#args + 1] = members[k + 1]
+      args[#args + 1] = members[k]
+    end
+    redis.call('ZADD', key, unpack(args))
+  end
+end
+
 local function store(cell, key, ttlMs)
-  local raw = cell.algorithm.encode(cell.rule, cell.state)
-  if cell.algorithm.kind == 'string' then
+  local algorithm = cell.algorithm
+  local raw = algorithm.encode(cell.rule, cell.state)
+  if algorithm.kind == 'string' then
     redis.call('SET', key, raw, 'PX', ttlMs)
+    return
+  end
+  -- What a sparse state no longer holds must not stay behind.
+  if algorithm.sparse then
+    redis.call('DEL', key)
+  end
+  if algorithm.kind == 'zset' then
+    addMembers(key, raw)
   else
     redis.call('HSET', key, unpack(raw))
-    redis.call('PEXPIRE', key, ttlMs)
   end
+  redis.call('PEXPIRE', key, ttlMs)
 end
 
 local function cellFrom(first)
@@ -657,7 +1319,8 @@ local reply = { nowUs }
 for k = 1, #cells do
   local verdict = verdicts[k]
   if cells[k].changed then
-    store(cells[k], KEYS[k], givenUs and FOREIGN_CLOCK_TTL_MS or math.max(1, math.ceil(verdict.resetUs / 1000)))
+    local ttlMs = math.max(1, math.ceil(verdict.resetUs / 1000))
+    store(cells[k], KEYS[k], givenUs and math.max(ttlMs, FOREIGN_CLOCK_TTL_MS) or ttlMs)
   end
   reply[k + 1] = {
     OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs,
@@ -666,3 +1329,6 @@ for k = 1, #cells do
 end
 return reply
 `
+
+/** Every algorithm by its `type`. */
+export const ALGORITHMS = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }

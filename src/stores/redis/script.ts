@@ -1,18 +1,21 @@
 /** The whole script that Redis runs: the algorithms, the decision, the runner, in the order in which they need each other. */
 import * as lua from './script.generated.ts'
 
-/** Every algorithm by its `type`. Each source is a module that returns its functions. */
-const ALGORITHMS = { gcra: lua.gcra, tokenBucket: lua.tokenBucket }
-
 /** The pure part: everything but the I/O. The tests run its functions directly. */
-export const LIBRARY = [lua.arithmetic, lua.level, 'local algorithms = {}', ...Object.entries(ALGORITHMS).map(asModule), lua.decide].join(
-  '\n',
-)
+export const LIBRARY = [
+  lua.arithmetic,
+  lua.level,
+  `local bucketFace = ${module(lua.bucket)}`,
+  'local algorithms = {}',
+  ...Object.entries(lua.ALGORITHMS).map(([type, source]) => `algorithms.${type} = ${module(source)}`),
+  lua.decide,
+].join('\n')
 
 export const SCRIPT = `${LIBRARY}\n${lua.runner}`
 
-function asModule([type, source]: [string, string]): string {
-  return `algorithms.${type} = (function()\n${source}\nend)()`
+/** A source that returns something, with its local names kept to itself. */
+function module(source: string): string {
+  return `(function()\n${source}\nend)()`
 }
 
 let sha1: Promise<string> | undefined

@@ -47,6 +47,7 @@ export class Layout {
 
   constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer
+    if (buffer.byteLength < HEADER_BYTES) throw new SluiceError('CONFIG', 'this SharedArrayBuffer was not made by sharedStore()')
     this.#header = new Int32Array(buffer, 0, HEADER_BYTES / 4)
     if (this.#at('magic') !== MAGIC) throw new SluiceError('CONFIG', 'this SharedArrayBuffer was not made by sharedStore()')
     if (this.#at('version') !== VERSION) {
@@ -149,7 +150,13 @@ function sharedBuffer(bytes: number): SharedArrayBuffer {
   if (typeof SharedArrayBuffer === 'undefined') {
     throw new SluiceError('UNSUPPORTED', 'this runtime has no SharedArrayBuffer (in browsers the page must be cross-origin isolated)')
   }
-  return new SharedArrayBuffer(bytes)
+  try {
+    return new SharedArrayBuffer(bytes)
+  } catch (cause) {
+    throw new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, {
+      cause,
+    })
+  }
 }
 
 export function isHandle(value: unknown): value is SharedHandle {

@@ -2,28 +2,90 @@ import type { Rule } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Scope } from '../store.ts'
 
-/** Where each limit of a limiter lies in a record, and a private copy of one record to work on. */
+/** A limit and where its share of a record begins: its figures, then its words. */
+interface Place {
+  readonly limit: string
+  readonly rule: Rule
+  readonly first: number
+}
+
+/**
+ * Where each limit of a limiter lies in a record, and a private copy of one record to work on.
+ *
+ * The words of some algorithms are more under some numbers than under others, so a record is read by the figures in it: they say how many
+ * words follow. A limit without state has 0 as its first figure, and as its second how many words follow. Nearly always a record lies as one of
+ * the present numbers would; only the first contact after they changed has to unpack it.
+ */
 export class RecordShape {
-  /** The copy as doubles, and the same memory as the 32-bit halves that go through `Atomics`. */
-  readonly words: Float64Array
+  readonly #recordWords: number
+  readonly #present: readonly Place[]
+  readonly #presentWords: Float64Array
+  /** The present places and words, unless the record that was read lies otherwise. */
+  #places: readonly Place[]
+  #words: Float64Array
+  /** The halves of the present words: what is read and written through `Atomics`. */
   readonly halves: Int32Array
-  readonly #firstOf = new Map<string, number>()
 
   constructor(scope: Scope, recordWords: number) {
-    let size = 0
-    for (const { name, rule } of scope.limits) {
-      this.#firstOf.set(name, size)
-      size += rule.figures.length + rule.algorithm.words(rule)
-    }
+    this.#recordWords = recordWords
+    this.#present = placesOf(scope.limits, ({ rule }) => wordsOf(rule))
+    const size = sizeOf(scope.limits, ({ rule }) => wordsOf(rule))
     if (size > recordWords) {
       throw new SluiceError('CONFIG', `limiter '${scope.name}' needs recordWords ${size}, the shared memory was made with ${recordWords}`)
     }
-    this.words = new Float64Array(size)
-    this.halves = new Int32Array(this.words.buffer)
+    this.#presentWords = new Float64Array(size)
+    this.halves = new Int32Array(this.#presentWords.buffer)
+    this.#places = this.#present
+    this.#words = this.#presentWords
+  }
+
+  /** The private copy. */
+  get words(): Float64Array {
+    return this.#words
   }
 
   clear(): void {
-    this.words.fill(0)
+    this.#usePresent()
+    this.#words.fill(0)
+  }
+
+  /** Whether what was read into `halves` is a whole record, each limit where the present numbers would have it. */
+  get fits(): boolean {
+    this.#usePresent()
+    for (const { rule, first } of this.#present) {
+      if (writtenWords(rule, this.#presentWords, first) !== wordsOf(rule)) return false
+    }
+    return true
+  }
+
+  /** For a record that does not fit: room to read all of it. */
+  wholeRecord(): Float64Array {
+    return new Float64Array(this.#recordWords)
+  }
+
+  /** Spreads out a record, so that each limit has room for its words under the old numbers and under the present ones. */
+  unpack(record: Float64Array): void {
+    const written = firstsIn(record, this.#present)
+    const roomOf = ({ rule }: Place, k: number) => Math.max(wordsOf(rule), writtenWords(rule, record, written[k] as number))
+    this.#places = placesOf(this.#limits(), (_, k) => roomOf(this.#present[k] as Place, k))
+    this.#words = new Float64Array(sizeOf(this.#limits(), (_, k) => roomOf(this.#present[k] as Place, k)))
+    this.#places.forEach(({ rule, first }, k) => {
+      const from = written[k] as number
+      this.#words.set(record.subarray(from, from + rule.figures.length + writtenWords(rule, record, from)), first)
+    })
+  }
+
+  /** The private copy as a record: what is to be written through `Atomics`. */
+  packed(): Int32Array {
+    for (const { rule, first } of this.#places) if (this.#words[first] === 0) this.#words[first + 1] = wordsOf(rule)
+    if (this.#words === this.#presentWords) return this.halves
+    const record = this.#places.flatMap(({ rule, first }) => [
+      ...this.#words.subarray(first, first + rule.figures.length + writtenWords(rule, this.#words, first)),
+    ])
+    if (record.length > this.#recordWords) {
+      throw new SluiceError('STORE', `a key needs recordWords ${record.length}, the shared memory was made with ${this.#recordWords}`)
+    }
+    return new Int32Array(Float64Array.from(record).buffer)
   }
 
   /** Where the state of a limit begins in `words`: behind its figures. */
@@ -34,18 +96,68 @@ export class RecordShape {
   /** The rule that the state of a limit was written under, or undefined if there is no state. */
   writtenRule(limit: string, rule: Rule): Rule | undefined {
     const first = this.#first(limit)
-    if (this.words[first] === 0) return undefined
-    const figures = this.words.subarray(first, first + rule.figures.length)
-    if (rule.figures.every((figure, k) => figure === figures[k])) return rule
-    return rule.algorithm.ruleOf([...figures], rule.maxAheadUs)
+    return this.#words[first] === 0 ? undefined : ruleAt(rule, this.#words, first)
   }
 
   /** Notes the rule that the state of a limit is now written under. */
   sign(limit: string, rule: Rule): void {
-    this.words.set(rule.figures, this.#first(limit))
+    this.#words.set(rule.figures, this.#first(limit))
+  }
+
+  #usePresent(): void {
+    this.#places = this.#present
+    this.#words = this.#presentWords
+  }
+
+  #limits(): Scope['limits'] {
+    return this.#present.map(({ limit, rule }) => ({ name: limit, rule }))
   }
 
   #first(limit: string): number {
-    return this.#firstOf.get(limit) as number
+    for (const place of this.#places) if (place.limit === limit) return place.first
+    throw new SluiceError('STORE', `there is no limit '${limit}' in this limiter`)
   }
+}
+
+function wordsOf(rule: Rule): number {
+  return rule.algorithm.words(rule)
+}
+
+/** One limit behind the other, each with as many words as `room` says. */
+function placesOf(limits: Scope['limits'], room: (limit: Scope['limits'][number], k: number) => number): Place[] {
+  let first = 0
+  return limits.map((limit, k) => {
+    const place = { limit: limit.name, rule: limit.rule, first }
+    first += limit.rule.figures.length + room(limit, k)
+    return place
+  })
+}
+
+function sizeOf(limits: Scope['limits'], room: (limit: Scope['limits'][number], k: number) => number): number {
+  return limits.reduce((size, limit, k) => size + limit.rule.figures.length + room(limit, k), 0)
+}
+
+/** The rule that the figures stand for, which begin at `first`. */
+function ruleAt(present: Rule, words: Float64Array, first: number): Rule {
+  const { figures } = present
+  for (let k = 0; k < figures.length; k++) {
+    if (figures[k] !== words[first + k])
+      return present.algorithm.ruleOf([...words.subarray(first, first + figures.length)], present.maxAheadUs)
+  }
+  return present
+}
+
+/** How many words stand behind the figures that begin at `first`. */
+function writtenWords(present: Rule, words: Float64Array, first: number): number {
+  return words[first] === 0 ? (words[first + 1] as number) : wordsOf(ruleAt(present, words, first))
+}
+
+/** Where each limit begins in a record, read off the figures before it. */
+function firstsIn(record: Float64Array, limits: readonly Place[]): number[] {
+  let next = 0
+  return limits.map(({ rule }) => {
+    const first = next
+    next += rule.figures.length + writtenWords(rule, record, first)
+    return first
+  })
 }

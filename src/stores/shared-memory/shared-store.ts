@@ -4,6 +4,7 @@
  * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
  */
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
+import { onlyKnown } from '../../algorithms/rate.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import type { Part, Scope, Step, SyncStore } from '../store.ts'
 import { fingerprintOf } from './fingerprint.ts'
@@ -15,7 +16,10 @@ export interface SharedStoreOptions {
   readonly maxKeys: number
   /** How many threads use it at most, over its whole life. Default 64. */
   readonly maxThreads?: number
-  /** How many doubles the limits of one key take: gcra 5, token bucket 6, added up. Default 12. */
+  /**
+   * How many doubles the limits of one key take, added up: gcra 5, token bucket 6, leaky bucket 6, fixed window 7, sliding window 7 and its slots,
+   * sliding log 6 and twice its limit. Default 12.
+   */
   readonly recordWords?: number
 }
 
@@ -27,6 +31,7 @@ export interface SharedStore extends SyncStore {
 }
 
 export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStore {
+  onlyKnown(from, ['maxKeys', 'maxThreads', 'recordWords', 'buffer'], 'sharedStore')
   return new SharedMemory(isHandle(from) ? new Layout(from.buffer) : createLayout(from))
 }
 
@@ -47,6 +52,7 @@ function whole(name: string, value: number, most: number): void {
 
 class SharedMemory implements SharedStore {
   readonly mode = 'sync'
+  readonly shared = true
   readonly handle: SharedHandle
   collisions = 0
   readonly #layout: Layout
@@ -76,12 +82,8 @@ class SharedMemory implements SharedStore {
     const layout = this.#layout
     const slot = layout.find(fingerprint)
     const head = slot < 0 ? 0n : layout.head(slot)
-    if (recordOf(head) < 0) {
-      shape.clear()
-    } else {
-      layout.readRecord(recordOf(head), shape.halves)
-      if (layout.head(slot) !== head) return false
-    }
+    if (recordOf(head) < 0) shape.clear()
+    else if (!this.#read(slot, head, shape)) return false
     if (step.op === 'forget') {
       this.#verdicts.length = 0
       return recordOf(head) < 0 || this.#drop(slot, head)
@@ -96,6 +98,19 @@ class SharedMemory implements SharedStore {
     return this.#publish(slot < 0 ? this.#claim(fingerprint) : slot, head, shape)
   }
 
+  /** Reads the record that the head refers to. False if the head has changed meanwhile: then what was read may be of two records. */
+  #read(slot: number, head: bigint, shape: RecordShape): boolean {
+    const layout = this.#layout
+    layout.readRecord(recordOf(head), shape.halves)
+    if (layout.head(slot) !== head) return false
+    if (shape.fits) return true
+    const record = shape.wholeRecord()
+    layout.readRecord(recordOf(head), new Int32Array(record.buffer))
+    if (layout.head(slot) !== head) return false
+    shape.unpack(record)
+    return true
+  }
+
   #load(parts: readonly Part[], shape: RecordShape): void {
     this.#cells.length = parts.length
     this.#verdicts.length = parts.length
@@ -108,11 +123,13 @@ class SharedMemory implements SharedStore {
   }
 
   #publish(slot: number, head: bigint, shape: RecordShape): boolean {
+    // First what may throw: a spare that was taken out must not be lost.
+    const packed = shape.packed()
     const spare = this.#spares.pop() as number
     const replaced = recordOf(head)
     // A new key keeps the record it is given, so this thread needs another before it gives its spare away.
     const next = replaced < 0 ? this.#newRecordOr(spare) : replaced
-    this.#layout.writeRecord(spare, shape.halves)
+    this.#layout.writeRecord(spare, packed)
     if (this.#layout.swapHead(slot, head, headOf(versionOf(head) + 1n, spare))) {
       this.#spares.push(next)
       return true

@@ -1,0 +1,56 @@
+/**
+ * Leaky bucket: every permit is water poured into a bucket that leaks at a steady pace; what does not fit is refused. See leaky-bucket.md.
+ *
+ * State: a bucket (../bucket.ts) whose level is the water. As a meter it decides like a token bucket; as a queue it also says how long
+ * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
+ */
+import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
+import { bucket, drainedInUs, writeBucket } from '../bucket.ts'
+import { type LevelRule, levelRule, levelRuleOf } from '../level.ts'
+import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+
+export interface LeakyBucketOptions {
+  /** How much water the bucket holds, and so how many may stand in the queue: whole permits, 1 to 1e9. */
+  readonly capacity: number
+  /** The pace at which it leaks: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
+  readonly leak: Rate
+}
+
+/** A queue that drains at a steady pace: whoever honours `delayMs` leaves it evenly spaced. */
+export function leakyBucket(options: LeakyBucketOptions): LeakyBucketLimit {
+  onlyOptionsOf('leakyBucket', options, ['capacity', 'leak'])
+  const pace = paceOf(options.leak, 'leakyBucket leak')
+  const capacity = permitsOf(options.capacity, 'leakyBucket capacity')
+  const compile = (maxAheadUs: number) => levelRule(leakyBucketAlgorithm, capacity, pace, maxAheadUs)
+  compile(0)
+  return limitOf({ type: 'leakyBucket', capacity: options.capacity, leak: options.leak }, compile)
+}
+
+export type LeakyBucketLimit = Limit & { readonly type: 'leakyBucket'; readonly capacity: number; readonly leak: Rate }
+
+export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
+  ...bucket,
+  type: 'leakyBucket',
+
+  /** Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still. */
+  delayUs(rule, s, i, nowUs) {
+    return bucket.remaining(rule, s, i, nowUs) === rule.capacity ? 0 : drainedInUs(rule, s, i, nowUs)
+  },
+
+  encode(rule, s, i) {
+    return { water: `${s[i]}`, part: `${s[i + 1]}`, time: `${s[i + 2]}`, limit: rule.numbers }
+  },
+
+  decode(encoded: EncodedState, s, i) {
+    const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
+    if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
+      throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
+    }
+    writeBucket(s, i, Number(water), Number(part), Number(time))
+    return limit
+  },
+
+  ruleOf(figures, maxAheadUs) {
+    return levelRuleOf(leakyBucketAlgorithm, figures, maxAheadUs)
+  },
+}

@@ -1,0 +1,98 @@
+/**
+ * From plain JSON to limits, for everything that is configured by a file or over the wire: the command line, the service, the page.
+ * A limit's JSON is its type and the options of the factory of that name, so `JSON.stringify(limit)` is its own configuration.
+ */
+import type { Limit } from '../algorithms/algorithm.ts'
+import * as factories from '../algorithms/all.ts'
+import { SluiceError, shown } from '../errors.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const FACTORIES: ReadonlyMap<string, (options: Fields) => Limit> = new Map(
+  Object.entries(factories as unknown as Readonly<Record<string, (options: Fields) => Limit>>),
+)
+
+const TYPES = [...FACTORIES.keys()]
+const EXAMPLE = `{ "type": "gcra", "rate": "10/s", "burst": 20 }`
+
+/** The limit that plain JSON describes: `{ "type": "gcra", "rate": "1/s", "burst": 5 }`. */
+export function limitFrom(json: unknown): Limit {
+  if (!isObject(json)) throw refused(`limit ${shown(json)} must be an object such as ${EXAMPLE}`)
+  const factory = FACTORIES.get(json.type as string)
+  if (factory === undefined) throw wrongType(json)
+  return factory(json)
+}
+
+/** One limit, or several by name: what `createLimiter` takes. Whatever has a `type` that is a string is one limit. */
+export function limitsFrom(json: unknown): Limit | Readonly<Record<string, Limit>> {
+  if (!isObject(json) || Object.keys(json).length === 0) {
+    throw refused(`limits ${shown(json)} must be one limit such as ${EXAMPLE}, or an object of limits by name`)
+  }
+  if (typeof json.type === 'string') return limitFrom(json)
+  return Object.fromEntries(Object.entries(json).map(([name, limit]) => [name, namedLimitFrom(name, limit)]))
+}
+
+/** Says which of several limits is wrong. */
+function namedLimitFrom(name: string, json: unknown): Limit {
+  try {
+    return limitFrom(json)
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error
+    throw new SluiceError(error.code, `limit ${shown(name)}: ${error.message}`, { cause: error })
+  }
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function wrongType(json: Fields): SluiceError {
+  const known = TYPES.join(', ')
+  if (!Object.hasOwn(json, 'type')) return refused(`limit ${shown(json)} must have a type, one of ${known}`)
+  const nearest = typeof json.type === 'string' ? nearestType(json.type) : undefined
+  const hint = nearest === undefined ? '' : `: did you mean '${nearest}'?`
+  return refused(`limit type ${shown(json.type)} must be one of ${known}${hint}`)
+}
+
+function refused(message: string): SluiceError {
+  return new SluiceError('CONFIG', message)
+}
+
+/** More wrong letters than this are another word. */
+const MOST_TYPOS = 2
+
+/** The type that was probably meant: the same letters in another case or with separators, or a typo or two away. */
+function nearestType(written: string): string | undefined {
+  let nearest: string | undefined
+  let fewest = MOST_TYPOS + 1
+  for (const type of TYPES) {
+    const typos = distance(lettersOf(written), lettersOf(type))
+    if (typos < fewest) {
+      nearest = type
+      fewest = typos
+    }
+  }
+  return nearest
+}
+
+/** `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` have the same. The cut keeps a senseless text from costing time. */
+function lettersOf(name: string): string {
+  return name
+    .slice(0, 64)
+    .toLowerCase()
+    .replace(/[^a-z]/g, '')
+}
+
+/** How many letters must be added, dropped or replaced to make one word of the other: row by row of Levenshtein's table. */
+function distance(from: string, to: string): number {
+  let above = Array.from({ length: to.length + 1 }, (_, k) => k)
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1]
+    for (let k = 0; k < to.length; k++) {
+      const replaced = (above[k] as number) + (letter === to[k] ? 0 : 1)
+      current.push(Math.min(replaced, (above[k + 1] as number) + 1, (current[k] as number) + 1))
+    }
+    above = current
+  }
+  return above[to.length] as number
+}

@@ -1,0 +1,2 @@
+export { limitFrom, limitsFrom } from './config.ts'
+export { limitSchema } from './schema.ts'

@@ -1,0 +1,123 @@
+/** What a limiter is made from, checked when it is made. */
+import { COMPILE, type Limit, type Rule } from '../algorithms/algorithm.ts'
+import { MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
+import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
+import type { AsyncStore, Scope, Store, SyncStore } from '../stores/store.ts'
+import type { DecisionEvent } from './events.ts'
+
+/** One limit, or several by name that are decided as one. */
+export type Limits = Limit | Readonly<Record<string, Limit>>
+export type LimitName<L extends Limits> = L extends Limit ? 'default' : Extract<keyof L, string>
+
+/** The same limits with other numbers. */
+export type SameLimits<L extends Limits> = L extends Limit
+  ? L
+  : { readonly [Name in keyof L]: L[Name] extends Limit ? Limit & { type: L[Name]['type'] } : never }
+
+export interface LimiterOptions<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
+  /** Under which the store keeps this limiter's states. 1 to 64 letters, digits, `.`, `_`, `-`. Required with a shared or remote store. */
+  readonly name?: string
+  /** Where state lives. Default: the memory of this process. */
+  readonly store?: S
+  /** Where time comes from. Default: the process's monotonic clock. A store with a clock of its own uses that, unless this is given. */
+  readonly clock?: Clock
+  /** Other numbers for some callers, by name: `consume(key, cost, { plan: 'pro' })`. Same names of limits, same algorithms. */
+  readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
+  /** How far `reserve` may book ahead, in milliseconds. 0 to 366 days, default 60,000. */
+  readonly maxAheadMs?: number
+  /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
+  readonly onDecision?: (event: DecisionEvent) => void
+}
+
+const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'onDecision']
+
+export interface NamedRule<Name extends string = string> {
+  readonly name: Name
+  readonly rule: Rule
+}
+
+export interface NamedScope<Name extends string = string> extends Scope {
+  readonly limits: readonly NamedRule<Name>[]
+}
+
+export function checkOptions(options: object): void {
+  onlyKnown(options, OPTION_NAMES, 'createLimiter')
+  const { onDecision } = options as LimiterOptions
+  if (onDecision !== undefined && typeof onDecision !== 'function') {
+    throw new SluiceError('CONFIG', `onDecision ${shown(onDecision)} must be a function`)
+  }
+}
+
+const MODES = ['sync', 'async']
+
+export function storeOf(store: Store | undefined): Store {
+  if (store === undefined) return memoryStore()
+  if (typeof store === 'object' && store !== null && typeof store.apply === 'function' && MODES.includes(store.mode)) return store
+  throw new SluiceError('CONFIG', `store ${shown(store)} must be a store such as memoryStore() or redisStore(client)`)
+}
+
+/** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */
+export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
+  if (clock === undefined) return store.mode === 'sync' ? systemClock : undefined
+  if (typeof clock !== 'object' || clock === null || typeof clock.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
+    throw new SluiceError('CONFIG', `clock ${shown(clock)} must have nowUs() and setTimer()`)
+  }
+  if (trustedClocks.has(clock)) return clock
+  return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us) => clock.setTimer(fn, us) }
+}
+
+function checkedUs(us: number): number {
+  if (Number.isInteger(us) && us >= 0 && us <= MAX_NOW_US) return us
+  throw new SluiceError('CONFIG', `the clock read ${shown(us)}: it must be whole microseconds from 0 to ${MAX_NOW_US}`)
+}
+
+/** The limits as rules, in their order. */
+export function compiled<Name extends string>(limits: Limits, maxAheadUs: number): NamedRule<Name>[] {
+  const named: Readonly<Record<string, unknown>> = isLimit(limits) ? { default: limits } : (limits as Readonly<Record<string, unknown>>)
+  if (typeof named !== 'object' || named === null || Object.keys(named).length === 0) {
+    throw new SluiceError('CONFIG', `limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name`)
+  }
+  return Object.entries(named).map(([name, limit]) => {
+    if (!isLimit(limit)) throw new SluiceError('CONFIG', `limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... })`)
+    return { name: checkedName(name, 'the name of a limit') as Name, rule: limit[COMPILE](maxAheadUs) }
+  })
+}
+
+/** Limits that stand in for others must have their names and algorithms; the order is that of the first. */
+export function inPlaceOf<Name extends string>(
+  first: readonly NamedRule<Name>[],
+  next: readonly NamedRule<Name>[],
+  what: string,
+): NamedRule<Name>[] {
+  const same = first.map(({ name, rule }) => next.find((other) => other.name === name && other.rule.algorithm === rule.algorithm))
+  if (first.length === next.length && !same.includes(undefined)) return same as NamedRule<Name>[]
+  throw new SluiceError('CONFIG', `${what} with ${listed(next)} must have the same limits with the same algorithms: ${listed(first)}`)
+}
+
+function listed(limits: readonly NamedRule[]): string {
+  return `{ ${limits.map(({ name, rule }) => `${name}: ${rule.algorithm.type}`).join(', ')} }`
+}
+
+function isLimit(value: unknown): value is Limit {
+  return typeof value === 'object' && value !== null && COMPILE in value
+}
+
+let unnamed = 0
+
+/** In a store of this thread an unnamed limiter is nobody else's; in a shared one that cannot be known. */
+export function nameOf(name: string | undefined, store: SyncStore | AsyncStore): string {
+  if (name !== undefined) return checkedName(name, 'the name of a limiter')
+  if (store.shared) throw new SluiceError('CONFIG', "a limiter on a shared or remote store needs a name, such as { name: 'api' }")
+  unnamed += 1
+  return `unnamed-${unnamed}`
+}
+
+function checkedName(name: string, what: string): string {
+  if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) return name
+  throw new SluiceError(
+    'CONFIG',
+    `${what} ${shown(name)} must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit`,
+  )
+}
