@@ -70,12 +70,14 @@ function mostAddend(a: number, b: number, c: number): number {
   return Math.max(most, 0)
 }
 
+/** From 0 to 1, evenly: `fc.double` would nearly always be next to 0. */
+const share = fc.maxSafeNat().map((n) => n / 2 ** 53)
 const exponent = fc.integer({ min: 0, max: 53 })
 const nudge = fc.integer({ min: -2, max: 2 })
 
 /** Every magnitude is as likely as every other, and the corners are more likely than anything. */
 const operand = fc.oneof(
-  fc.tuple(exponent, fc.double({ min: 0.5, max: 1, noNaN: true })).map(([k, share]) => clampTo(0, Math.floor(2 ** k * share), MAX)),
+  fc.tuple(exponent, share).map(([k, part]) => clampTo(0, Math.floor(2 ** (k - 1) * (1 + part)), MAX)),
   fc.tuple(exponent, nudge).map(([k, d]) => clampTo(0, 2 ** k + d, MAX)),
   fc.integer({ min: 0, max: 1_000 }).map((less) => MAX - less),
   fc.maxSafeNat(),
@@ -96,7 +98,7 @@ function divisorFrom(least: number): fc.Arbitrary<number> {
   return fc.oneof(
     fc.nat({ max: 3 }).map((more) => clampTo(least, least + more, MAX)),
     operand.map((c) => clampTo(least, c, MAX)),
-    fc.double({ min: 0, max: 1, noNaN: true }).map((share) => clampTo(least, least + Math.floor((MAX - least) * share), MAX)),
+    share.map((part) => clampTo(least, least + Math.floor((MAX - least) * part), MAX)),
   )
 }
 
@@ -159,15 +161,15 @@ test('MAX_EXACT is the largest whole number whose successor a double still tells
 })
 
 test('mulDiv equals BigInt on random operands up to 2^53 - 1', () => {
-  agreesOnRandomOperands('mulDiv', mulDivAgrees, 120_000, 1)
+  agreesOnRandomOperands('mulDiv', mulDivAgrees, 200_000, 1)
 })
 
 test('mulAddDiv equals BigInt on random operands up to 2^53 - 1', () => {
-  agreesOnRandomOperands('mulAddDiv', mulAddDivAgrees, 60_000, 2)
+  agreesOnRandomOperands('mulAddDiv', mulAddDivAgrees, 100_000, 2)
 })
 
 test('mulAddDivUp equals BigInt rounded up on random operands up to 2^53 - 1', () => {
-  agreesOnRandomOperands('mulAddDivUp', mulAddDivUpAgrees, 60_000, 3)
+  agreesOnRandomOperands('mulAddDivUp', mulAddDivUpAgrees, 100_000, 3)
 })
 
 test('all three equal BigInt on every combination of the corners', () => {
@@ -228,5 +230,5 @@ test('greatestCommonDivisor of numbers that everybody knows', () => {
   expect(greatestCommonDivisor(7, 1_000_000)).toBe(1)
   expect(greatestCommonDivisor(0, 5)).toBe(5)
   expect(greatestCommonDivisor(5, 0)).toBe(5)
-  expect(greatestCommonDivisor(1_000_000_000, 31_622_400_000_000)).toBe(100_000_000 * 4)
+  expect(greatestCommonDivisor(1_000_000_000, 31_622_400_000_000)).toBe(200_000_000)
 })

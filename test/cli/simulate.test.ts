@@ -13,28 +13,49 @@ interface Traffic {
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 
-test('simulate shows every traffic, without colours when piped', () => {
+function totals(...args: string[]): Record<string, [admitted: number, refused: number]> {
+  const [{ runs }] = JSON.parse(sluice('simulate', '--json', ...args).stdout) as [Traffic]
+  return Object.fromEntries(runs.map(({ name, admitted, refused }) => [name, [sum(admitted), sum(refused)]]))
+}
+
+test('simulate shows every traffic on every algorithm, without colours when piped', () => {
   const { status, stdout } = sluice('simulate')
   expect(status).toBe(0)
-  expect(stdout).toContain('boundary-burst')
-  expect(stdout).toContain('after-idling')
+  for (const name of ['boundary-burst', 'first-half', 'smoothing', 'after-idling']) expect(stdout).toContain(`(${name})`)
+  for (const name of ['fixedWindow', 'slidingWindow', 'slidingLog', 'tokenBucket', 'gcra', 'leakyBucket']) expect(stdout).toContain(name)
   expect(stdout).not.toContain('\u001b[')
 })
 
-test('simulate --json counts what each algorithm admits', () => {
-  const [burst] = JSON.parse(sluice('simulate', '--traffic', 'boundary-burst', '--json').stdout) as [Traffic]
-  const totals = burst.runs.map(({ name, admitted, refused }) => [name, sum(admitted), sum(refused)])
-  expect(totals).toEqual([
-    ['gcra', 10, 10],
-    ['tokenBucket', 20, 0],
-  ])
+test('only the fixed window lets twenty pass around the boundary', () => {
+  expect(totals('--traffic', 'boundary-burst')).toEqual({
+    fixedWindow: [20, 0],
+    slidingWindow: [10, 10],
+    slidingLog: [10, 10],
+    tokenBucket: [10, 10],
+    gcra: [10, 10],
+    leakyBucket: [10, 10],
+  })
 })
 
-test('a mistyped command, traffic or option is refused with what there is', () => {
-  expect(sluice('simulat')).toMatchObject({ status: 2, stderr: expect.stringContaining("there is no command 'simulat'") })
-  const traffic = sluice('simulate', '--traffic', 'x')
-  expect(traffic).toMatchObject({ status: 2, stderr: expect.stringContaining("'x' is none of boundary-burst") })
-  expect(sluice('simulate', '--jsno')).toMatchObject({ status: 2, stderr: expect.stringContaining('--jsno') })
+test('only the leaky bucket spreads a burst out', () => {
+  const [{ runs }] = JSON.parse(sluice('simulate', '--json', '--traffic', 'smoothing').stdout) as [Traffic]
+  const highest = Object.fromEntries(runs.map(({ name, admitted }) => [name, Math.max(...admitted)]))
+  expect(highest).toEqual({ fixedWindow: 10, slidingWindow: 10, slidingLog: 10, tokenBucket: 10, gcra: 10, leakyBucket: 1 })
+})
+
+test('a limit and arrivals of your own', () => {
+  const limit = '{ "type": "gcra", "rate": "5/s", "burst": 3 }'
+  expect(totals('--limit', limit, '--traffic', '0,0,0,0,200')).toEqual({ gcra: [4, 1] })
+})
+
+test.each([
+  [['simulat'], "there is no command 'simulat'"],
+  [['simulate', '--traffic', 'x'], "--traffic 'x' is none of boundary-burst"],
+  [['simulate', '--jsno'], '--jsno'],
+  [['simulate', '--limit', '{'], "--limit '{' must be JSON"],
+  [['simulate', '--limit', '{ "type": "gcra", "rate": "5/s", "burst": 0 }'], 'gcra burst 0 must be a whole number'],
+])('%j is refused with what there is', (args, message) => {
+  expect(sluice(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
 })
 
 test('help is an answer, not an error', () => {

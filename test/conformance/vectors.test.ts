@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { limitFrom } from '../../src/config/index.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { playStory, playTape } from '../../src/testing/index.ts'
-import { limitFrom } from '../support/limits.ts'
 import { storeCases } from '../support/stores.ts'
 import { stories, tapes } from '../support/vectors.ts'
 

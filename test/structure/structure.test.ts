@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { generated, LUA_SOURCES } from '../../scripts/embed-lua.mjs'
+import { algorithmFolders, generated, luaSources } from '../../scripts/embed-lua.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'src')
@@ -13,15 +13,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   algorithms: ['errors'],
   clock: [],
+  config: ['algorithms', 'errors'],
   stores: ['algorithms', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
-  testing: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
-  cli: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  testing: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  cli: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
   index: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
 }
 
 /** The part that also runs in browsers, Bun, Deno and Workers. */
-const CORE = ['errors', 'algorithms', 'clock', 'stores', 'limiter', 'index']
+const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'index']
 
 const sources = (readdirSync(src, { recursive: true, encoding: 'utf8' }) as string[])
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
@@ -60,12 +61,8 @@ describe('imports point one way', () => {
   })
 })
 
-const algorithmFolders = readdirSync(join(src, 'algorithms'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name)
-
 describe('every algorithm folder has its four files', () => {
-  test.each(algorithmFolders)('%s', (name) => {
+  test.each(algorithmFolders())('%s', (name) => {
     const wanted = ['.lua', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
     expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
   })
@@ -76,13 +73,13 @@ describe('the embedded Lua', () => {
     expect(readFileSync(join(src, 'stores/redis/script.generated.ts'), 'utf8')).toBe(generated())
   })
 
-  test.each(Object.entries(LUA_SOURCES))('%s equals its source', async (name, path) => {
-    const embedded = (await import('../../src/stores/redis/script.generated.ts')) as Record<string, string>
+  test.each(Object.entries(luaSources()))('%s equals its source', async (name, path) => {
+    const embedded = (await import('../../src/stores/redis/script.generated.ts')) as unknown as Record<string, string>
     expect(embedded[name]).toBe(readFileSync(join(root, path), 'utf8'))
   })
+})
 
-  test('has every algorithm that has a folder', () => {
-    const folders = Object.values(LUA_SOURCES).filter((path) => path.split('/').length === 4 && path.startsWith('src/algorithms'))
-    expect(folders.map((path) => path.split('/')[2]).sort()).toEqual([...algorithmFolders].sort())
-  })
+test('the one list of algorithms has every folder', () => {
+  const listed = importsOf('algorithms/all.ts').map((path) => path.split('/')[1])
+  expect(listed.sort()).toEqual(algorithmFolders().sort())
 })

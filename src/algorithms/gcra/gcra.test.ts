@@ -1,0 +1,335 @@
+import { describe, expect, test } from 'vitest'
+import { SluiceError } from '../../errors.ts'
+import { COMPILE } from '../algorithm.ts'
+import type { LevelRule } from '../level.ts'
+import { type GcraOptions, gcra, gcraAlgorithm } from './gcra.ts'
+
+const SECOND = 1_000_000
+
+function ruleOf(options: GcraOptions, maxAheadUs = 0): LevelRule {
+  return gcra(options)[COMPILE](maxAheadUs) as LevelRule
+}
+
+/** One key and the walk that every decision takes: settle, ask, charge. Times in microseconds. */
+class Key {
+  readonly s = new Float64Array(2)
+  #rule: LevelRule
+
+  constructor(rule: LevelRule, nowUs = 0) {
+    this.#rule = rule
+    gcraAlgorithm.fresh(rule, this.s, 0, nowUs)
+  }
+
+  /** Takes if it fits; otherwise tells how long to wait. */
+  take(nowUs: number, cost = 1): number {
+    this.settle(nowUs)
+    const waitUs = gcraAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
+    if (waitUs === 0) gcraAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    return waitUs
+  }
+
+  /** Takes even ahead of time. The ticket is the state as this leaves it. */
+  reserve(nowUs: number, cost = 1): Float64Array {
+    gcraAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    return this.s.slice()
+  }
+
+  cancel(nowUs: number, cost: number, ticket: Float64Array): boolean {
+    return gcraAlgorithm.cancel(this.#rule, this.s, 0, nowUs, cost, ticket)
+  }
+
+  give(nowUs: number, cost: number, ofUs = -1): boolean {
+    return gcraAlgorithm.give(this.#rule, this.s, 0, nowUs, cost, ofUs)
+  }
+
+  /** The first contact under other numbers; without them, under the same. */
+  settle(nowUs: number, rule = this.#rule): boolean {
+    const wrote = gcraAlgorithm.settle(rule, this.#rule, this.s, 0, nowUs)
+    this.#rule = rule
+    return wrote
+  }
+
+  remaining(nowUs: number): number {
+    return gcraAlgorithm.remaining(this.#rule, this.s, 0, nowUs)
+  }
+
+  resetUs(nowUs: number): number {
+    return gcraAlgorithm.resetUs(this.#rule, this.s, 0, nowUs)
+  }
+
+  waitUs(nowUs: number, cost = 1): number {
+    return gcraAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
+  }
+
+  get tatUs(): number {
+    return this.s[0] as number
+  }
+
+  get text(): unknown {
+    return gcraAlgorithm.encode(this.#rule, this.s, 0)
+  }
+}
+
+describe('the number line of 1/s with a burst of 2', () => {
+  test('allows two at 0.1 s, refuses the third for a second, and allows the next at 1.5 s', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    expect([key.take(100_000), key.tatUs, key.remaining(100_000)]).toEqual([0, 1_100_000, 1])
+    expect([key.take(100_000), key.tatUs, key.remaining(100_000)]).toEqual([0, 2_100_000, 0])
+    expect([key.take(100_000), key.tatUs, key.remaining(100_000)]).toEqual([SECOND, 2_100_000, 0])
+    expect([key.take(1_500_000), key.tatUs, key.remaining(1_500_000)]).toEqual([0, 3_100_000, 0])
+    expect(key.resetUs(1_500_000)).toBe(1_600_000)
+  })
+
+  test('limits one microsecond before the wait is over and allows at its end', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.take(0, 2)
+    expect([key.take(SECOND - 1), key.take(SECOND)]).toEqual([1, 0])
+  })
+
+  test('waits for as many as are asked for', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.take(0, 2)
+    expect([key.waitUs(0, 1), key.waitUs(0, 2), key.waitUs(1_500_000, 2)]).toEqual([SECOND, 2 * SECOND, 500_000])
+  })
+
+  test('leaves the same state after one take of 2 as after two takes of 1', () => {
+    const [once, twice] = [new Key(ruleOf({ rate: '7/s', burst: 5 })), new Key(ruleOf({ rate: '7/s', burst: 5 }))]
+    once.take(40, 2)
+    twice.take(40)
+    twice.take(40)
+    expect(once.s).toEqual(twice.s)
+  })
+
+  test('is as if never used once its time to reset is over', () => {
+    const key = new Key(ruleOf({ rate: '7/s', burst: 3 }))
+    key.take(0, 2)
+    const idleUs = key.resetUs(0)
+    expect(idleUs).toBe(285_715)
+    expect([key.resetUs(idleUs - 1), key.resetUs(idleUs), key.remaining(idleUs)]).toEqual([1, 0, 3])
+  })
+})
+
+test('7 per second is exact: the interval is 142857 and 1/7 microseconds, and seven of them are a second', () => {
+  const key = new Key(ruleOf({ rate: '7/s', burst: 7 }))
+  expect([key.take(0), key.s]).toEqual([0, Float64Array.of(142_857, 1)])
+  key.take(0, 6)
+  expect(key.s).toEqual(Float64Array.of(SECOND, 0))
+  expect([key.take(142_857), key.take(142_858)]).toEqual([1, 0])
+})
+
+test('parts that add up to more than a microsecond are waited out to the microsecond', () => {
+  const key = new Key(ruleOf({ rate: '7/s', burst: 7 }))
+  key.take(0, 6)
+  // 12/7 of a second, less the second that the burst forgives: 714285 and 5/7.
+  expect(key.take(0, 6)).toBe(714_286)
+})
+
+test('7 per second adds up to nothing over 10,000 permits: the k-th comes after k / 7 of a second, rounded up', () => {
+  const key = new Key(ruleOf({ rate: '7/s', burst: 2 }))
+  key.take(0, 2)
+  for (let k = 1; k <= 10_000; k++) {
+    const nowUs = Math.ceil((k * SECOND) / 7)
+    expect([key.take(nowUs - 1), key.take(nowUs)]).toEqual([1, 0])
+  }
+})
+
+describe('the text in Redis', () => {
+  test('is the TAT and the numbers, and the part only if there is one', () => {
+    const whole = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    whole.take(100_000, 2)
+    expect(whole.text).toBe('2100000 2 1 1000000')
+
+    const parted = new Key(ruleOf({ rate: '7/s', burst: 5 }))
+    parted.take(100_000)
+    expect(parted.text).toBe('242857 5 7 1000000 1')
+  })
+
+  test.each(['2100000 2 1 1000000', '242857 5 7 1000000 1', '0 1 10 1', '1763200000000000 1000000 999983 86400000000 999982'])(
+    'reads back as it was written: %s',
+    (text) => {
+      const s = Float64Array.of(-7, 0, 0, -7)
+      const numbers = gcraAlgorithm.decode(text, s, 1)
+      const rule = gcraAlgorithm.ruleOf(numbers.split(' ').map(Number), 0)
+      expect(gcraAlgorithm.encode(rule, s, 1)).toBe(text)
+      expect([s[0], s[3]]).toEqual([-7, -7])
+    },
+  )
+
+  test.each(['', 'hello', '5', '5 2 1', '5 2 1 1000 3 4', '5 2 1 1000 ', '-5 2 1 1000', '1.5 2 1 1000', '1e3 2 1 1000', { tokens: '1' }])(
+    'is refused if GCRA did not write it: %j',
+    (foreign) => {
+      const call = () => gcraAlgorithm.decode(foreign, new Float64Array(2), 0)
+      expect(call).toThrow(SluiceError)
+      expect(call).toThrow(`gcra state ${JSON.stringify(foreign)} must be 'TAT burst permits periodUs [part]'`)
+    },
+  )
+})
+
+describe('a clock that steps back', () => {
+  const rule = ruleOf({ rate: '1/s', burst: 2 })
+
+  test('by less than what is left of the burst changes nothing: the TAT stays where it is', () => {
+    const key = new Key(rule, 100 * SECOND)
+    key.take(100 * SECOND)
+    expect([key.settle(99 * SECOND), key.tatUs]).toEqual([false, 101 * SECOND])
+    expect([key.remaining(99 * SECOND), key.waitUs(99 * SECOND)]).toEqual([0, SECOND])
+  })
+
+  test('by more finds the TAT clamped to one full burst from now, and writes that', () => {
+    const key = new Key(rule, 100 * SECOND)
+    key.take(100 * SECOND)
+    expect([key.settle(10 * SECOND), key.tatUs]).toEqual([true, 12 * SECOND])
+    expect([key.remaining(10 * SECOND), key.waitUs(10 * SECOND)]).toEqual([0, SECOND])
+    expect(key.settle(10 * SECOND)).toBe(false)
+  })
+
+  test('clamps to the exact burst, with its part', () => {
+    const key = new Key(ruleOf({ rate: '7/s', burst: 2 }), 100 * SECOND)
+    key.take(100 * SECOND, 2)
+    key.settle(0)
+    expect(key.s).toEqual(Float64Array.of(285_714, 2))
+  })
+
+  test('leaves room for what may be booked ahead', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 3 * SECOND), 100 * SECOND)
+    key.reserve(100 * SECOND, 5)
+    expect([key.settle(100 * SECOND), key.tatUs]).toEqual([false, 105 * SECOND])
+    expect([key.settle(99 * SECOND), key.tatUs]).toEqual([true, 104 * SECOND])
+  })
+
+  test('and a leap forward is just time passing', () => {
+    const key = new Key(rule)
+    key.take(0, 2)
+    expect([key.settle(1e9 * SECOND), key.remaining(1e9 * SECOND)]).toEqual([false, 2])
+  })
+})
+
+describe('changed numbers', () => {
+  test('keep what was used, not what was left', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
+    key.take(0, 4)
+    expect(key.settle(0, ruleOf({ rate: '2/s', burst: 5 }))).toBe(true)
+    expect([key.remaining(0), key.text]).toEqual([1, '2000000 5 1 500000'])
+  })
+
+  test('give no free refill when the burst grows', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 5 }))
+    key.take(0, 5)
+    key.settle(0, ruleOf({ rate: '1/s', burst: 8 }))
+    expect(key.remaining(0)).toBe(3)
+  })
+
+  test('clamp to the new burst when it shrinks, so that no key is stuck', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 100 }))
+    key.take(0, 100)
+    key.settle(0, ruleOf({ rate: '1/s', burst: 5 }))
+    expect([key.remaining(0), key.waitUs(0), key.resetUs(0)]).toEqual([0, SECOND, 5 * SECOND])
+  })
+
+  test('drain at the old pace until the first contact', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
+    key.take(0, 4)
+    key.settle(SECOND, ruleOf({ rate: '1/d', burst: 10 }))
+    expect(key.remaining(SECOND)).toBe(7)
+  })
+
+  test('round what was used up to the new unit', () => {
+    const key = new Key(ruleOf({ rate: '1/3us', burst: 10 }))
+    key.take(0)
+    // Two thirds of a permit are left to drain. Over 7 microseconds that is 4 2/3 of 7 parts, so 5.
+    key.settle(1, ruleOf({ rate: '1/7us', burst: 10 }))
+    expect([key.tatUs, key.resetUs(1)]).toEqual([6, 5])
+  })
+
+  test('that are the same numbers change nothing', () => {
+    const key = new Key(ruleOf({ rate: '10/s', burst: 5 }))
+    key.take(0)
+    expect(key.settle(0, ruleOf({ rate: '100/10s', burst: 5 }, SECOND))).toBe(false)
+  })
+})
+
+describe('giving back', () => {
+  test('returns the permits, never above idle', () => {
+    const key = new Key(ruleOf({ rate: '7/s', burst: 5 }))
+    key.take(0, 3)
+    expect([key.give(0, 1), key.remaining(0)]).toEqual([true, 3])
+    expect([key.give(0, 5), key.remaining(0), key.resetUs(0)]).toEqual([true, 5, 0])
+    expect(key.give(0, 1)).toBe(false)
+  })
+
+  test('of a charge one window old does nothing: it has drained', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.take(0)
+    key.take(SECOND)
+    key.take(2 * SECOND - 1)
+    expect(key.give(2 * SECOND, 1, 0)).toBe(false)
+    expect(key.give(2 * SECOND - 1, 1, 0)).toBe(true)
+  })
+
+  test('cancels the last reservation whole', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    expect([key.cancel(0, 2, ticket), key.tatUs]).toEqual([true, 2 * SECOND])
+  })
+
+  test('cancels an earlier reservation minus what was reserved after it', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    key.reserve(0)
+    expect([key.cancel(0, 2, ticket), key.tatUs]).toEqual([true, 4 * SECOND])
+  })
+
+  test('cancels nothing when as much was reserved after it', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    key.reserve(0, 2)
+    expect([key.cancel(0, 2, ticket), key.tatUs]).toEqual([false, 6 * SECOND])
+  })
+
+  test('cancels nothing once the time of the reservation has come', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 1)
+    expect(key.cancel(SECOND, 1, ticket)).toBe(false)
+    expect(key.cancel(SECOND - 1, 1, ticket)).toBe(true)
+  })
+
+  test('cancels exactly when the interval has a part', () => {
+    const key = new Key(ruleOf({ rate: '7/s', burst: 1 }, 60 * SECOND))
+    key.take(0)
+    const before = key.s.slice()
+    const ticket = key.reserve(0, 4)
+    expect([key.cancel(0, 4, ticket), key.s]).toEqual([true, before])
+  })
+})
+
+describe('the factory', () => {
+  test('returns frozen plain data that JSON carries', () => {
+    const limit = gcra({ rate: '10/s', burst: 20 })
+    expect(Object.isFrozen(limit)).toBe(true)
+    expect(JSON.parse(JSON.stringify(limit))).toEqual({ type: 'gcra', rate: '10/s', burst: 20 })
+  })
+
+  test('makes the same limit again from its own JSON', () => {
+    const limit = gcra({ rate: { permits: 5, per: '10s' }, burst: 20 })
+    const again = gcra(JSON.parse(JSON.stringify(limit)))
+    expect(again[COMPILE](0)).toEqual(limit[COMPILE](0))
+    expect(JSON.stringify(again)).toBe(JSON.stringify(limit))
+  })
+
+  test('hides the symbol from keys, spreads and logs', () => {
+    const limit = gcra({ rate: '10/s', burst: 20 })
+    expect(Object.keys(limit)).toEqual(['type', 'rate', 'burst'])
+    expect(Object.getOwnPropertySymbols({ ...limit })).toEqual([])
+    expect(COMPILE in limit).toBe(true)
+  })
+
+  test('compiles to lowest terms, so that equal limits have equal numbers', () => {
+    expect(ruleOf({ rate: '10/s', burst: 20 }).numbers).toBe('20 1 100000')
+    expect(ruleOf({ rate: '600/min', burst: 20 }).numbers).toBe('20 1 100000')
+    expect(Object.isFrozen(ruleOf({ rate: '10/s', burst: 20 }))).toBe(true)
+  })
+})

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { HeldKey, readBack } from '../../../test/support/held-key.ts'
+import { SluiceError } from '../../errors.ts'
+import { COMPILE, type EncodedState } from '../algorithm.ts'
+import { type LeakyBucketOptions, leakyBucket } from './leaky-bucket.ts'
+
+const MS = 1_000
+const SECOND = 1_000_000
+
+describe('the number line of a capacity of 10 that leaks 2/s', () => {
+  test('delays by the water that is there already, and refuses what does not fit', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 10, leak: '2/s' }))
+    expect([key.delayUs(0), key.take(0, 8)]).toEqual([0, 0])
+    expect([key.delayUs(SECOND), key.take(SECOND)]).toEqual([3 * SECOND, 0])
+    expect([key.take(SECOND, 4), key.remaining(SECOND)]).toEqual([500 * MS, 3])
+    expect([key.delayUs(1_500 * MS), key.take(1_500 * MS, 4)]).toEqual([3 * SECOND, 0])
+    expect([key.remaining(1_500 * MS), key.resetUs(1_500 * MS)]).toEqual([0, 5 * SECOND])
+    expect(key.state).toEqual({ water: '10', part: '0', time: '1500000', limit: '10 1 500000' })
+  })
+
+  test('lets four calls of 1 leave evenly spaced, and refuses the one that does not fit', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 3, leak: '1/s' }))
+    const leaving: (number | undefined)[] = []
+    for (let k = 0; k < 3; k++) {
+      leaving.push(key.delayUs(0))
+      key.take(0)
+    }
+    expect([leaving, key.take(0)]).toEqual([[0, SECOND, 2 * SECOND], SECOND])
+  })
+
+  test('does not overshoot with fractional water', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 2, leak: '1/s' }))
+    key.take(0, 2)
+    expect([key.take(500 * MS), key.take(SECOND - 1), key.take(SECOND)]).toEqual([500 * MS, 1, 0])
+  })
+
+  test('delays to the microsecond: the water is gone at the end of the delay and not one before', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 5, leak: '7/s' }))
+    key.take(0, 2)
+    expect([key.delayUs(0), key.delayUs(285_714), key.delayUs(285_715)]).toEqual([285_715, 1, 0])
+  })
+})
+
+describe('the hash in Redis', () => {
+  const limit = leakyBucket({ capacity: 2, leak: '1/s' })
+
+  test('shows the water, and the part of one that has not leaked yet', () => {
+    const key = new HeldKey(limit)
+    key.take(0, 1)
+    key.take(400 * MS, 1)
+    expect(key.state).toEqual({ water: '1', part: '600000', time: '400000', limit: '2 1 1000000' })
+  })
+
+  test.each([
+    { water: '0', part: '0', time: '0', limit: '2 1 1000000' },
+    { water: '1', part: '600000', time: '1763200000000001', limit: '2 1 1000000' },
+  ])('reads back as it was written: %o', (hash) => expect(readBack(limit, hash)).toEqual(hash))
+
+  test.each([
+    'hello',
+    {},
+    { tokens: '1', part: '0', time: '5', limit: '2 1 1000' },
+    { water: '-1', part: '0', time: '5', limit: '2 1 1000' },
+    { water: '1.5', part: '0', time: '5', limit: '2 1 1000' },
+    { water: '1', part: '0', time: 'now', limit: '2 1 1000' },
+    { water: '1', part: '0', time: '5', limit: '2 1' },
+  ])('is refused if the leaky bucket did not write it: %j', (foreign) => {
+    const call = () => readBack(limit, foreign as EncodedState)
+    expect(call).toThrow(SluiceError)
+    expect(call).toThrow(/^leakyBucket state .* must be a hash of water, part, time and limit$/)
+  })
+})
+
+describe('a clock that steps back', () => {
+  const limit = leakyBucket({ capacity: 2, leak: '1/s' })
+
+  test('by at most one window finds time standing still: the water stays, and the delay counts from the reading', () => {
+    const key = new HeldKey(limit, 100 * SECOND)
+    key.take(100 * SECOND, 1)
+    expect([key.settle(98 * SECOND), key.remaining(98 * SECOND), key.delayUs(98 * SECOND)]).toEqual([false, 1, 3 * SECOND])
+  })
+
+  test('by more finds the water dated to now', () => {
+    const key = new HeldKey(limit, 100 * SECOND)
+    key.take(100 * SECOND, 1)
+    const nowUs = 98 * SECOND - 1
+    expect([key.settle(nowUs), key.delayUs(nowUs)]).toEqual([true, SECOND])
+    expect(key.state).toEqual({ water: '1', part: '0', time: `${nowUs}`, limit: '2 1 1000000' })
+  })
+
+  test('finds no delay where there is no water', () => {
+    const key = new HeldKey(limit, 100 * SECOND)
+    key.take(100 * SECOND, 1)
+    key.give(100 * SECOND, 1)
+    expect([key.delayUs(99 * SECOND), key.resetUs(99 * SECOND)]).toEqual([0, SECOND])
+  })
+})
+
+describe('changed numbers', () => {
+  test('keep the water, clamped to the new capacity', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 10, leak: '1/s' }))
+    key.take(0, 6)
+    expect(key.settle(SECOND, leakyBucket({ capacity: 20, leak: '2/s' }))).toBe(true)
+    expect([key.remaining(SECOND), key.delayUs(SECOND)]).toEqual([15, 2_500 * MS])
+    key.settle(SECOND, leakyBucket({ capacity: 3, leak: '1/s' }))
+    expect([key.remaining(SECOND), key.waitUs(SECOND)]).toEqual([0, SECOND])
+  })
+})
+
+describe('giving back', () => {
+  test('takes water out, never below empty, and nothing of a charge that has leaked', () => {
+    const key = new HeldKey(leakyBucket({ capacity: 2, leak: '1/s' }))
+    key.take(0, 2)
+    expect([key.give(0, 1), key.remaining(0)]).toEqual([true, 1])
+    expect([key.give(0, 9), key.remaining(0), key.give(0, 1)]).toEqual([true, 2, false])
+    key.take(SECOND)
+    expect([key.give(SECOND, 1, 0), key.remaining(SECOND)]).toEqual([true, 2])
+    key.take(2 * SECOND)
+    expect(key.give(2 * SECOND, 1, 0)).toBe(false)
+  })
+})
+
+describe('the factory', () => {
+  test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
+    const limit = leakyBucket({ capacity: 20, leak: { permits: 5, per: '10s' } })
+    const json = JSON.parse(JSON.stringify(limit))
+    expect(Object.isFrozen(limit)).toBe(true)
+    expect(json).toEqual({ type: 'leakyBucket', capacity: 20, leak: { permits: 5, per: '10s' } })
+    expect(leakyBucket(json)[COMPILE](0)).toEqual(limit[COMPILE](0))
+    expect(limit[COMPILE](0).numbers).toBe('20 1 2000000')
+  })
+
+  const bad: [unknown, string][] = [
+    [undefined, 'leakyBucket undefined must be an object with capacity, leak'],
+    [{ capacity: 0, leak: '1/s' }, 'leakyBucket capacity 0 must be a whole number from 1 to 1,000,000,000'],
+    [{ capacity: 1, leak: '0/s' }, 'leakyBucket leak: permits 0 must be a whole number from 1 to 1,000,000,000'],
+    [{ capacity: 1, leak: 'fast' }, "leakyBucket leak \"fast\" must be permits per time, such as '10/s', '100/min' or '5/10s'"],
+    [{ capacity: 1, leak: '11/us' }, 'leakyBucket leak "11/us" must be at most 10 million permits per second'],
+    [{ capacity: 36_526, leak: '1/d' }, 'capacity 36526 at this rate would take more than 100 years to fill'],
+    [{ capacity: 1, leak: '1/s', rate: '1/s' }, 'leakyBucket "rate" is not an option: it has capacity, leak'],
+  ]
+  test.each(bad)('refuses %j', (options, message) => {
+    expect(() => leakyBucket(options as LeakyBucketOptions)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))
+  })
+})

@@ -1,0 +1,485 @@
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SluiceError } from '../errors.ts'
+import { COMPILE } from './algorithm.ts'
+import { gcra } from './gcra/gcra.ts'
+import type { LevelRule } from './level.ts'
+import { aheadUs, type Duration, durationUs, paceOf, type Rate } from './rate.ts'
+import { tokenBucket } from './token-bucket/token-bucket.ts'
+
+const MAX_PERIOD_US = 366 * 86_400_000_000
+const MAX_FILL_US = 36_525 * 86_400_000_000
+
+const WHOLE = 'must be a whole number from 1 to 1,000,000,000'
+const UNIT = "must be milliseconds or a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'"
+const SPAN = 'must be from 1 microsecond to 366 days'
+const MICROSECONDS = 'must be a whole number of microseconds'
+const RATE = "must be permits per time, such as '10/s', '100/min' or '5/10s'"
+const RATE_OBJECT = "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }"
+const TOO_FAST = 'must be at most 10 million permits per second'
+const TOO_LONG = 'at this rate would take more than 100 years to fill'
+
+/** A wrong value, the way the message shows it, and the rule it broke. */
+type Refusal = readonly [value: unknown, shown: string, rule: string]
+
+/** What the call was refused with. Anything but a refusal by us fails the test. */
+function refusal(call: () => unknown): SluiceError {
+  try {
+    const answer = call()
+    throw new Error(`was accepted: ${JSON.stringify(answer)}`)
+  } catch (error) {
+    expect(error).toBeInstanceOf(SluiceError)
+    expect((error as SluiceError).code).toBe('CONFIG')
+    return error as SluiceError
+  }
+}
+
+function expectRefusal(call: () => unknown, message: string): void {
+  expect(refusal(call).message).toBe(message)
+}
+
+describe('a duration', () => {
+  const ACCEPTED: readonly (readonly [Duration, number])[] = [
+    [0.001, 1],
+    [1, 1_000],
+    [250, 250_000],
+    [0.5, 500],
+    [333.334, 333_334],
+    [31_622_400_000, MAX_PERIOD_US],
+    ['1us', 1],
+    ['500ms', 500_000],
+    ['0.001ms', 1],
+    ['10s', 10_000_000],
+    ['10 s', 10_000_000],
+    ['0.5s', 500_000],
+    ['1.000001s', 1_000_001],
+    ['5min', 300_000_000],
+    ['1h', 3_600_000_000],
+    ['1d', 86_400_000_000],
+    ['0.1d', 8_640_000_000],
+    ['366d', MAX_PERIOD_US],
+    ['31622400000000us', MAX_PERIOD_US],
+  ]
+
+  test.each(ACCEPTED)('of %j is %i microseconds', (duration, us) => {
+    expect(durationUs(duration, 'window')).toBe(us)
+  })
+
+  const REFUSED: readonly Refusal[] = [
+    [0, '0', SPAN],
+    [-0, '0', SPAN],
+    [-1, '-1', SPAN],
+    ['0s', '"0s"', SPAN],
+    [31_622_400_000.001, '31622400000.001', SPAN],
+    ['31622400000001us', '"31622400000001us"', SPAN],
+    ['367d', '"367d"', SPAN],
+    [Number.MAX_VALUE, '1.7976931348623157e+308', MICROSECONDS],
+    [0.0005, '0.0005', MICROSECONDS],
+    [333.3345, '333.3345', MICROSECONDS],
+    ['0.5us', '"0.5us"', MICROSECONDS],
+    ['1.0000001s', '"1.0000001s"', MICROSECONDS],
+    [Number.NaN, 'NaN', UNIT],
+    [Number.POSITIVE_INFINITY, 'Infinity', UNIT],
+    [null, 'null', UNIT],
+    [undefined, 'undefined', UNIT],
+    [true, 'true', UNIT],
+    [5n, '5n', UNIT],
+    [{}, '{}', UNIT],
+    [['1s'], '["1s"]', UNIT],
+    ['', '""', UNIT],
+    ['10', '"10"', UNIT],
+    ['s', '"s"', UNIT],
+    ['-1s', '"-1s"', UNIT],
+    ['+1s', '"+1s"', UNIT],
+    ['1e3s', '"1e3s"', UNIT],
+    ['0x10s', '"0x10s"', UNIT],
+    ['.5s', '".5s"', UNIT],
+    ['1,5s', '"1,5s"', UNIT],
+    ['1  s', '"1  s"', UNIT],
+    [' 1s', '" 1s"', UNIT],
+    ['1s ', '"1s "', UNIT],
+    ['1S', '"1S"', UNIT],
+    ['1m', '"1m"', UNIT],
+    ['1w', '"1w"', UNIT],
+    ['1 fortnight', '"1 fortnight"', UNIT],
+    ['1constructor', '"1constructor"', UNIT],
+  ]
+
+  for (const [value, shown, rule] of REFUSED) {
+    test(`of ${shown} is refused: it ${rule}`, () => {
+      expectRefusal(() => durationUs(value as Duration, 'window'), `window ${shown} ${rule}`)
+    })
+  }
+
+  test('of any whole number of microseconds can be written in milliseconds', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: MAX_PERIOD_US }), (us) => {
+        expect(durationUs(us / 1000, 'window')).toBe(us)
+      }),
+      { numRuns: 20_000, seed: 11 },
+    )
+  })
+
+  test('to book ahead may also be 0', () => {
+    expect(aheadUs(0, 'maxAheadMs')).toBe(0)
+    expect(aheadUs(60_000, 'maxAheadMs')).toBe(60_000_000)
+    expectRefusal(() => aheadUs(-1, 'maxAheadMs'), `maxAheadMs -1 ${SPAN}`)
+  })
+})
+
+describe('a rate', () => {
+  const ACCEPTED: readonly (readonly [Rate, number, number])[] = [
+    ['10/s', 1, 100_000],
+    ['100/min', 1, 600_000],
+    ['5/10s', 1, 2_000_000],
+    ['7/s', 7, 1_000_000],
+    ['10 / s' as Rate, 1, 100_000],
+    ['5/10 s' as Rate, 1, 2_000_000],
+    ['1/0.5s', 1, 500_000],
+    ['1e3/s', 1, 1_000],
+    ['999983/d', 999_983, 86_400_000_000],
+    ['10/us', 10, 1],
+    ['10000000/s', 10, 1],
+    ['1000000000/100s', 10, 1],
+    ['1000000000/366d', 5, 158_112],
+    ['1/366d', 1, MAX_PERIOD_US],
+    [{ permits: 10, per: 1_000 }, 1, 100_000],
+    [{ permits: 10, per: '1s' }, 1, 100_000],
+    [{ permits: 3, per: 0.001 }, 3, 1],
+  ]
+
+  test.each(ACCEPTED)('of %j is %i permits every %i microseconds', (rate, permits, periodUs) => {
+    expect(paceOf(rate, 'rate')).toEqual({ permits, periodUs })
+  })
+
+  const REFUSED: readonly Refusal[] = [
+    ['10', '"10"', RATE],
+    ['s/10', '"s/10"', RATE],
+    ['-1/s', '"-1/s"', RATE],
+    ['/s', '"/s"', RATE],
+    ['10/', '"10/"', RATE],
+    ['10/10', '"10/10"', RATE],
+    ['10/-1s', '"10/-1s"', RATE],
+    ['10/s/s', '"10/s/s"', RATE],
+    ['10 per s', '"10 per s"', RATE],
+    ['NaN/s', '"NaN/s"', RATE],
+    ['Infinity/s', '"Infinity/s"', RATE],
+    ['0x10/s', '"0x10/s"', RATE],
+    ['', '""', RATE],
+    [10, '10', RATE_OBJECT],
+    [null, 'null', RATE_OBJECT],
+    [undefined, 'undefined', RATE_OBJECT],
+    [true, 'true', RATE_OBJECT],
+    ['10000001/s', '"10000001/s"', TOO_FAST],
+    ['11/us', '"11/us"', TOO_FAST],
+    ['1000000000/99s', '"1000000000/99s"', TOO_FAST],
+    [{ permits: 11, per: 0.001 }, '{"permits":11,"per":0.001}', TOO_FAST],
+  ]
+
+  for (const [value, shown, rule] of REFUSED) {
+    test(`of ${shown} is refused: it ${rule}`, () => {
+      expectRefusal(() => paceOf(value as Rate, 'rate'), `rate ${shown} ${rule}`)
+    })
+  }
+
+  const REFUSED_PERMITS: readonly Refusal[] = [
+    ['0/s', '0', WHOLE],
+    ['1.5/s', '1.5', WHOLE],
+    ['1000000001/366d', '1000000001', WHOLE],
+    ['1e999/s', 'Infinity', WHOLE],
+    [{ permits: 0, per: '1s' }, '0', WHOLE],
+    [{ permits: -1, per: '1s' }, '-1', WHOLE],
+    [{ permits: 1.5, per: '1s' }, '1.5', WHOLE],
+    [{ permits: 1_000_000_001, per: '366d' }, '1000000001', WHOLE],
+    [{ permits: Number.NaN, per: '1s' }, 'NaN', WHOLE],
+    [{ permits: '5', per: '1s' }, '"5"', WHOLE],
+    [{ permits: 5n, per: '1s' }, '5n', WHOLE],
+    [{ permits: null, per: '1s' }, 'null', WHOLE],
+    [{ per: '1s' }, 'undefined', WHOLE],
+    [[], 'undefined', WHOLE],
+  ]
+
+  for (const [value, shown, rule] of REFUSED_PERMITS) {
+    test(`of ${inspect(value)} is refused for its permits: ${shown} ${rule}`, () => {
+      expectRefusal(() => paceOf(value as Rate, 'rate'), `rate: permits ${shown} ${rule}`)
+    })
+  }
+
+  const REFUSED_PERIODS: readonly Refusal[] = [
+    ['10/0s', '"0s"', SPAN],
+    ['1/367d', '"367d"', SPAN],
+    ['1/31622400000001us', '"31622400000001us"', SPAN],
+    ['1/0.5us', '"0.5us"', MICROSECONDS],
+    ['10/fortnight', '"1fortnight"', UNIT],
+    ['10/2weeks', '"2weeks"', UNIT],
+    [{ permits: 1, per: 0 }, '0', SPAN],
+    [{ permits: 1, per: 0.0005 }, '0.0005', MICROSECONDS],
+    [{ permits: 1, per: 31_622_400_000.001 }, '31622400000.001', SPAN],
+    [{ permits: 1, per: Number.NaN }, 'NaN', UNIT],
+    [{ permits: 1, per: '10' }, '"10"', UNIT],
+    [{ permits: 1, per: null }, 'null', UNIT],
+    [{ permits: 1 }, 'undefined', UNIT],
+  ]
+
+  for (const [value, shown, rule] of REFUSED_PERIODS) {
+    test(`of ${inspect(value)} is refused for its period: ${shown} ${rule}`, () => {
+      expectRefusal(() => paceOf(value as Rate, 'rate'), `rate: period ${shown} ${rule}`)
+    })
+  }
+})
+
+/** The two algorithms that are made of a rate and a capacity, each with its own names for them. */
+const FACTORIES = [
+  {
+    name: 'gcra',
+    rateName: 'rate',
+    capacityName: 'burst',
+    make: (options: unknown) => gcra(options as Parameters<typeof gcra>[0]),
+    of: (rate: unknown, capacity: unknown) => gcra({ rate: rate as Rate, burst: capacity as number }),
+  },
+  {
+    name: 'tokenBucket',
+    rateName: 'refill',
+    capacityName: 'capacity',
+    make: (options: unknown) => tokenBucket(options as Parameters<typeof tokenBucket>[0]),
+    of: (rate: unknown, capacity: unknown) => tokenBucket({ refill: rate as Rate, capacity: capacity as number }),
+  },
+]
+
+describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) => {
+  const CORNERS: readonly (readonly [Rate, number])[] = [
+    ['7/s', 1],
+    ['7/s', 1_000_000_000],
+    ['999983/d', 1_000_000],
+    ['10000000/s', 1],
+    ['10000000/s', 1_000_000_000],
+    ['10/us', 1_000_000_000],
+    ['1/366d', 1],
+    ['1/366d', 99],
+    ['1000000000/366d', 1_000_000_000],
+    ['1/us', 1_000_000_000],
+    ['1/d', 36_525],
+    [{ permits: 1, per: '36.525d' }, 1_000],
+  ]
+
+  test.each(CORNERS)('accepts %j with a capacity of %i', (rate, capacity) => {
+    const rule = of(rate, capacity)[COMPILE](0)
+    expect(rule.capacity).toBe(capacity)
+    expect(rule.algorithm.type).toBe(name)
+  })
+
+  const OUTSIDE: readonly (readonly [rate: unknown, capacity: unknown, message: string])[] = [
+    ['7/s', 0, `${name} ${capacityName} 0 ${WHOLE}`],
+    ['7/s', -1, `${name} ${capacityName} -1 ${WHOLE}`],
+    ['7/s', 1.5, `${name} ${capacityName} 1.5 ${WHOLE}`],
+    ['7/s', 1_000_000_001, `${name} ${capacityName} 1000000001 ${WHOLE}`],
+    ['7/s', Number.NaN, `${name} ${capacityName} NaN ${WHOLE}`],
+    ['7/s', Number.POSITIVE_INFINITY, `${name} ${capacityName} Infinity ${WHOLE}`],
+    ['7/s', '5', `${name} ${capacityName} "5" ${WHOLE}`],
+    ['7/s', 5n, `${name} ${capacityName} 5n ${WHOLE}`],
+    ['7/s', null, `${name} ${capacityName} null ${WHOLE}`],
+    ['7/s', undefined, `${name} ${capacityName} undefined ${WHOLE}`],
+    ['10000001/s', 1, `${name} ${rateName} "10000001/s" ${TOO_FAST}`],
+    ['0/s', 1, `${name} ${rateName}: permits 0 ${WHOLE}`],
+    ['1/31622400000001us', 1, `${name} ${rateName}: period "31622400000001us" ${SPAN}`],
+    ['1/0.5us', 1, `${name} ${rateName}: period "0.5us" ${MICROSECONDS}`],
+    ['1/fortnight', 1, `${name} ${rateName}: period "1fortnight" ${UNIT}`],
+    ['10', 1, `${name} ${rateName} "10" ${RATE}`],
+    [null, 1, `${name} ${rateName} null ${RATE_OBJECT}`],
+    [undefined, 1, `${name} ${rateName} undefined ${RATE_OBJECT}`],
+  ]
+
+  for (const [rate, capacity, message] of OUTSIDE) {
+    test(`refuses ${inspect(rate)} with a capacity of ${inspect(capacity)}`, () => {
+      expectRefusal(() => of(rate, capacity), message)
+    })
+  }
+
+  /** The last one misses 100 years by half a microsecond: 10589 x 596044952309 / 2 microseconds. */
+  const LONGER_THAN_100_YEARS: readonly (readonly [Rate, number])[] = [
+    ['1/d', 36_526],
+    ['1/366d', 100],
+    ['1/366d', 1_000_000_000],
+    [{ permits: 1, per: '36.525d' }, 1_001],
+    [{ permits: 2, per: '596044952309us' }, 10_589],
+  ]
+
+  test.each(LONGER_THAN_100_YEARS)('refuses %j with a capacity of %i, which would take more than 100 years to fill', (rate, capacity) => {
+    expect(refusal(() => of(rate, capacity)).message).toContain(`${capacity} ${TOO_LONG}`)
+  })
+
+  test('refuses options that are no object', () => {
+    for (const [options, shown] of [
+      [null, 'null'],
+      [undefined, 'undefined'],
+      ['10/s', '"10/s"'],
+      [5, '5'],
+      [gcra, 'a function'],
+    ] as const) {
+      expect(refusal(() => make(options)).message).toBe(`${name} ${shown} must be an object with ${known()}`)
+    }
+  })
+
+  test('refuses an option it does not know, so that a misspelt one is not silently ignored', () => {
+    const message = `${name} "bursts" is not an option: it has ${known()}`
+    expectRefusal(() => make({ [rateName]: '10/s', [capacityName]: 5, bursts: 3 }), message)
+  })
+
+  test('takes any rate and capacity of the domain and keeps them exactly', () => {
+    fc.assert(
+      fc.property(domain, writing, (figures, write) => {
+        const rule = of(write(figures), figures.capacity)[COMPILE](0) as LevelRule
+        expect(rule.capacity).toBe(figures.capacity)
+        expect(BigInt(rule.permits) * BigInt(figures.periodUs)).toBe(BigInt(figures.permits) * BigInt(rule.periodUs))
+        expect(rule.windowUs).toBe(fillUs(figures))
+      }),
+      { numRuns: 10_000, seed: 12 },
+    )
+  })
+
+  test('refuses what breaks a single rule of the domain, always as a CONFIG error', () => {
+    const seen = new Map<string, number>()
+    fc.assert(
+      fc.property(domain, violation, (figures, { kind, breaks }) => {
+        const { permits, per, capacity, extra } = breaks(figures)
+        seen.set(kind, (seen.get(kind) ?? 0) + 1)
+        refusal(() => make({ [rateName]: { permits, per }, [capacityName]: capacity, ...extra }))
+      }),
+      { numRuns: 10_000, seed: 13 },
+    )
+    for (const kind of VIOLATIONS) expect(seen.get(kind), kind).toBeGreaterThan(500)
+  })
+
+  test('throws nothing but a CONFIG error, whatever it is given', () => {
+    const tally = { refused: 0, accepted: 0 }
+    fc.assert(
+      fc.property(anyOptions(rateName, capacityName), (options) => {
+        try {
+          make(options)
+          tally.accepted += 1
+        } catch (error) {
+          expect(error).toBeInstanceOf(SluiceError)
+          expect((error as SluiceError).code).toBe('CONFIG')
+          tally.refused += 1
+        }
+      }),
+      { numRuns: 10_000, seed: 14 },
+    )
+    expect(tally.refused).toBeGreaterThan(5_000)
+    expect(tally.accepted).toBeGreaterThan(50)
+  })
+
+  function known(): string {
+    return name === 'gcra' ? 'rate, burst' : 'capacity, refill'
+  }
+})
+
+interface Figures {
+  permits: number
+  periodUs: number
+  capacity: number
+}
+
+function fillUs({ permits, periodUs, capacity }: Figures): number {
+  return Number((BigInt(capacity) * BigInt(periodUs) + BigInt(permits) - 1n) / BigInt(permits))
+}
+
+function mostCapacity(permits: number, periodUs: number): number {
+  return Math.min(1_000_000_000, Number((BigInt(MAX_FILL_US) * BigInt(permits)) / BigInt(periodUs)))
+}
+
+/** From 0 to 1, evenly: `fc.double` would nearly always be next to 0. */
+const share = fc.maxSafeNat().map((n) => n / 2 ** 53)
+
+/** From 1 to `most`, every magnitude as likely as every other, and both ends often. */
+function upTo(most: number): fc.Arbitrary<number> {
+  const magnitude = share.map((part) => Math.floor(most ** part))
+  return fc.oneof({ weight: 1, arbitrary: fc.constantFrom(1, most) }, { weight: 4, arbitrary: magnitude })
+}
+
+const domain: fc.Arbitrary<Figures> = upTo(MAX_PERIOD_US).chain((periodUs) =>
+  upTo(Math.min(1_000_000_000, 10 * periodUs)).chain((permits) =>
+    upTo(mostCapacity(permits, periodUs)).map((capacity) => ({ permits, periodUs, capacity })),
+  ),
+)
+
+/** The ways in which the same rate can be written. */
+const writing = fc.constantFrom<((figures: Figures) => Rate)[]>(
+  ({ permits, periodUs }) => `${permits}/${periodUs}us`,
+  ({ permits, periodUs }) => ({ permits, per: `${periodUs}us` }),
+  ({ permits, periodUs }) => ({ permits, per: periodUs / 1000 }),
+  ({ permits, periodUs }) => ({ permits, per: `${(periodUs / 1000).toFixed(3) as `${number}`}ms` }),
+  ({ permits, periodUs }) => `${permits}/${(periodUs / 1_000_000).toFixed(6) as `${number}`}s`,
+)
+
+interface Broken {
+  permits: unknown
+  per: unknown
+  capacity: unknown
+  extra?: Record<string, unknown>
+}
+
+interface Violation {
+  kind: (typeof VIOLATIONS)[number]
+  breaks(figures: Figures): Broken
+}
+
+const VIOLATIONS = ['permits', 'period', 'capacity', 'too fast', 'too long', 'unknown option'] as const
+
+const noNumber = fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, '5', null, undefined, true, 5n, Symbol('five'), {}, [5], () => 5)
+const noPermits = fc.oneof(
+  noNumber,
+  fc.integer({ max: 0 }),
+  fc.integer({ min: 1_000_000_001 }),
+  fc.maxSafeNat().map((n) => (n % 1_000_000_000) + 0.5),
+)
+const noPeriod = fc.oneof(
+  noNumber,
+  fc.integer({ max: 0 }),
+  fc.maxSafeNat().map((n) => (n % 1_000_000) + 0.0005),
+  fc.integer({ min: 1, max: 1_000_000 }).map((more) => `${MAX_PERIOD_US + more}us`),
+  fc.constantFrom('1', '1 week', 'second', '-1s', '1e3s', '0s'),
+)
+
+function written({ permits, periodUs, capacity }: Figures): Broken {
+  return { permits, per: `${periodUs}us`, capacity }
+}
+
+/** Each takes figures of the domain and breaks one thing about them. */
+const violation: fc.Arbitrary<Violation> = fc.oneof(
+  noPermits.map((permits): Violation => ({ kind: 'permits', breaks: (figures) => ({ ...written(figures), permits }) })),
+  noPeriod.map((per): Violation => ({ kind: 'period', breaks: (figures) => ({ ...written(figures), per }) })),
+  noPermits.map((capacity): Violation => ({ kind: 'capacity', breaks: (figures) => ({ ...written(figures), capacity }) })),
+  upTo(99_999_999).map(
+    (periodUs): Violation => ({
+      kind: 'too fast',
+      breaks: ({ capacity }) => ({ permits: 10 * periodUs + 1, per: `${periodUs}us`, capacity: Math.min(capacity, 1_000) }),
+    }),
+  ),
+  fc.nat({ max: 1_000 }).map((more): Violation => ({ kind: 'too long', breaks: (figures) => tooLong(figures, more) })),
+  fc.string({ minLength: 1 }).map(
+    (option): Violation => ({
+      kind: 'unknown option',
+      breaks: (figures) => ({ ...written(figures), extra: { [`x${option}`]: 1 } }),
+    }),
+  ),
+)
+
+/** The same pace with a capacity just beyond 100 years; a pace that reaches 1e9 permits sooner is slowed down until it does not. */
+function tooLong({ permits, periodUs }: Figures, more: number): Broken {
+  const slow = Math.max(periodUs, Math.ceil((MAX_FILL_US * permits) / 999_000_000))
+  const fits = slow <= MAX_PERIOD_US
+  const pace = fits ? { permits, periodUs: slow } : { permits: 1, periodUs: MAX_PERIOD_US }
+  return written({ ...pace, capacity: mostCapacity(pace.permits, pace.periodUs) + 1 + more })
+}
+
+function anyOptions(rateName: string, capacityName: string): fc.Arbitrary<unknown> {
+  const anything = fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true, withMap: true, withSparseArray: true })
+  const text = fc.oneof(fc.string(), fc.constantFrom('10/s', '5/10s', '1/d', '1s', '10', 's/10'))
+  const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(1, 10, 1_000))
+  const rate = fc.oneof(anything, text, fc.record({ permits: fc.oneof(anything, number), per: fc.oneof(anything, text, number) }))
+  const capacity = fc.oneof(anything, number)
+  const shaped = fc.record({ [rateName]: rate, [capacityName]: capacity }, { requiredKeys: [] })
+  return fc.oneof({ weight: 1, arbitrary: anything }, { weight: 4, arbitrary: shaped })
+}

@@ -1,0 +1,349 @@
+import { describe, expect, test } from 'vitest'
+import { SluiceError } from '../../errors.ts'
+import { COMPILE, type EncodedState } from '../algorithm.ts'
+import type { LevelRule } from '../level.ts'
+import { type TokenBucketOptions, tokenBucket, tokenBucketAlgorithm } from './token-bucket.ts'
+
+const SECOND = 1_000_000
+
+function ruleOf(options: TokenBucketOptions, maxAheadUs = 0): LevelRule {
+  return tokenBucket(options)[COMPILE](maxAheadUs) as LevelRule
+}
+
+/** One key and the walk that every decision takes: settle, ask, charge. Times in microseconds. */
+class Key {
+  readonly s = new Float64Array(3)
+  #rule: LevelRule
+
+  constructor(rule: LevelRule, nowUs = 0) {
+    this.#rule = rule
+    tokenBucketAlgorithm.fresh(rule, this.s, 0, nowUs)
+  }
+
+  /** Takes if it fits; otherwise tells how long to wait. */
+  take(nowUs: number, cost = 1): number {
+    this.settle(nowUs)
+    const waitUs = tokenBucketAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
+    if (waitUs === 0) tokenBucketAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    return waitUs
+  }
+
+  /** Takes even ahead of time. The ticket is the state as this leaves it. */
+  reserve(nowUs: number, cost = 1): Float64Array {
+    tokenBucketAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    return this.s.slice()
+  }
+
+  cancel(nowUs: number, cost: number, ticket: Float64Array): boolean {
+    return tokenBucketAlgorithm.cancel(this.#rule, this.s, 0, nowUs, cost, ticket)
+  }
+
+  give(nowUs: number, cost: number, ofUs = -1): boolean {
+    return tokenBucketAlgorithm.give(this.#rule, this.s, 0, nowUs, cost, ofUs)
+  }
+
+  /** The first contact under other numbers; without them, under the same. */
+  settle(nowUs: number, rule = this.#rule): boolean {
+    const wrote = tokenBucketAlgorithm.settle(rule, this.#rule, this.s, 0, nowUs)
+    this.#rule = rule
+    return wrote
+  }
+
+  remaining(nowUs: number): number {
+    return tokenBucketAlgorithm.remaining(this.#rule, this.s, 0, nowUs)
+  }
+
+  resetUs(nowUs: number): number {
+    return tokenBucketAlgorithm.resetUs(this.#rule, this.s, 0, nowUs)
+  }
+
+  waitUs(nowUs: number, cost = 1): number {
+    return tokenBucketAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
+  }
+
+  get hash(): EncodedState {
+    return tokenBucketAlgorithm.encode(this.#rule, this.s, 0)
+  }
+}
+
+describe('the number line of a capacity of 2 at 1/s', () => {
+  test('allows two at 0.1 s, refuses the third for a second, and allows the next at 1.5 s', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    expect([key.take(100_000), key.remaining(100_000)]).toEqual([0, 1])
+    expect([key.take(100_000), key.remaining(100_000)]).toEqual([0, 0])
+    expect([key.take(100_000), key.remaining(100_000)]).toEqual([SECOND, 0])
+    expect([key.take(1_500_000), key.remaining(1_500_000)]).toEqual([0, 0])
+    expect(key.resetUs(1_500_000)).toBe(1_600_000)
+  })
+
+  test('keeps the 0.4 tokens that are left at 1.5 s as a part', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    key.take(100_000, 2)
+    key.take(1_500_000)
+    expect(key.hash).toEqual({ tokens: '0', part: '400000', time: '1500000', limit: '2 1 1000000' })
+  })
+
+  test('limits one microsecond before the wait is over and allows at its end', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    key.take(0, 2)
+    expect([key.take(SECOND - 1), key.take(SECOND)]).toEqual([1, 0])
+  })
+
+  test('waits for as many as are asked for', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    key.take(0, 2)
+    expect([key.waitUs(0, 1), key.waitUs(0, 2), key.waitUs(1_500_000, 2)]).toEqual([SECOND, 2 * SECOND, 500_000])
+  })
+
+  test('leaves the same state after one take of 2 as after two takes of 1', () => {
+    const [once, twice] = [new Key(ruleOf({ capacity: 5, refill: '7/s' })), new Key(ruleOf({ capacity: 5, refill: '7/s' }))]
+    once.take(40, 2)
+    twice.take(40)
+    twice.take(40)
+    expect(once.s).toEqual(twice.s)
+  })
+
+  test('is as if never used once its time to reset is over', () => {
+    const key = new Key(ruleOf({ capacity: 3, refill: '7/s' }))
+    key.take(0, 2)
+    const idleUs = key.resetUs(0)
+    expect(idleUs).toBe(285_715)
+    expect([key.resetUs(idleUs - 1), key.resetUs(idleUs), key.remaining(idleUs)]).toEqual([1, 0, 3])
+  })
+
+  test('never holds more tokens than its capacity', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    key.take(0)
+    key.take(1_000 * SECOND)
+    expect(key.hash).toEqual({ tokens: '1', part: '0', time: '1000000000', limit: '2 1 1000000' })
+  })
+})
+
+test('7 per second is exact: the k-th token comes after k / 7 of a second, rounded up, and nothing adds up over 10,000 of them', () => {
+  const key = new Key(ruleOf({ capacity: 2, refill: '7/s' }))
+  key.take(0, 2)
+  for (let k = 1; k <= 10_000; k++) {
+    const nowUs = Math.ceil((k * SECOND) / 7)
+    expect([key.take(nowUs - 1), key.take(nowUs)]).toEqual([1, 0])
+  }
+})
+
+describe('the hash in Redis', () => {
+  test('shows the tokens that are there, not the ones that are missing', () => {
+    const key = new Key(ruleOf({ capacity: 20, refill: '10/s' }))
+    key.take(5 * SECOND, 3)
+    expect(key.hash).toEqual({ tokens: '17', part: '0', time: '5000000', limit: '20 1 100000' })
+  })
+
+  test('shows tokens below zero while some are booked ahead', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+    key.reserve(0, 5)
+    expect(key.hash).toEqual({ tokens: '-3', part: '0', time: '0', limit: '2 1 1000000' })
+    key.reserve(250_000, 1)
+    expect(key.hash).toEqual({ tokens: '-4', part: '250000', time: '250000', limit: '2 1 1000000' })
+  })
+
+  test.each([
+    { tokens: '0', part: '400000', time: '1500000', limit: '2 1 1000000' },
+    { tokens: '2', part: '0', time: '0', limit: '2 1 1000000' },
+    { tokens: '-4', part: '250000', time: '250000', limit: '2 1 1000000' },
+    { tokens: '999999', part: '86399999999', time: '1763200000000000', limit: '1000000 999983 86400000000' },
+  ])('reads back as it was written: %o', (hash) => {
+    const s = Float64Array.of(-7, 0, 0, 0, -7)
+    const numbers = tokenBucketAlgorithm.decode(hash, s, 1)
+    const rule = tokenBucketAlgorithm.ruleOf(numbers.split(' ').map(Number), 0)
+    expect(tokenBucketAlgorithm.encode(rule, s, 1)).toEqual(hash)
+    expect([s[0], s[4]]).toEqual([-7, -7])
+  })
+
+  test.each([
+    'hello',
+    {},
+    { tokens: '1', part: '0', time: '5' },
+    { tokens: '1', time: '5', limit: '2 1 1000' },
+    { tokens: '1.5', part: '0', time: '5', limit: '2 1 1000' },
+    { tokens: '1', part: '-1', time: '5', limit: '2 1 1000' },
+    { tokens: '1', part: '0', time: 'now', limit: '2 1 1000' },
+    { tokens: '1', part: '0', time: '5', limit: '2 1' },
+    { water: '1', part: '0', time: '5', limit: '2 1 1000' },
+  ])('is refused if the token bucket did not write it: %j', (foreign) => {
+    const call = () => tokenBucketAlgorithm.decode(foreign as EncodedState, new Float64Array(3), 0)
+    expect(call).toThrow(SluiceError)
+    expect(call).toThrow(/^tokenBucket state .+ must be a hash of tokens, part, time and limit$/)
+  })
+})
+
+describe('a clock that steps back', () => {
+  const rule = ruleOf({ capacity: 2, refill: '1/s' })
+
+  test('by at most one window finds time standing still: used stays used, and the state is not written', () => {
+    const key = new Key(rule, 100 * SECOND)
+    key.take(100 * SECOND, 2)
+    const before = key.s.slice()
+    for (const stepUs of [1, SECOND, 2 * SECOND]) {
+      const nowUs = 100 * SECOND - stepUs
+      expect([key.settle(nowUs), key.remaining(nowUs), key.waitUs(nowUs)]).toEqual([false, 0, stepUs + SECOND])
+    }
+    expect(key.s).toEqual(before)
+  })
+
+  test('by more than one window finds the state dated to now, with what was used, and that is written', () => {
+    const key = new Key(rule, 100 * SECOND)
+    key.take(100 * SECOND)
+    const nowUs = 98 * SECOND - 1
+    expect([key.settle(nowUs), key.s]).toEqual([true, Float64Array.of(1, 0, nowUs)])
+    expect([key.remaining(nowUs), key.resetUs(nowUs)]).toEqual([1, SECOND])
+    expect(key.settle(nowUs)).toBe(false)
+  })
+
+  test('and takes meanwhile are charged at the time that stands still', () => {
+    const key = new Key(rule, 100 * SECOND)
+    key.take(100 * SECOND)
+    expect([key.take(99 * SECOND), key.s]).toEqual([0, Float64Array.of(2, 0, 100 * SECOND)])
+    expect(key.take(99 * SECOND)).toBe(2 * SECOND)
+  })
+
+  test('and a leap forward is just time passing', () => {
+    const key = new Key(rule)
+    key.take(0, 2)
+    expect([key.settle(1e9 * SECOND), key.remaining(1e9 * SECOND)]).toEqual([false, 2])
+  })
+})
+
+test('a level above what may be booked ahead is cut down to it', () => {
+  const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+  key.reserve(0, 40)
+  expect([key.settle(0, ruleOf({ capacity: 2, refill: '1/s' }, 3 * SECOND)), key.s]).toEqual([true, Float64Array.of(5, 0, 0)])
+})
+
+describe('changed numbers', () => {
+  test('keep what was used, not what was left', () => {
+    const key = new Key(ruleOf({ capacity: 10, refill: '1/s' }))
+    key.take(0, 4)
+    expect(key.settle(0, ruleOf({ capacity: 5, refill: '2/s' }))).toBe(true)
+    expect(key.hash).toEqual({ tokens: '1', part: '0', time: '0', limit: '5 1 500000' })
+  })
+
+  test('give no free refill when the capacity grows', () => {
+    const key = new Key(ruleOf({ capacity: 5, refill: '1/s' }))
+    key.take(0, 5)
+    key.settle(0, ruleOf({ capacity: 8, refill: '1/s' }))
+    expect(key.remaining(0)).toBe(3)
+  })
+
+  test('clamp to the new capacity when it shrinks, so that no key is stuck', () => {
+    const key = new Key(ruleOf({ capacity: 100, refill: '1/s' }))
+    key.take(0, 100)
+    key.settle(0, ruleOf({ capacity: 5, refill: '1/s' }))
+    expect([key.remaining(0), key.waitUs(0), key.resetUs(0)]).toEqual([0, SECOND, 5 * SECOND])
+  })
+
+  test('drain at the old pace until the first contact', () => {
+    const key = new Key(ruleOf({ capacity: 10, refill: '1/s' }))
+    key.take(0, 4)
+    key.settle(SECOND, ruleOf({ capacity: 10, refill: '1/d' }))
+    expect(key.remaining(SECOND)).toBe(7)
+  })
+
+  test('round what was used up to the new unit', () => {
+    const key = new Key(ruleOf({ capacity: 10, refill: '1/3us' }))
+    key.take(0)
+    // Two thirds of a permit are left to drain. Over 7 microseconds that is 4 2/3 of 7 parts, so 5.
+    key.settle(1, ruleOf({ capacity: 10, refill: '1/7us' }))
+    expect([key.s, key.resetUs(1)]).toEqual([Float64Array.of(0, 5, 1), 5])
+  })
+
+  test('that are the same numbers change nothing', () => {
+    const key = new Key(ruleOf({ capacity: 5, refill: '10/s' }))
+    key.take(0)
+    expect(key.settle(0, ruleOf({ capacity: 5, refill: '100/10s' }, SECOND))).toBe(false)
+  })
+})
+
+describe('giving back', () => {
+  test('returns the tokens, never above the capacity', () => {
+    const key = new Key(ruleOf({ capacity: 5, refill: '7/s' }))
+    key.take(0, 3)
+    expect([key.give(0, 1), key.remaining(0)]).toEqual([true, 3])
+    expect([key.give(0, 5), key.remaining(0), key.resetUs(0)]).toEqual([true, 5, 0])
+    expect(key.give(0, 1)).toBe(false)
+  })
+
+  test('of a charge one window old does nothing: it has been refilled', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }))
+    key.take(0)
+    key.take(SECOND)
+    key.take(2 * SECOND - 1)
+    expect(key.give(2 * SECOND, 1, 0)).toBe(false)
+    expect(key.give(2 * SECOND - 1, 1, 0)).toBe(true)
+  })
+
+  test('cancels the last reservation whole', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(2, 0, 0)])
+  })
+
+  test('cancels an earlier reservation minus what was reserved after it', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    key.reserve(0)
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(4, 0, 0)])
+  })
+
+  test('cancels nothing when as much was reserved after it', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 2)
+    key.reserve(0, 2)
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([false, Float64Array.of(6, 0, 0)])
+  })
+
+  test('cancels nothing once the time of the reservation has come', () => {
+    const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
+    key.take(0, 2)
+    const ticket = key.reserve(0, 1)
+    expect(key.cancel(SECOND, 1, ticket)).toBe(false)
+    expect(key.cancel(SECOND - 1, 1, ticket)).toBe(true)
+  })
+
+  test('cancels exactly while the level drains', () => {
+    const key = new Key(ruleOf({ capacity: 1, refill: '7/s' }, 60 * SECOND))
+    key.take(0)
+    const other = new Key(ruleOf({ capacity: 1, refill: '7/s' }, 60 * SECOND))
+    other.take(0)
+    const ticket = key.reserve(10, 4)
+    expect(key.cancel(12_345, 4, ticket)).toBe(true)
+    expect([key.waitUs(12_345), key.resetUs(12_345)]).toEqual([other.waitUs(12_345), other.resetUs(12_345)])
+  })
+})
+
+describe('the factory', () => {
+  test('returns frozen plain data that JSON carries', () => {
+    const limit = tokenBucket({ capacity: 20, refill: '10/s' })
+    expect(Object.isFrozen(limit)).toBe(true)
+    expect(JSON.parse(JSON.stringify(limit))).toEqual({ type: 'tokenBucket', capacity: 20, refill: '10/s' })
+  })
+
+  test('makes the same limit again from its own JSON', () => {
+    const limit = tokenBucket({ capacity: 20, refill: { permits: 5, per: '10s' } })
+    const again = tokenBucket(JSON.parse(JSON.stringify(limit)))
+    expect(again[COMPILE](0)).toEqual(limit[COMPILE](0))
+    expect(JSON.stringify(again)).toBe(JSON.stringify(limit))
+  })
+
+  test('hides the symbol from keys, spreads and logs', () => {
+    const limit = tokenBucket({ capacity: 20, refill: '10/s' })
+    expect(Object.keys(limit)).toEqual(['type', 'capacity', 'refill'])
+    expect(Object.getOwnPropertySymbols({ ...limit })).toEqual([])
+    expect(COMPILE in limit).toBe(true)
+  })
+
+  test('compiles to lowest terms, so that equal limits have equal numbers', () => {
+    expect(ruleOf({ capacity: 20, refill: '10/s' }).numbers).toBe('20 1 100000')
+    expect(ruleOf({ capacity: 20, refill: '600/min' }).numbers).toBe('20 1 100000')
+    expect(Object.isFrozen(ruleOf({ capacity: 20, refill: '10/s' }))).toBe(true)
+  })
+})

@@ -1,0 +1,243 @@
+/**
+ * Holds every step of a trace of a window against its oracle: the outcome, every figure by what it means, the state, and what the window promises
+ * of its admissions. Plain comparisons and one message when something is wrong, because this runs millions of times.
+ */
+import type { EncodedState, Rule } from '../../src/algorithms/algorithm.ts'
+import type { Verdict } from '../../src/algorithms/decide.ts'
+import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
+import type { Part } from '../../src/stores/store.ts'
+import {
+  type Admission,
+  fixedWindowStartUs,
+  heldBy,
+  slotOf,
+  type WindowKind,
+  type WindowNumbers,
+  WindowOracle,
+  type WindowState,
+} from '../../src/testing/window-oracle.ts'
+import type { Coverage } from './against-oracle.ts'
+import { Fork } from './fork.ts'
+import { limitName, runTrace, type Taken } from './run-trace.ts'
+import { type Call, SEED } from './trace.ts'
+import { type WindowTrace, type WindowTraceNumbers, windowScopes, windowTrace } from './window-trace.ts'
+
+const LATEST_US = 5_000_000_000_000_000
+const LIMITER = 'model'
+const KEY = 'k'
+
+/** What must make up at least one step in twenty each. */
+export const HARD_WINDOW_CASES = ['limited', 'at retry', 'just before retry', 'step back', 'idle gap', 'changed numbers'] as const
+
+export function compareWindowTraces(count: number, kind: WindowKind, coverage: Coverage): void {
+  for (let k = 0; k < count; k++) compareWindowTrace(SEED + k, kind, coverage)
+}
+
+/** Runs one trace on the memory store beside the oracle. Throws at the first difference. */
+export function compareWindowTrace(seed: number, kind: WindowKind, coverage: Coverage): void {
+  const trace = windowTrace(kind, seed)
+  const store = memoryStore()
+  const comparison = new Comparison(kind, trace, store, coverage)
+  runTrace(trace, store, windowScopes(trace, LIMITER), KEY, (taken) => comparison.check(taken))
+}
+
+class Comparison {
+  readonly #kind: WindowKind
+  readonly #trace: WindowTrace
+  readonly #store: MemoryStore
+  readonly #coverage: Coverage
+  readonly #oracle: WindowOracle
+  readonly #calls: Call[] = []
+  #held: EncodedState | undefined
+
+  constructor(kind: WindowKind, trace: WindowTrace, store: MemoryStore, coverage: Coverage) {
+    this.#kind = kind
+    this.#trace = trace
+    this.#store = store
+    this.#coverage = coverage
+    this.#oracle = new WindowOracle(kind, this.#numbersAt(0))
+  }
+
+  check({ call, step, verdicts }: Taken): void {
+    const [verdict] = verdicts as [Verdict]
+    const [part] = step.parts as [Part]
+    this.#calls.push(call)
+    this.#oracle.changeNumbers(this.#numbersAt(call.numbers))
+    this.#countBefore(call)
+    if (call.op === 'forget') this.#oracle.forget()
+    else if (call.op === 'give') this.#checkGivingBack(call, part, verdict)
+    else this.#checkDecision(call, part, verdict)
+    if (call.op !== 'forget') this.#checkAfterwards(verdict, call.nowUs)
+    this.#held = this.#store.inspect(LIMITER, limitName(0), KEY)
+    this.#checkState(part.rule)
+    if (verdict?.outcome === 'limited') this.#checkRetry(call, part, verdict.retryUs)
+  }
+
+  #numbersAt(index: number): WindowTraceNumbers {
+    return (this.#trace.palette[index] as readonly WindowTraceNumbers[])[0] as WindowTraceNumbers
+  }
+
+  #checkDecision(call: Call, { cost }: Part, verdict: Verdict): void {
+    const { nowUs } = call
+    const outcome = this.#oracle.ask(nowUs, cost)
+    this.#expect(verdict.outcome === outcome, () => `outcome is ${verdict.outcome}, the oracle says ${outcome}`)
+    this.#expect(verdict.atUs === nowUs, () => `atUs is ${verdict.atUs}`)
+    this.#expect(verdict.delayUs === 0, () => `delayUs is ${verdict.delayUs}: a window delays nobody`)
+    this.#expect(verdict.ticket === undefined, () => 'there is a ticket, although windows cannot be booked')
+    this.#checkRetryFigure(verdict, nowUs, cost)
+    this.#countDecision(call, outcome)
+    if (call.op === 'take' && outcome === 'allowed') {
+      this.#oracle.take(nowUs, cost)
+      if (cost > 0) this.#checkPromise()
+    }
+  }
+
+  #checkRetryFigure({ outcome, retryUs }: Verdict, nowUs: number, cost: number): void {
+    if (outcome !== 'limited') {
+      this.#expect(retryUs === (outcome === 'allowed' ? 0 : Number.POSITIVE_INFINITY), () => `${outcome} with retryUs ${retryUs}`)
+      return
+    }
+    this.#expect(Number.isSafeInteger(retryUs) && retryUs > 0, () => `limited with retryUs ${retryUs}`)
+    this.#expect(this.#oracle.hasRoom(nowUs + retryUs, cost), () => `retryUs ${retryUs} is too short`)
+    this.#expect(!this.#oracle.hasRoom(nowUs + retryUs - 1, cost), () => `retryUs ${retryUs} is too long`)
+  }
+
+  /** What the limit says of any stretch of time, looked up in the list of all admissions: those of a stretch that ends with the latest. */
+  #checkPromise(): void {
+    const { history, numbers } = this.#oracle
+    const latest = history.at(-1) as Admission
+    const together = history.filter((admission) => IN_ONE_STRETCH[this.#kind](numbers, latest.atUs, admission.atUs))
+    this.#expect(heldBy(together) <= numbers.limit, () => `${heldBy(together)} are admitted together, the limit is ${numbers.limit}`)
+  }
+
+  #checkGivingBack({ nowUs, ofUs }: Call, { cost }: Part, { outcome, retryUs, delayUs }: Verdict): void {
+    this.#oracle.touch(nowUs)
+    const before = this.#oracle.state
+    this.#oracle.give(nowUs, cost, ofUs)
+    if (this.#oracle.state !== before) this.#coverage.add(`gave back ${ofUs < 0 ? 'the newest' : 'what was taken then'}`)
+    this.#expect(outcome === 'allowed' && retryUs === 0 && delayUs === 0, () => `giving back answers ${outcome}, ${retryUs}, ${delayUs}`)
+  }
+
+  /** What the key looks like after the decision. */
+  #checkAfterwards({ remaining, resetUs }: Verdict, nowUs: number): void {
+    const oracle = this.#oracle
+    this.#expect(Number.isSafeInteger(remaining) && remaining >= 0, () => `remaining ${remaining}`)
+    this.#expect(oracle.hasRoom(nowUs, remaining), () => `remaining ${remaining} is too much`)
+    this.#expect(!oracle.hasRoom(nowUs, remaining + 1), () => `remaining ${remaining} is too little`)
+    this.#expect(Number.isSafeInteger(resetUs) && resetUs >= 0, () => `resetUs ${resetUs}`)
+    this.#expect(oracle.isIdleAt(nowUs + resetUs), () => `resetUs ${resetUs} is too short`)
+    this.#expect(resetUs === 0 || !oracle.isIdleAt(nowUs + resetUs - 1), () => `resetUs ${resetUs} is too long`)
+  }
+
+  /** The state that the store holds says what the oracle's list does. */
+  #checkState({ numbers }: Rule): void {
+    const { state } = this.#oracle
+    const expected = state && EXPECTED_STATE[this.#kind](state)
+    const held = this.#held && READ_STATE[this.#kind](this.#held)
+    this.#expect(held === expected, () => `the store holds ${held}, the oracle ${expected}, under ${numbers}`)
+  }
+
+  /** A refused call really is made again, on copies of the state: when it was told to come, and one microsecond before. */
+  #checkRetry({ nowUs }: Call, part: Part, retryUs: number): void {
+    this.#expect(this.#forkAllows(nowUs + retryUs, part), () => `called again after ${retryUs}, it is not allowed`)
+    this.#expect(!this.#forkAllows(nowUs + retryUs - 1, part), () => `called before ${retryUs}, it is allowed`)
+  }
+
+  #forkAllows(nowUs: number, { rule, cost }: Part): boolean {
+    const fork = new Fork([{ rule, state: this.#held === undefined ? undefined : decodedWords(rule, this.#held) }])
+    // Beyond the end of time nothing may be charged, but it can still be asked.
+    return fork.step(nowUs > LATEST_US ? 'ask' : 'take', nowUs, [cost])
+  }
+
+  #countBefore({ op, moment, nowUs }: Call): void {
+    const coverage = this.#coverage
+    const oracle = this.#oracle
+    coverage.steps += 1
+    if (moment === 'at retry' || moment === 'just before retry') coverage.add(moment)
+    if (oracle.state === undefined || op === 'forget') return
+    if (moment === 'step back') coverage.add('step back')
+    if (oracle.state.atUs - nowUs > oracle.windowUs) coverage.add('re-dated')
+    else if (oracle.state.atUs > nowUs) coverage.add('time stands still')
+    if (oracle.isOutdated) coverage.add('changed numbers')
+    else if (moment === 'idle gap' && oracle.isIdleAt(nowUs)) coverage.add('idle gap')
+  }
+
+  #countDecision({ moment }: Call, outcome: Verdict['outcome']): void {
+    if (moment === 'at retry') this.#expect(outcome === 'allowed', () => 'refused although it came when it was told to')
+    if (moment === 'just before retry') this.#expect(outcome === 'limited', () => 'allowed although it came too early')
+    this.#coverage.add(outcome)
+  }
+
+  #expect(fact: boolean, otherwise: () => string): void {
+    if (fact) return
+    throw new Error(
+      [
+        `${otherwise()}`,
+        `in trace ${this.#trace.seed} (${this.#kind}), call ${this.#calls.length}; numbers by index:`,
+        ...this.#trace.palette.map(([numbers]) => `  ${JSON.stringify(numbers)}`),
+        'the last calls:',
+        ...this.#calls.slice(-8).map((call) => `  ${JSON.stringify(call)}`),
+      ].join('\n'),
+    )
+  }
+}
+
+/** The words of a state, with room for one more charge. */
+export function decodedWords(rule: Rule, held: EncodedState): Float64Array {
+  const words = new Float64Array(rule.algorithm.words(rule))
+  rule.algorithm.decode(held, words, 0)
+  return words
+}
+
+/** Whether an admission lies in the same stretch, the one that ends with `latestUs`, of which the limit promises something. */
+const IN_ONE_STRETCH: Readonly<Record<WindowKind, (numbers: WindowNumbers, latestUs: number, atUs: number) => boolean>> = {
+  fixedWindow: (numbers, latestUs, atUs) =>
+    fixedWindowStartUs(numbers, [{ atUs, held: 1 }]) === fixedWindowStartUs(numbers, [{ atUs: latestUs, held: 1 }]),
+  // At most `limit` in any window - window / slots, both ends included.
+  slidingWindow: ({ lengthUs, slots }, latestUs, atUs) => BigInt(latestUs - atUs) * BigInt(slots) <= BigInt(lengthUs) * BigInt(slots - 1),
+  slidingLog: ({ lengthUs }, latestUs, atUs) => latestUs - atUs < lengthUs,
+}
+
+/** The oracle's state as text. */
+const EXPECTED_STATE: Readonly<Record<WindowKind, (state: WindowState) => string>> = {
+  fixedWindow({ atUs, numbers, admissions }) {
+    const { limit, lengthUs, anchor } = numbers
+    const figures = `${limit} ${lengthUs} ${anchor === 'first' ? '1 0' : `0 ${anchor}`}`
+    return `at ${atUs} under ${figures}: ${heldBy(admissions)} since ${fixedWindowStartUs(numbers, admissions)}`
+  },
+  slidingWindow({ atUs, numbers, admissions }) {
+    const { limit, lengthUs, slots } = numbers
+    return `at ${atUs} under ${limit} ${lengthUs} ${slots}: ${summed(admissions, (time) => `${slotOf(numbers, time)}`)}`
+  },
+  slidingLog({ atUs, numbers: { limit, lengthUs }, admissions }) {
+    return `at ${atUs} under ${limit} ${lengthUs}: ${summed(admissions, String)}`
+  },
+}
+
+/** The same text from what a store holds. */
+const READ_STATE: Readonly<Record<WindowKind, (held: EncodedState) => string>> = {
+  fixedWindow(held) {
+    const [count, startUs, atUs, ...figures] = (held as string).split(' ')
+    // A count of nothing is no window, wherever it once began.
+    return `at ${atUs} under ${figures.join(' ')}: ${count} since ${count === '0' ? undefined : startUs}`
+  },
+  slidingWindow(held) {
+    const { time, limit, ...slots } = held as Record<string, string>
+    const counts = Object.entries(slots).sort(([a], [b]) => Number(a) - Number(b))
+    return `at ${time} under ${limit}: ${counts.map(([slot, count]) => `${slot}=${count}`).join(' ')}`
+  },
+  slidingLog(held) {
+    const [head, ...entries] = Object.keys(held) as [string, ...string[]]
+    return `${head.replace('limit', 'under')}: ${entries.map((entry) => entry.replace(' ', '=')).join(' ')}`
+  },
+}
+
+/** `name=held` for admissions that go by the same name, in order. */
+function summed(admissions: readonly Admission[], nameOf: (atUs: number) => string): string {
+  const held = new Map<string, number>()
+  for (const admission of admissions) {
+    const name = nameOf(admission.atUs)
+    held.set(name, (held.get(name) ?? 0) + admission.held)
+  }
+  return [...held].map(([name, count]) => `${name}=${count}`).join(' ')
+}

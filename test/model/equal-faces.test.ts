@@ -1,0 +1,143 @@
+/** What algorithms promise of each other. */
+import { expect, test } from 'vitest'
+import type { Verdict } from '../../src/algorithms/decide.ts'
+import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import type { Scope, Step, SyncStore } from '../../src/stores/store.ts'
+import type { OracleKind } from '../../src/testing/oracle.ts'
+import type { WindowNumbers } from '../../src/testing/window-oracle.ts'
+import { Random } from './random.ts'
+import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
+import { SEED, Trace, traceCount } from './trace.ts'
+import { windowRule } from './window-trace.ts'
+
+const KEY = 'k'
+
+/** Another algorithm that is asked the same, with its own reservations. */
+class Twin {
+  readonly #store = memoryStore()
+  readonly #scopes: TraceScopes
+  readonly #tickets = new Map<Verdict['ticket'], Verdict['ticket']>()
+
+  constructor(kind: OracleKind, seed: number) {
+    // The same seed makes the same numbers.
+    this.#scopes = scopesOf(new Trace(seed, [kind]), 'forward')
+  }
+
+  answer(step: Step, numbers: number, [verdict]: readonly Verdict[]): Verdict | undefined {
+    const scope = this.#scopes[numbers] as Scope
+    const [{ rule }] = scope.limits as [Scope['limits'][number]]
+    const parts = step.parts.map((part) => ({ ...part, rule, ticket: this.#tickets.get(part.ticket) }))
+    const [answer] = this.#store.apply({ ...step, scope, parts })
+    this.#tickets.set(verdict?.ticket, answer?.ticket)
+    return answer
+  }
+}
+
+test('with equal numbers gcra, token bucket and leaky bucket (as a meter) decide alike on any forward tape', () => {
+  const traces = traceCount(1_000)
+  let steps = 0
+  for (let seed = SEED; seed < SEED + traces; seed++) {
+    const trace = new Trace(seed, ['gcra'], { forwardOnly: true })
+    const twins = [new Twin('tokenBucket', seed), new Twin('leakyBucket', seed)]
+    runTrace(trace, memoryStore(), scopesOf(trace, 'forward'), KEY, ({ call, step, verdicts }) => {
+      for (const twin of twins) {
+        const answer = twin.answer(step, call.numbers, verdicts)
+        if (meter(answer) !== meter(verdicts[0])) expect.fail(`${JSON.stringify(call)}: ${meter(verdicts[0])}, the twin ${meter(answer)}`)
+      }
+      steps += 1
+    })
+  }
+  console.log(`three faces of the level agree on ${steps} steps (${traces} traces)`)
+})
+
+/** All but the delay, which only a leaky bucket gives to who is admitted at once. */
+function meter(verdict: Verdict | undefined): string {
+  return verdict === undefined ? 'nothing' : [verdict.outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.atUs].join(' ')
+}
+
+/** A limit on a key of its own. */
+class Key {
+  readonly #store: SyncStore = memoryStore()
+  readonly #scope: Scope
+
+  constructor(kind: 'slidingWindow' | 'slidingLog', numbers: WindowNumbers) {
+    this.#scope = { name: 'pair', limits: [{ name: 'a', rule: windowRule(kind, numbers) }] }
+  }
+
+  step(op: 'take' | 'ask', nowUs: number, cost: number): Verdict {
+    const [{ name, rule }] = this.#scope.limits as [Scope['limits'][number]]
+    const parts = [{ limit: name, rule, key: KEY, cost }]
+    return (this.#store.apply({ op, scope: this.#scope, parts, aheadUs: 0, ofUs: -1, nowUs }) as readonly [Verdict])[0]
+  }
+}
+
+/** Calls that come closer and further, forward in time; a third of them too costly to fit. */
+function forwardCalls(random: Random, { limit, lengthUs }: WindowNumbers): { nowUs: number; cost: number }[] {
+  let nowUs = 1_700_000_000_000_000 + random.whole(0, lengthUs)
+  return Array.from({ length: 200 }, () => {
+    nowUs += random.pick([0, 1, random.whole(0, Math.ceil(lengthUs / 20)), random.magnitude(1, 2 * lengthUs)])
+    return { nowUs, cost: random.pick([1, 1, random.whole(1, limit)]) }
+  })
+}
+
+function somePair(random: Random): WindowNumbers {
+  const lengthUs = random.pick([1_000_000, random.whole(60, 1_000), random.magnitude(60, 86_400_000_000)])
+  return { limit: random.pick([random.whole(1, 10), random.whole(1, 50)]), lengthUs, anchor: 0, slots: random.pick([1, 2, 7, 10, 60]) }
+}
+
+/**
+ * A sliding window counts the slots that a log of `window - window / slots` still sees in full, and the slots that it sees at all are no older than
+ * `window + window / slots`. So it lies between two logs: what it was charged leaves neither before the one nor after the other.
+ */
+test('a sliding window never has less in use than a log of window - window / slots that saw the same admissions, nor more than one of window + window / slots', () => {
+  const random = new Random(SEED)
+  let compared = 0
+  for (let k = 0; k < traceCount(1_000); k++) {
+    const numbers = somePair(random)
+    const { limit, lengthUs, slots } = numbers
+    const window = new Key('slidingWindow', numbers)
+    const shorter = new Key('slidingLog', { ...numbers, lengthUs: Math.max(1, Math.floor(lengthUs - lengthUs / slots)) })
+    // It is only to count, so it must never refuse.
+    const most = 200 * limit
+    const longer = new Key('slidingLog', { ...numbers, limit: most, lengthUs: Math.ceil(lengthUs + lengthUs / slots) })
+    for (const { nowUs, cost } of forwardCalls(random, numbers)) {
+      const { outcome, remaining } = window.step('take', nowUs, cost)
+      if (outcome === 'allowed') {
+        // What the window admits, the shorter log admits: a window is never the more generous of the two.
+        if (shorter.step('take', nowUs, cost).outcome !== 'allowed')
+          expect.fail(`${JSON.stringify(numbers)}: more than the shorter log admits`)
+        longer.step('take', nowUs, cost)
+      }
+      const used = limit - remaining
+      const least = limit - shorter.step('ask', nowUs, 0).remaining
+      const atMost = most - longer.step('ask', nowUs, 0).remaining
+      if (used < least || used > atMost)
+        expect.fail(`${JSON.stringify(numbers)} at ${nowUs}: ${used} in use, the logs say ${least} and ${atMost}`)
+      compared += 1
+    }
+  }
+  console.log(`a sliding window lies between two logs on ${compared} steps`)
+})
+
+test('where nothing has left its slot and nothing has left the log, a sliding window and a log of the same numbers decide alike', () => {
+  const random = new Random(SEED)
+  for (let k = 0; k < traceCount(1_000); k++) {
+    const numbers = somePair(random)
+    const [window, log] = [new Key('slidingWindow', numbers), new Key('slidingLog', numbers)]
+    // From the start of a slot on, for less than a window.
+    let nowUs = 1_700_000_000_000_000 - (1_700_000_000_000_000 % numbers.lengthUs)
+    const endUs = nowUs + numbers.lengthUs
+    for (; nowUs < endUs; nowUs += random.whole(0, Math.ceil(numbers.lengthUs / 10))) {
+      const cost = random.whole(1, numbers.limit)
+      const [ours, theirs] = [window.step('take', nowUs, cost), log.step('take', nowUs, cost)]
+      expect([ours.outcome, ours.remaining]).toEqual([theirs.outcome, theirs.remaining])
+    }
+  }
+})
+
+test('a sliding window may admit in a full window more than a log does: nearly twice the limit, as its page says', () => {
+  const numbers = { limit: 100, lengthUs: 1_000_000, anchor: 0, slots: 10 }
+  const [window, log] = [new Key('slidingWindow', numbers), new Key('slidingLog', numbers)]
+  expect([window.step('take', 99_999, 100).outcome, log.step('take', 99_999, 100).outcome]).toEqual(['allowed', 'allowed'])
+  expect([window.step('take', 1_099_998, 99).outcome, log.step('take', 1_099_998, 99).outcome]).toEqual(['allowed', 'limited'])
+})

@@ -1,0 +1,454 @@
+/**
+ * Every Lua function of the windows beside its TypeScript twin, on the same state, in the real Redis: same result, same state.
+ * States travel in the form that Redis keeps them in, so that encode and decode are compared with everything else. Leaky bucket is in
+ * lua-twins.test.ts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Algorithm, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
+import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/window-oracle.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { Random } from './random.ts'
+import { SEED } from './trace.ts'
+import { someWindow, WINDOW_KINDS, type WindowTraceNumbers, windowRule } from './window-trace.ts'
+
+const MAX_NOW_US = 5_000_000_000_000_000
+const CASES = 10_000
+const BATCH = 500
+
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+
+afterAll(() => redis.close())
+
+// -------------------------------------------------------------------------------------------------------------------------- the cases
+
+/** A state as pairs of text: a hash or a sorted set in its order. A string has one pair, and no name. */
+type Pairs = readonly (readonly [name: string, value: string])[]
+
+interface Case {
+  readonly rule: Rule
+  readonly written: Rule
+  readonly state: Pairs
+  readonly nowUs: number
+  readonly cost: number
+  readonly giveCost: number
+  readonly ofUs: number
+  /** What is special about it. */
+  readonly kinds: readonly string[]
+}
+
+const CLOCKS = ['long ago', 'a while ago', 'now', 'ahead', 'one window ahead', 'just beyond one window ahead', 'far ahead'] as const
+
+function someCase(kind: WindowKind, random: Random): Case {
+  const numbers = someWindow(kind, random)
+  const isOld = random.chance(0.4)
+  const writtenNumbers = isOld ? someWindow(kind, random) : numbers
+  const [rule, written] = [windowRule(kind, numbers), windowRule(kind, writtenNumbers)]
+  const nowUs = random.pick([1_700_000_000_000_000 + random.whole(0, 1e15), random.whole(0, MAX_NOW_US), random.whole(0, 100), MAX_NOW_US])
+  const clock = random.pick(CLOCKS)
+  const atUs = Math.min(2 ** 53 - 1, Math.max(0, nowUs + aheadUs(random, clock, written.windowUs)))
+  return {
+    rule,
+    written,
+    state: SOME_STATE[kind](random, writtenNumbers, atUs),
+    nowUs,
+    cost: random.pick([1, random.whole(1, rule.capacity), rule.capacity]),
+    giveCost: random.pick([1, random.whole(1, rule.capacity), 1_000_000_000]),
+    ofUs: someOfUs(random, nowUs, atUs, rule.windowUs),
+    kinds: [clock, isOld ? 'old numbers' : 'present numbers'],
+  }
+}
+
+function aheadUs(random: Random, clock: (typeof CLOCKS)[number], windowUs: number): number {
+  return {
+    'long ago': -windowUs - random.whole(0, 2 * windowUs),
+    'a while ago': -random.whole(0, windowUs),
+    now: 0,
+    ahead: random.whole(1, windowUs),
+    'one window ahead': windowUs,
+    'just beyond one window ahead': windowUs + 1,
+    'far ahead': windowUs + random.whole(1, 10 * windowUs),
+  }[clock]
+}
+
+function someOfUs(random: Random, nowUs: number, atUs: number, windowUs: number): number {
+  return Math.max(
+    -1,
+    random.pick([-1, nowUs, atUs, atUs, nowUs - random.whole(0, windowUs), nowUs - windowUs, nowUs + random.whole(0, windowUs)]),
+  )
+}
+
+/** States that calls could have led to, under any numbers. */
+const SOME_STATE: Readonly<Record<WindowKind, (random: Random, numbers: WindowTraceNumbers, atUs: number) => Pairs>> = {
+  fixedWindow(random, { limit, lengthUs, anchor }, atUs) {
+    const count = random.pick([0, limit, random.whole(0, limit)])
+    const sinceUs =
+      anchor === 'first' ? random.whole(0, Math.min(atUs, lengthUs - 1)) : (((atUs - anchor) % lengthUs) + lengthUs) % lengthUs
+    return [['', `${count} ${atUs - sinceUs} ${atUs} ${limit} ${lengthUs} ${anchor === 'first' ? '1 0' : `0 ${anchor}`}`]]
+  },
+  slidingWindow(random, numbers, atUs) {
+    const { limit, lengthUs, slots } = numbers
+    const latest = Number(slotOf(numbers, atUs))
+    const fields: [string, string][] = [
+      ['time', `${atUs}`],
+      ['limit', `${limit} ${lengthUs} ${slots}`],
+    ]
+    const chosen = new Set(
+      Array.from({ length: random.whole(0, 8) }, () => random.pick([latest, latest - slots, latest - random.whole(0, slots)])),
+    )
+    let left = limit
+    for (const slot of chosen) {
+      // The oldest may hold up to the limit whatever the others do: it has been fading.
+      const count = random.whole(0, slot === latest - slots ? limit : left)
+      if (slot !== latest - slots) left -= count
+      if (slot >= 0 && count > 0) fields.push([`${slot}`, `${count}`])
+    }
+    return fields
+  },
+  slidingLog(random, { limit, lengthUs }, atUs) {
+    const times = Array.from({ length: random.whole(0, Math.min(limit, 30)) }, () =>
+      random.pick([atUs, atUs - lengthUs, atUs - random.whole(0, 2 * lengthUs)]),
+    )
+    const entries = [...new Set(times)].filter((time) => time >= 0).sort((a, b) => a - b)
+    let left = limit - entries.length
+    const counts = entries.map(() => {
+      const more = random.pick([0, random.whole(0, left)])
+      left -= more
+      return 1 + more
+    })
+    return [[`at ${atUs} limit ${limit} ${lengthUs}`, '0'], ...entries.map((time, k) => [`${time} ${counts[k]}`, `${time}`] as const)]
+  },
+}
+
+// ----------------------------------------------------------------------------------------------------------------------- the two sides
+
+function lineOf(kind: WindowKind, { rule, written, state, nowUs, cost, giveCost, ofUs }: Case): string {
+  const [now, of] = [`${nowUs}`, `${ofUs}`]
+  return JSON.stringify({
+    kind,
+    rule: rule.numbers,
+    written: written.numbers,
+    state: state.flat(),
+    now,
+    cost: `${cost}`,
+    give: `${giveCost}`,
+    of,
+  })
+}
+
+/** All functions on the settled state under the present rule, then on the raw state under the rule that it was written under. */
+const EVERY_FUNCTION = `
+local function number(value)
+  return type(value) == 'number' and string.format('%.0f', value) or tostring(value)
+end
+
+local function decoded(algorithm, pairs)
+  if algorithm.kind == 'string' then
+    return algorithm.decode(pairs[2])
+  end
+  local fields, members = {}, {}
+  for k = 1, #pairs, 2 do
+    fields[pairs[k]] = pairs[k + 1]
+    members[#members + 1] = pairs[k]
+  end
+  return algorithm.decode(algorithm.kind == 'zset' and members or fields)
+end
+
+local function encoded(algorithm, rule, s)
+  local raw = algorithm.encode(rule, s)
+  return algorithm.kind == 'string' and { '', raw } or raw
+end
+
+local function text(pairs)
+  local shown = {}
+  for k = 1, #pairs, 2 do
+    shown[#shown + 1] = pairs[k] .. '=' .. pairs[k + 1]
+  end
+  table.sort(shown)
+  return table.concat(shown, ', ')
+end
+
+local function everyFunction(say, algorithm, rule, s, case)
+  local nowUs, cost = tonumber(case.now), math.min(tonumber(case.cost), rule.capacity)
+  local before = encoded(algorithm, rule, s)
+  local function copy()
+    local again, numbers = decoded(algorithm, before)
+    assert(numbers == rule.numbers)
+    return again
+  end
+  local function after(name, wrote, state)
+    say(name, wrote, text(encoded(algorithm, rule, state)), algorithm.remaining(rule, state, nowUs), algorithm.resetUs(rule, state, nowUs))
+  end
+  say('waitUs', algorithm.waitUs(rule, s, nowUs, cost))
+  after('untouched', false, s)
+  after('decoded', false, copy())
+  local taken = copy()
+  algorithm.take(rule, taken, nowUs, cost)
+  after('take', true, taken)
+  local given = copy()
+  after('give', algorithm.give(rule, given, nowUs, tonumber(case.give), tonumber(case.of)), given)
+  local cancelled = copy()
+  after('cancel', algorithm.cancel(rule, cancelled, nowUs, cost, {}), cancelled)
+end
+
+local function answer(line)
+  local case = cjson.decode(line)
+  local algorithm = algorithms[case.kind]
+  local rule, written = algorithm.ruleNamed(case.rule, 0), algorithm.ruleNamed(case.written, 0)
+  local said = {}
+  local function say(...)
+    local texts = {}
+    for k, value in ipairs({ ... }) do
+      texts[k] = number(value)
+    end
+    said[#said + 1] = table.concat(texts, ' ')
+  end
+  say('rule', rule.numbers, rule.capacity, rule.windowUs, algorithm.bookable)
+  say('fresh', text(encoded(algorithm, rule, algorithm.fresh(rule, tonumber(case.now)))))
+  local raw, numbers = decoded(algorithm, case.state)
+  assert(numbers == written.numbers)
+  everyFunction(say, algorithm, written, raw, case)
+  local settled = decoded(algorithm, case.state)
+  say('settle', algorithm.settle(rule, written, settled, tonumber(case.now)))
+  everyFunction(say, algorithm, rule, settled, case)
+  return table.concat(said, '; ')
+end
+
+local answers = {}
+for k = 1, #ARGV do
+  answers[k] = answer(ARGV[k])
+end
+return answers`
+
+async function inRedis(lines: readonly string[]): Promise<string[]> {
+  const answers: string[] = []
+  for (let from = 0; from < lines.length; from += BATCH) {
+    const batch = lines.slice(from, from + BATCH)
+    answers.push(...((await redis.send(['EVAL', `${LIBRARY}\n${EVERY_FUNCTION}`, '0', ...batch])) as string[]))
+  }
+  return answers
+}
+
+/** A state between two guards, as it would lie among others in a table, with room for one more charge under either rule. */
+class Place {
+  readonly s: Float64Array
+  readonly i = 1
+  readonly rule: Rule
+
+  constructor(rule: Rule, room: number) {
+    this.rule = rule
+    this.s = new Float64Array(room + 2).fill(-77)
+  }
+
+  get pairs(): Pairs {
+    const { algorithm } = this.rule
+    if (this.s[0] !== -77 || this.s.at(-1) !== -77) throw new Error('the neighbours of the state were written over')
+    const encoded = algorithm.encode(this.rule, this.s, this.i)
+    return typeof encoded === 'string' ? [['', encoded]] : Object.entries(encoded)
+  }
+
+  /** The same state in another place. */
+  get copy(): Place {
+    return placed(this.rule, this.pairs, this.s.length - 2)
+  }
+}
+
+function placed(rule: Rule, pairs: Pairs, room: number): Place {
+  const place = new Place(rule, room)
+  const numbers = rule.algorithm.decode(encodedOf(pairs), place.s, place.i)
+  if (numbers !== rule.numbers) throw new Error(`${numbers} is decoded, ${rule.numbers} was written`)
+  return place
+}
+
+function encodedOf(pairs: Pairs): EncodedState {
+  return pairs[0]?.[0] === '' ? pairs[0][1] : Object.fromEntries(pairs)
+}
+
+const shownPairs = (pairs: Pairs) =>
+  pairs
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(', ')
+
+type Say = (...values: (string | number | boolean)[]) => void
+
+function everyFunction(say: Say, place: Place, used: Case): void {
+  const { nowUs, giveCost, ofUs } = used
+  const { rule } = place
+  const algorithm = rule.algorithm
+  const cost = Math.min(used.cost, rule.capacity)
+  const after = (name: string, wrote: boolean, { s, i, pairs }: Place) =>
+    say(name, wrote, shownPairs(pairs), algorithm.remaining(rule, s, i, nowUs), algorithm.resetUs(rule, s, i, nowUs))
+  say('waitUs', algorithm.waitUs(rule, place.s, place.i, nowUs, cost))
+  after('untouched', false, place)
+  after('decoded', false, place.copy)
+  const taken = place.copy
+  algorithm.take(rule, taken.s, taken.i, nowUs, cost)
+  after('take', true, taken)
+  const given = place.copy
+  after('give', algorithm.give(rule, given.s, given.i, nowUs, giveCost, ofUs), given)
+  const cancelled = place.copy
+  after('cancel', algorithm.cancel(rule, cancelled.s, cancelled.i, nowUs, cost, new Float64Array(0)), cancelled)
+  if (!shortFormAgrees(place, nowUs, cost)) say('tryTake disagrees with settle, waitUs and take')
+}
+
+/** Only this side has the short form of a decision. It must answer and leave what the long one does. */
+function shortFormAgrees(place: Place, nowUs: number, cost: number): boolean {
+  const { rule } = place
+  const { algorithm } = rule
+  const [short, long] = [place.copy, place.copy]
+  algorithm.settle(rule, rule, long.s, long.i, nowUs)
+  const fits = algorithm.waitUs(rule, long.s, long.i, nowUs, cost) === 0
+  if (fits) algorithm.take(rule, long.s, long.i, nowUs, cost)
+  return algorithm.tryTake(rule, short.s, short.i, nowUs, cost) === fits && shownPairs(short.pairs) === shownPairs(long.pairs)
+}
+
+function answerOf(used: Case): string {
+  const { rule, written, state, nowUs } = used
+  const { algorithm } = rule
+  const room = Math.max(algorithm.words(rule), algorithm.words(written)) + 2
+  const said: string[] = []
+  const say: Say = (...values) => said.push(values.join(' '))
+  say('rule', rule.numbers, rule.capacity, rule.windowUs, algorithm.bookable)
+  const fresh = new Place(rule, room)
+  algorithm.fresh(rule, fresh.s, fresh.i, nowUs)
+  say('fresh', shownPairs(fresh.pairs))
+  everyFunction(say, placed(written, state, room), used)
+  const old = placed(written, state, room)
+  say('settle', algorithm.settle(rule, written, old.s, old.i, nowUs))
+  const settled = new Place(rule, room)
+  settled.s.set(old.s)
+  everyFunction(say, settled, used)
+  return said.join('; ')
+}
+
+/** Of the answers, whether the ones on the settled state wrote something, and whether the cost fits. */
+function answerKinds(answer: string): string[] {
+  const settled = answer.slice(answer.indexOf('; settle ') + 2)
+  const first = (name: string) => settled.slice(settled.indexOf(`${name} `) + name.length + 1).split(/[ ;]/, 1)[0]
+  return [`settle ${first('settle')}`, `give ${first('give')}`, first('waitUs') === '0' ? 'fits' : 'must wait']
+}
+
+const EVERY_KIND = [
+  ...CLOCKS,
+  'old numbers',
+  'present numbers',
+  'settle true',
+  'settle false',
+  'give true',
+  'give false',
+  'fits',
+  'must wait',
+]
+
+describe.each(WINDOW_KINDS)('%s in Lua', (kind) => {
+  test('answers and writes what the TypeScript does, function by function, on random states', async () => {
+    const random = new Random(SEED)
+    const cases = Array.from({ length: CASES }, () => someCase(kind, random))
+    const lines = cases.map((each) => lineOf(kind, each))
+    const typescript = cases.map(answerOf)
+    const lua = await inRedis(lines)
+    const k = lua.findIndex((answer, index) => answer !== typescript[index])
+    if (k >= 0) expect({ case: lines[k], lua: lua[k]?.split('; ') }).toEqual({ case: lines[k], lua: typescript[k]?.split('; ') })
+    expect(lua.length).toBe(CASES)
+
+    const counts = new Map<string, number>()
+    for (const [index, { kinds }] of cases.entries()) {
+      for (const name of [...kinds, ...answerKinds(typescript[index] as string)]) counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+    console.log(`${kind}:`, CASES, 'cases', Object.fromEntries(counts))
+    for (const name of EVERY_KIND) expect(counts.get(name) ?? 0, name).toBeGreaterThanOrEqual(CASES / 20)
+  })
+})
+
+// --------------------------------------------------------------------------------------------------------------------- foreign states
+
+const numbersOf: Readonly<Record<WindowKind, WindowNumbers>> = {
+  fixedWindow: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 1 },
+  slidingWindow: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 2 },
+  slidingLog: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 1 },
+}
+
+/** What a key may hold that we did not write: whatever one side refuses, the other must refuse. */
+const FOREIGN: Readonly<Record<WindowKind, readonly Pairs[]>> = {
+  fixedWindow: [
+    ...['', 'hello', '5', '1 0 5', '1 0 5 5 1000 0', '1 0 5 5 1000 2 0', '1 0 5 5 1000 0 0 0', ' 1 0 5 5 1000 0 0', '1 0 5 5 1000 0 0 '],
+    ...['-1 0 5 5 1000 0 0', '1.5 0 5 5 1000 0 0', '1 0 -5 5 1000 0 0', '1e3 0 5 5 1000 0 0', '1 0 5 5 1000 0 0\n', 'nan 0 5 5 1000 0 0'],
+  ].map((text) => [['', text]]),
+  slidingWindow: [
+    [['tokens', '1']],
+    ...['', 'x', '1.5', '-5', '1e3', '0x10', ' 5', '5\n', 'nan'].map(
+      (time): Pairs => [
+        ['time', time],
+        ['limit', '5 1000 2'],
+      ],
+    ),
+    ...['', '5', '5 1000', '5 1000 0', '5 0 2', '5 1000 2 1', '5 1000 10000', '-5 1000 2', '5.5 1000 2'].map(
+      (limit): Pairs => [
+        ['time', '5000'],
+        ['limit', limit],
+      ],
+    ),
+    ...['hello', '1.5', '-1', '11', '7', '1e1', ' 10', ''].map(
+      (slot): Pairs => [
+        ['time', '5000'],
+        ['limit', '5 1000 2'],
+        [slot, '1'],
+      ],
+    ),
+    ...['hello', '1.5', '-1', '', ' 1', '1e1'].map(
+      (count): Pairs => [
+        ['time', '5000'],
+        ['limit', '5 1000 2'],
+        ['10', count],
+      ],
+    ),
+  ],
+  slidingLog: [
+    [['hello', '0']],
+    [['4000 1', '4000']],
+    ...['at 5 limit 5', 'at limit 5 1000', 'at -5 limit 5 1000', 'at 5 limit 5 1000 1', 'at 5.5 limit 5 1000', ' at 5 limit 5 1000'].map(
+      (head): Pairs => [[head, '0']],
+    ),
+    ...['hello', '4000', '4000 x', '4000 1 1', '-4000 1', '4000.5 1', '4e3 1', ' 4000 1', 'at 6 limit 5 1000'].map(
+      (entry): Pairs => [
+        ['at 5000 limit 5 1000', '0'],
+        [entry, '4000'],
+      ],
+    ),
+  ],
+}
+
+const DECODE = `
+local answers = {}
+for k = 1, #ARGV do
+  local case = cjson.decode(ARGV[k])
+  local algorithm, fields, members = algorithms[case.kind], {}, {}
+  for n = 1, #case.state, 2 do
+    fields[case.state[n]] = case.state[n + 1]
+    members[#members + 1] = case.state[n]
+  end
+  local raw = { string = case.state[2], hash = fields, zset = members }
+  answers[k] = algorithm.decode(raw[algorithm.kind]) and 'read' or 'refused'
+end
+return answers`
+
+function readOrRefused(algorithm: Algorithm, pairs: Pairs): string {
+  try {
+    return figuresNamed(algorithm.decode(encodedOf(pairs), new Float64Array(64), 0)).length > 0 ? 'read' : 'nothing'
+  } catch {
+    return 'refused'
+  }
+}
+
+test.each(WINDOW_KINDS)('%s reads no state that it did not write, in Lua as in TypeScript', async (kind) => {
+  const { algorithm } = windowRule(kind, numbersOf[kind])
+  const lines = FOREIGN[kind].map((state) => JSON.stringify({ kind, state: state.flat() }))
+  const lua = (await redis.send(['EVAL', `${LIBRARY}\n${DECODE}`, '0', ...lines])) as string[]
+  const found = FOREIGN[kind].map((pairs, k) => ({ pairs, typescript: readOrRefused(algorithm, pairs), lua: lua[k] }))
+  expect(found.filter((each) => each.typescript !== 'refused' || each.lua !== 'refused')).toEqual([])
+})

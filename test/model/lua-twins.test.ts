@@ -1,0 +1,865 @@
+/**
+ * Every Lua function beside its TypeScript twin, on the same arguments, in the real Redis: same result, same state.
+ * Cases travel as text, because a Lua reply truncates numbers and `tostring` loses digits above 14.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Algorithm, COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
+import { type Cell, decide, emptyVerdict, type Op, type Ticket, type Verdict } from '../../src/algorithms/decide.ts'
+import { gcra, gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
+import { leakyBucket, leakyBucketAlgorithm } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
+import type { LevelRule } from '../../src/algorithms/level.ts'
+import type { Rate } from '../../src/algorithms/rate.ts'
+import { tokenBucket, tokenBucketAlgorithm } from '../../src/algorithms/token-bucket/token-bucket.ts'
+import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+
+const MAX = 2 ** 53 - 1
+const DAY_US = 86_400_000_000
+const MAX_PERIOD_US = 366 * DAY_US
+const MAX_FILL_US = 36_525 * DAY_US
+const MAX_NOW_US = 5_000_000_000_000_000
+const BATCH = 1_000
+
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+
+afterAll(() => redis.close())
+
+// ---------------------------------------------------------------------------------------------------------------- the two sides as text
+
+/** What every driver needs: fields parted by `|`, words by a space, and numbers with all their digits. */
+const DRIVER = `
+local function fieldsOf(line)
+  local fields = {}
+  for field in string.gmatch(line, '[^|]+') do
+    fields[#fields + 1] = field
+  end
+  return fields
+end
+
+local function wordsOf(text)
+  local words = {}
+  for word in string.gmatch(text, '%S+') do
+    words[#words + 1] = tonumber(word)
+  end
+  return words
+end
+
+local function shown(value)
+  if type(value) == 'number' then
+    return string.format('%.0f', value)
+  elseif type(value) == 'table' then
+    local texts = {}
+    for k = 1, #value do
+      texts[k] = shown(value[k])
+    end
+    return table.concat(texts, ' ')
+  end
+  return tostring(value)
+end
+`
+
+/** The same text on this side. -0 shows, because Redis would keep it as `-0`. */
+function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return Array.from(value as Iterable<unknown>, shown).join(' ')
+  return Object.is(value, -0) ? '-0' : String(value)
+}
+
+/** Runs `answer(fields)` in Redis for each line. */
+async function inRedis(answer: string, lines: readonly string[]): Promise<string[]> {
+  const script = `${LIBRARY}\n${DRIVER}\n${answer}
+    local answers = {}
+    for k = 1, #ARGV do
+      answers[k] = answer(fieldsOf(ARGV[k]))
+    end
+    return answers`
+  const answers: string[] = []
+  for (let from = 0; from < lines.length; from += BATCH) {
+    answers.push(...((await redis.send(['EVAL', script, '0', ...lines.slice(from, from + BATCH)])) as string[]))
+  }
+  return answers
+}
+
+/** Compares line by line and shows the first difference with the case that led to it. */
+function expectSame(lines: readonly string[], lua: readonly string[], typescript: readonly string[]): void {
+  expect(lua.length).toBe(lines.length)
+  const k = lua.findIndex((answer, index) => answer !== typescript[index])
+  if (k >= 0) expect({ case: lines[k], lua: lua[k]?.split('; ') }).toEqual({ case: lines[k], lua: typescript[k]?.split('; ') })
+}
+
+/** Counts by name, so that a test can show that what it is about did happen. */
+class Tally {
+  readonly counts: Record<string, number> = {}
+
+  add(...names: readonly string[]): void {
+    for (const name of names) this.counts[name] = (this.counts[name] ?? 0) + 1
+  }
+
+  expectShare(names: readonly string[], least: number): void {
+    for (const name of names) expect(this.counts[name] ?? 0, `cases of '${name}'`).toBeGreaterThanOrEqual(least)
+  }
+}
+
+function clampTo(least: number, value: number, most: number): number {
+  return Math.max(least, Math.min(value, most))
+}
+
+/** From 0 to 1, evenly: `fc.double` would nearly always be next to 0. */
+const share = fc.maxSafeNat().map((n) => n / 2 ** 53)
+
+// ------------------------------------------------------------------------------------------------------------------------- arithmetic
+
+interface Operands {
+  a: number
+  b: number
+  add: number
+  c: number
+}
+
+const exponent = fc.integer({ min: 0, max: 53 })
+const nudge = fc.integer({ min: -2, max: 2 })
+
+const operand = fc.oneof(
+  fc.tuple(exponent, share).map(([k, part]) => clampTo(0, Math.floor(2 ** (k - 1) * (1 + part)), MAX)),
+  fc.tuple(exponent, nudge).map(([k, d]) => clampTo(0, 2 ** k + d, MAX)),
+  fc.nat({ max: 1_000 }).map((less) => MAX - less),
+  fc.maxSafeNat(),
+  fc.nat({ max: 12 }),
+)
+
+const drawnOperands = fc.record({
+  a: operand,
+  b: operand,
+  /** Instead of b: as near to 2^53 / a as this. */
+  near: fc.option(nudge, { freq: 3 }),
+  add: operand,
+  c: operand,
+  /** Instead of c: this much above the least divisor that is allowed. */
+  above: fc.option(fc.nat({ max: 3 }), { freq: 2 }),
+})
+
+/** Bends what was drawn into the domain: c + add and the quotient, rounded up, stay below 2^53. */
+function inDomain({ a, b: drawnB, near, add, c: drawnC, above }: typeof drawnOperands extends fc.Arbitrary<infer T> ? T : never): Operands {
+  const b = near === null ? drawnB : clampTo(0, Math.floor(2 ** 53 / Math.max(a, 1)) + near, MAX)
+  const least = Number((BigInt(a) * BigInt(b)) >> 53n) + 1
+  const c = clampTo(least, above === null ? drawnC : least + above, MAX)
+  const untilQuotient = BigInt(c) * BigInt(MAX) - BigInt(a) * BigInt(b)
+  const most = untilQuotient < BigInt(MAX - c) ? Number(untilQuotient) : MAX - c
+  return { a, b, add: clampTo(0, add, Math.max(most, 0)), c }
+}
+
+/** What the three functions should answer. */
+function byBigInt({ a, b, add, c }: Operands): string {
+  const product = BigInt(a) * BigInt(b)
+  const total = product + BigInt(add)
+  const divisor = BigInt(c)
+  const up = (total + divisor - 1n) / divisor
+  return shown([product / divisor, product % divisor, total / divisor, total % divisor, up])
+}
+
+test('mulDiv, mulAddDiv and mulAddDivUp in Lua equal BigInt on random and extreme operands', async () => {
+  const all = fc.sample(drawnOperands, { numRuns: 80_000, seed: 21 }).map(inDomain)
+  const tally = new Tally()
+  for (const { a, b } of all) tally.add(BigInt(a) * BigInt(b) <= BigInt(MAX) ? 'fast' : 'wide')
+  const lines = all.map(({ a, b, add, c }) => `${a}|${b}|${add}|${c}`)
+  const lua = await inRedis(
+    `local function answer(fields)
+      local a, b, add, c = tonumber(fields[1]), tonumber(fields[2]), tonumber(fields[3]), tonumber(fields[4])
+      local quotient, rest = mulDiv(a, b, c)
+      local sum, sumRest = mulAddDiv(a, b, add, c)
+      return shown({ quotient, rest, sum, sumRest, mulAddDivUp(a, b, add, c) })
+    end`,
+    lines,
+  )
+  expectSame(lines, lua, all.map(byBigInt))
+  console.log('arithmetic:', all.length, 'cases', tally.counts)
+  tally.expectShare(['fast', 'wide'], all.length / 5)
+})
+
+// ------------------------------------------------------------------------------------------------------------------ rules and states
+
+/** The corners of the domain, and then anything inside it. */
+const CORNERS: readonly (readonly [rate: Rate, capacity: number])[] = [
+  ['7/s', 1],
+  ['7/s', 20],
+  ['999983/d', 1_000_000],
+  ['10/us', 1_000_000_000],
+  ['10/us', 1],
+  ['1/366d', 1],
+  ['1/366d', 99],
+  ['1/us', 1_000_000_000],
+  ['1000000000/366d', 1_000_000_000],
+  ['1/d', 36_525],
+]
+
+const randomLimit = fc.tuple(share, share, share).map(([period, pace, full]): readonly [Rate, number] => {
+  const periodUs = Math.floor(MAX_PERIOD_US ** period)
+  const permits = Math.floor(Math.min(1_000_000_000, 10 * periodUs) ** pace)
+  const mostCapacity = Math.min(1_000_000_000, Number((BigInt(MAX_FILL_US) * BigInt(permits)) / BigInt(periodUs)))
+  return [`${permits}/${periodUs}us`, Math.floor(mostCapacity ** full)]
+})
+
+const drawnLimit = fc.oneof(fc.constantFrom(...CORNERS), randomLimit)
+
+/** Each algorithm with what the tests must know of it: how to make one, and how its state says "this level at that time". */
+interface Kind {
+  algorithm: Algorithm<LevelRule>
+  rule(limit: readonly [Rate, number], maxAheadUs: number): LevelRule
+  state(rule: LevelRule, level: Level, atUs: number, nowUs: number): number[]
+}
+
+/** Used permits: whole + part / periodUs. */
+interface Level {
+  whole: number
+  part: number
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  gcra: {
+    algorithm: gcraAlgorithm,
+    rule: ([rate, burst], maxAheadUs) => gcra({ rate, burst })[COMPILE](maxAheadUs) as LevelRule,
+    state(rule, { whole, part }, atUs, nowUs) {
+      const time = BigInt(whole) * BigInt(rule.periodUs) + BigInt(part)
+      const tatUs = BigInt(atUs) + time / BigInt(rule.permits)
+      // A state that nobody repaired may lie far ahead, but not so far that asking about it leaves the exact numbers.
+      const most = Math.min(MAX, nowUs + MAX - 2 * MAX_FILL_US)
+      return tatUs > BigInt(most) ? [most, 0] : [Number(tatUs), Number(time % BigInt(rule.permits))]
+    },
+  },
+  tokenBucket: {
+    algorithm: tokenBucketAlgorithm,
+    rule: ([refill, capacity], maxAheadUs) => tokenBucket({ capacity, refill })[COMPILE](maxAheadUs) as LevelRule,
+    state: (_rule, { whole, part }, atUs) => [whole, part, atUs],
+  },
+  leakyBucket: {
+    algorithm: leakyBucketAlgorithm,
+    rule: ([leak, capacity], maxAheadUs) => leakyBucket({ capacity, leak })[COMPILE](maxAheadUs) as LevelRule,
+    state: (_rule, { whole, part }, atUs) => [whole, part, atUs],
+  },
+}
+
+const LEVELS = [
+  'empty',
+  'in use',
+  'exactly full',
+  'booked ahead',
+  'at the ceiling',
+  'just above the ceiling',
+  'far above the ceiling',
+] as const
+const CLOCKS = [
+  'long ago',
+  'a while ago',
+  'now',
+  'just ahead',
+  'ahead',
+  'one window ahead',
+  'beyond one window ahead',
+  'far ahead',
+] as const
+
+const drawnState = fc.record({
+  level: fc.constantFrom(...LEVELS),
+  clock: fc.constantFrom(...CLOCKS),
+  amount: share,
+  part: fc.oneof(share, fc.constant(0)),
+  distance: share,
+})
+type DrawnState = typeof drawnState extends fc.Arbitrary<infer T> ? T : never
+
+/** From 0 to most, whole; share 0.999... reaches it. */
+function portion(most: number, of: number): number {
+  return Math.min(most, Math.floor((most + 1) * of))
+}
+
+function levelDrawn(rule: LevelRule, { level, amount, part }: DrawnState): Level {
+  const { capacity, ceilingWhole, ceilingPart, periodUs } = rule
+  const anyPart = portion(periodUs - 1, part)
+  switch (level) {
+    case 'empty':
+      return { whole: 0, part: 0 }
+    case 'in use':
+      return { whole: portion(capacity - 1, amount), part: anyPart }
+    case 'exactly full':
+      return { whole: capacity, part: 0 }
+    case 'booked ahead': {
+      const whole = capacity + portion(ceilingWhole - capacity, amount)
+      return { whole, part: whole === ceilingWhole ? portion(ceilingPart, part) : anyPart }
+    }
+    case 'at the ceiling':
+      return { whole: ceilingWhole, part: ceilingPart }
+    case 'just above the ceiling':
+      return ceilingPart + 1 < periodUs ? { whole: ceilingWhole, part: ceilingPart + 1 } : { whole: ceilingWhole + 1, part: 0 }
+    case 'far above the ceiling':
+      return { whole: ceilingWhole + 1 + portion(farAbove(rule), amount), part: anyPart }
+  }
+}
+
+/** So many permits that a wait for them, unrepaired, still is an exact number. */
+function farAbove({ permits, periodUs }: LevelRule): number {
+  return Math.min(1_000_000_000, Math.floor(((MAX - 2 * MAX_FILL_US) * permits) / periodUs))
+}
+
+/** When the state was written, as seen from now. */
+function writtenAt({ windowUs, idleUs }: LevelRule, { clock, distance }: DrawnState, nowUs: number): number {
+  const aheadUs: Record<DrawnState['clock'], number> = {
+    'long ago': -idleUs - portion(MAX_FILL_US, distance),
+    'a while ago': -1 - portion(idleUs, distance),
+    now: 0,
+    'just ahead': 1 + portion(Math.min(1_000, windowUs - 1), distance),
+    ahead: 1 + portion(windowUs - 1, distance),
+    'one window ahead': windowUs,
+    'beyond one window ahead': windowUs + 1,
+    'far ahead': windowUs + 1 + portion(MAX_FILL_US, distance),
+  }
+  return clampTo(0, nowUs + aheadUs[clock], MAX)
+}
+
+const drawnNow = fc.oneof(
+  share.map((part) => 1_760_000_000_000_000 + Math.floor(part * 10 * 365 * DAY_US)),
+  share.map((part) => Math.floor(part * MAX_NOW_US)),
+  fc.constantFrom(0, 1, 100_000, MAX_NOW_US),
+)
+
+const drawnAhead = fc.oneof(
+  fc.constant(0),
+  fc.constant(60_000_000),
+  share.map((part) => Math.floor(MAX_PERIOD_US ** part)),
+)
+
+const COSTS = ['one', 'one', 'one', 'one', 'some', 'some', 'some', 'all', 'none', 'too much'] as const
+
+const drawnCost = fc.record({ kind: fc.constantFrom(...COSTS), amount: share })
+
+function costDrawn(capacity: number, { kind, amount }: typeof drawnCost extends fc.Arbitrary<infer T> ? T : never): number {
+  const costs = {
+    one: 1,
+    all: capacity,
+    some: 1 + portion(capacity - 1, amount),
+    none: 0,
+    'too much': capacity + 1 + portion(1_000, amount),
+  }
+  return Math.min(costs[kind], 1_000_000_000)
+}
+
+/** When the charge that is given back was taken. */
+const drawnOf = fc.record({ kind: fc.constantFrom('unsaid', 'now', 'in the window', 'a window ago', 'just in the window'), amount: share })
+
+function ofUsDrawn(windowUs: number, nowUs: number, { kind, amount }: typeof drawnOf extends fc.Arbitrary<infer T> ? T : never): number {
+  if (kind === 'unsaid') return -1
+  const agoUs = { now: 0, 'in the window': portion(windowUs, amount), 'a window ago': windowUs, 'just in the window': windowUs - 1 }[kind]
+  return Math.max(0, nowUs - agoUs)
+}
+
+/** What a ticket has to do with the state it is presented to. */
+const drawnTicket = fc.record({
+  kind: fc.constantFrom('the last reservation', 'an earlier reservation', 'any reservation', 'any state'),
+  amount: share,
+  state: drawnState,
+})
+type DrawnTicket = typeof drawnTicket extends fc.Arbitrary<infer T> ? T : never
+
+/** The words that a reservation left behind, some time before the state became what it is now. */
+function ticketDrawn(kind: Kind, rule: LevelRule, settled: readonly number[], cost: number, nowUs: number, drawn: DrawnTicket): number[] {
+  if (drawn.kind === 'the last reservation') return [...settled]
+  if (drawn.kind === 'an earlier reservation') return earlier(rule, settled, 1 + portion(2 * cost, drawn.amount))
+  const state: DrawnState = drawn.kind === 'any state' ? drawn.state : { ...drawn.state, level: 'booked ahead', clock: 'a while ago' }
+  return kind.state(rule, levelDrawn(rule, state), writtenAt(rule, state, nowUs), nowUs)
+}
+
+/** The state before `permits` more were taken at the same instant. */
+function earlier({ periodUs, permits: pace }: LevelRule, words: readonly number[], permits: number): number[] {
+  const [first, part, at] = words as [number, number, number | undefined]
+  if (at !== undefined) return [Math.max(0, first - permits), part, at]
+  const time = BigInt(first) * BigInt(pace) + BigInt(part) - BigInt(permits) * BigInt(periodUs)
+  return time < 0n ? [0, 0] : [Number(time / BigInt(pace)), Number(time % BigInt(pace))]
+}
+
+// ------------------------------------------------------------------------------------------------------------ every function by itself
+
+const drawnCase = fc.record({
+  limit: drawnLimit,
+  /** The numbers the state was written under, when they are not the present ones. */
+  before: fc.option(fc.record({ limit: drawnLimit, keeps: fc.constantFrom('nothing', 'rate', 'capacity') }), { freq: 2 }),
+  maxAheadUs: drawnAhead,
+  nowUs: drawnNow,
+  state: drawnState,
+  cost: drawnCost,
+  of: drawnOf,
+  ticket: drawnTicket,
+})
+type DrawnCase = typeof drawnCase extends fc.Arbitrary<infer T> ? T : never
+
+interface Case {
+  rule: LevelRule
+  written: LevelRule
+  level: Level
+  atUs: number
+  state: number[]
+  nowUs: number
+  cost: number
+  giveCost: number
+  ofUs: number
+  ticket: number[]
+}
+
+function limitBefore([rate, capacity]: readonly [Rate, number], before: NonNullable<DrawnCase['before']>): readonly [Rate, number] {
+  if (before.keeps === 'rate') return [rate, 1 + Math.floor(capacity / 3)]
+  // With the capacity kept the slower pace must still fill it in 100 years, so keep it only where the other is the faster one.
+  return before.keeps === 'capacity' && before.limit[1] >= capacity ? [before.limit[0], capacity] : before.limit
+}
+
+function caseDrawn(kind: Kind, drawn: DrawnCase): Case {
+  const { maxAheadUs, nowUs } = drawn
+  const rule = kind.rule(drawn.limit, maxAheadUs)
+  const written = drawn.before === null ? rule : kind.rule(limitBefore(drawn.limit, drawn.before), maxAheadUs)
+  const level = levelDrawn(written, drawn.state)
+  const atUs = writtenAt(written, drawn.state, nowUs)
+  const state = kind.state(written, level, atUs, nowUs)
+  const cost = clampTo(1, costDrawn(rule.capacity, drawn.cost), rule.capacity)
+  const settled = Float64Array.from(state)
+  kind.algorithm.settle(rule, written, settled, 0, nowUs)
+  return {
+    rule,
+    written,
+    level,
+    atUs,
+    state,
+    nowUs,
+    cost,
+    giveCost: Math.max(1, costDrawn(rule.capacity, drawn.cost)),
+    ofUs: ofUsDrawn(rule.windowUs, nowUs, drawn.of),
+    ticket: ticketDrawn(kind, rule, [...settled], cost, nowUs, drawn.ticket),
+  }
+}
+
+function lineOf(type: string, { rule, written, state, nowUs, cost, giveCost, ofUs, ticket }: Case): string {
+  const numbers = `${type}|${rule.numbers}|${rule.maxAheadUs}|${written.numbers}`
+  return `${numbers}|${shown(state)}|${nowUs}|${cost}|${giveCost}|${ofUs}|${shown(ticket)}`
+}
+
+/** All functions on the settled state under the present rule, then on the raw state under the rule that it was written under. */
+const EVERY_FUNCTION = `
+local function copyOf(words)
+  local copy = {}
+  for k = 1, #words do
+    copy[k] = words[k]
+  end
+  return copy
+end
+
+local function decoded(algorithm, encoded)
+  if algorithm.kind == 'string' then
+    return algorithm.decode(encoded)
+  end
+  local fields = {}
+  for k = 1, #encoded, 2 do
+    fields[encoded[k]] = encoded[k + 1]
+  end
+  return algorithm.decode(fields)
+end
+
+local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost, ofUs, ticket)
+  say('waitUs', algorithm.waitUs(rule, state, nowUs, cost))
+  say('delayUs', algorithm.delayUs and algorithm.delayUs(rule, state, nowUs) or 'none')
+  say('remaining', algorithm.remaining(rule, state, nowUs))
+  say('resetUs', algorithm.resetUs(rule, state, nowUs))
+  local encoded = algorithm.encode(rule, state)
+  say('encode', encoded)
+  local words, numbers = decoded(algorithm, encoded)
+  say('decode', words, numbers)
+  say('untouched', state)
+  local s = copyOf(state)
+  algorithm.take(rule, s, nowUs, cost)
+  say('take', s)
+  s = copyOf(state)
+  local gave = algorithm.give(rule, s, nowUs, giveCost, ofUs)
+  say('give', gave, s)
+  s = copyOf(state)
+  local cancelled = algorithm.cancel(rule, s, nowUs, cost, ticket)
+  say('cancel', cancelled, s)
+end
+
+local function answer(fields)
+  local algorithm = algorithms[fields[1]]
+  local rule = algorithm.ruleNamed(fields[2], tonumber(fields[3]))
+  local written = algorithm.ruleNamed(fields[4], tonumber(fields[3]))
+  local state, nowUs, cost, giveCost = wordsOf(fields[5]), tonumber(fields[6]), tonumber(fields[7]), tonumber(fields[8])
+  local ofUs, ticket = tonumber(fields[9]), wordsOf(fields[10])
+  local said = {}
+  local function say(...)
+    said[#said + 1] = shown({ ... })
+  end
+  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
+  say('rule', rule.idleUs, rule.intervalUs, rule.intervalPart, rule.toleranceUs, rule.tolerancePart)
+  say('fresh', algorithm.fresh(rule, nowUs))
+  local settled = copyOf(state)
+  local wrote = algorithm.settle(rule, written, settled, nowUs)
+  say('settle', wrote, settled)
+  everyFunction(say, algorithm, rule, settled, nowUs, cost, giveCost, ofUs, ticket)
+  everyFunction(say, algorithm, written, state, nowUs, math.min(cost, written.capacity), giveCost, ofUs, ticket)
+  return table.concat(said, '; ')
+end`
+
+/** A state between two guards, as it would lie among others in a table. */
+class Place {
+  readonly s: Float64Array
+  readonly i = 1
+
+  constructor(words: readonly number[]) {
+    this.s = Float64Array.from([-77, ...words, -77])
+  }
+
+  get words(): number[] {
+    expect([this.s[0], this.s.at(-1)], 'the neighbours of the state').toEqual([-77, -77])
+    return [...this.s.slice(1, -1)]
+  }
+}
+
+type Say = (...values: unknown[]) => void
+
+function encodedText(encoded: EncodedState): unknown {
+  return typeof encoded === 'string' ? encoded : Object.entries(encoded).flat()
+}
+
+/** Only this side has the short form of a decision. It must answer and leave what the long one does. */
+function shortFormAgrees(rule: LevelRule, { s, i }: Place, nowUs: number, cost: number): boolean {
+  const { algorithm } = rule
+  const short = s.slice()
+  const long = s.slice()
+  algorithm.settle(rule, rule, long, i, nowUs)
+  const fits = algorithm.waitUs(rule, long, i, nowUs, cost) === 0
+  if (fits) algorithm.take(rule, long, i, nowUs, cost)
+  return algorithm.tryTake(rule, short, i, nowUs, cost) === fits && short.every((word, k) => word === long[k])
+}
+
+function everyFunction(say: Say, rule: LevelRule, words: readonly number[], used: Case, cost: number): void {
+  const { nowUs, giveCost, ofUs, ticket } = used
+  const algorithm = rule.algorithm as Algorithm<LevelRule>
+  const at = new Place(words)
+  const waitUs = algorithm.waitUs(rule, at.s, at.i, nowUs, cost)
+  say('waitUs', waitUs)
+  if (!shortFormAgrees(rule, at, nowUs, cost)) say('tryTake disagrees with settle, waitUs and take')
+  say('delayUs', algorithm.delayUs?.(rule, at.s, at.i, nowUs) ?? 'none')
+  say('remaining', algorithm.remaining(rule, at.s, at.i, nowUs))
+  say('resetUs', algorithm.resetUs(rule, at.s, at.i, nowUs))
+  const encoded = algorithm.encode(rule, at.s, at.i)
+  say('encode', encodedText(encoded))
+  const decoded = new Place(words.map(() => -1))
+  const numbers = algorithm.decode(encoded, decoded.s, decoded.i)
+  say('decode', decoded.words, numbers)
+  say('untouched', at.words)
+  algorithm.take(rule, at.s, at.i, nowUs, cost)
+  say('take', at.words)
+  const given = new Place(words)
+  say('give', algorithm.give(rule, given.s, given.i, nowUs, giveCost, ofUs), given.words)
+  const cancelled = new Place(words)
+  say('cancel', algorithm.cancel(rule, cancelled.s, cancelled.i, nowUs, cost, Float64Array.from(ticket)), cancelled.words)
+}
+
+function answerOf(used: Case): string {
+  const { rule, written, state, nowUs, cost } = used
+  const algorithm = rule.algorithm as Algorithm<LevelRule>
+  const said: string[] = []
+  const say: Say = (...values) => said.push(shown(values))
+  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
+  say('rule', rule.idleUs, rule.intervalUs, rule.intervalPart, rule.toleranceUs, rule.tolerancePart)
+  const fresh = new Place(state.map(() => -1))
+  algorithm.fresh(rule, fresh.s, fresh.i, nowUs)
+  say('fresh', fresh.words)
+  const settled = new Place(state)
+  say('settle', algorithm.settle(rule, written, settled.s, settled.i, nowUs), settled.words)
+  everyFunction(say, rule, settled.words, used, cost)
+  everyFunction(say, written, state, used, Math.min(cost, written.capacity))
+  return said.join('; ')
+}
+
+/** Which level a state was given, read off its numbers and not off how it was drawn. */
+function levelKind({ capacity, ceilingWhole, ceilingPart, maxAheadUs }: LevelRule, { whole, part }: Level): string {
+  if (whole > ceilingWhole || (whole === ceilingWhole && part > ceilingPart)) return 'above the ceiling'
+  if (whole === capacity && part === 0) return 'exactly full'
+  if (whole < capacity) return whole === 0 && part === 0 ? 'empty' : 'in use'
+  return maxAheadUs > 0 && whole === ceilingWhole && part === ceilingPart ? 'at the ceiling' : 'booked ahead'
+}
+
+function clockKind({ windowUs, idleUs }: LevelRule, aheadUs: number): string {
+  if (aheadUs > windowUs) return aheadUs === windowUs + 1 ? 'dated just beyond one window ahead' : 'dated far ahead'
+  if (aheadUs === windowUs) return 'dated one window ahead'
+  if (aheadUs > 0) return 'dated ahead'
+  return -aheadUs >= idleUs ? 'long idle' : 'written lately'
+}
+
+function rateKind({ numbers }: LevelRule, corners: ReadonlySet<string>): string {
+  return corners.has(numbers) ? 'corner of the domain' : 'random rate'
+}
+
+/** Of the answers, the ones that were given on the settled state. */
+function answerKinds(answer: string): string[] {
+  const first = (name: string) => answer.slice(answer.indexOf(`${name} `) + name.length + 1).split(/[ ;]/, 1)[0]
+  const wrote = ['settle', 'give', 'cancel'].map((name) => `${name} ${first(name)}`)
+  return [...wrote, first('waitUs') === '0' ? 'fits' : 'must wait']
+}
+
+const EVERY_KIND = [
+  ...['empty', 'in use', 'exactly full', 'booked ahead', 'at the ceiling', 'above the ceiling'],
+  ...['long idle', 'written lately', 'dated ahead', 'dated one window ahead', 'dated just beyond one window ahead', 'dated far ahead'],
+  ...['present numbers', 'old numbers', 'no booking', 'booking', 'corner of the domain', 'random rate'],
+  ...['settle true', 'settle false', 'give true', 'give false', 'cancel true', 'cancel false', 'fits', 'must wait'],
+]
+
+describe.each(Object.keys(KINDS))('%s in Lua', (type) => {
+  const kind = KINDS[type] as Kind
+
+  test('answers and writes what the TypeScript does, function by function, on random states', async () => {
+    const cases = fc.sample(drawnCase, { numRuns: 15_000, seed: 22 }).map((drawn) => caseDrawn(kind, drawn))
+    const typescript = cases.map(answerOf)
+    const lines = cases.map((each) => lineOf(type, each))
+    expectSame(lines, await inRedis(EVERY_FUNCTION, lines), typescript)
+
+    const tally = new Tally()
+    const corners = new Set(CORNERS.map((limit) => kind.rule(limit, 0).numbers))
+    cases.forEach(({ rule, written, level, atUs, nowUs }, k) => {
+      tally.add(levelKind(written, level), clockKind(written, atUs - nowUs), rateKind(rule, corners))
+      tally.add(rule.numbers === written.numbers ? 'present numbers' : 'old numbers', rule.maxAheadUs === 0 ? 'no booking' : 'booking')
+      tally.add(...answerKinds(typescript[k] as string))
+    })
+    console.log(`${type}:`, cases.length, 'cases', tally.counts)
+    tally.expectShare(EVERY_KIND, cases.length / 20)
+  })
+})
+
+// --------------------------------------------------------------------------------------------------------------------- foreign states
+
+/** What a key may hold that we did not write: whatever one side refuses, the other must refuse. */
+const FOREIGN: Readonly<Record<string, readonly EncodedState[]>> = {
+  gcra: [
+    ...['', ' ', '5', 'hello', '5 2 1', '5 2 1 1000 3 4', '5 2 1 1000 ', ' 5 2 1 1000', '5  2 1 1000', '5 2 1 1000  3'],
+    ...['-5 2 1 1000', '5.5 2 1 1000', '1e3 2 1 1000', '0x5 2 1 1000', '5 2 1 1000 -3', '5 2 1 1000 3.5', '5 2 1 1000\n', 'nan 2 1 1000'],
+  ],
+  tokenBucket: [
+    {},
+    ...['tokens', 'part', 'time', 'limit'].map((name) => ({ ...hash(), [name]: '' })),
+    ...['tokens', 'part', 'time'].flatMap((name) =>
+      ['x', '1.5', '1e3', '0x10', 'nan', 'inf', ' 1', '1 ', '--1', '+1', '1\n'].map((text) => ({ ...hash(), [name]: text })),
+    ),
+    ...['part', 'time'].map((name) => ({ ...hash(), [name]: '-1' })),
+    ...['2', '2 1', '2 1 1000 4', '2 1 1000 ', '-2 1 1000', '2.5 1 1000', '2  1 1000', 'x'].map((limit) => ({ ...hash(), limit })),
+  ],
+  leakyBucket: [
+    hash(),
+    ...['water', 'part', 'time', 'limit'].map((name) => ({ ...waterHash(), [name]: '' })),
+    ...['water', 'part', 'time'].flatMap((name) =>
+      ['x', '1.5', '1e3', '0x10', 'nan', 'inf', ' 1', '1 ', '-1', '+1', '1\n'].map((text) => ({ ...waterHash(), [name]: text })),
+    ),
+    ...['2', '2 1', '2 1 1000 4', '2 1 1000 ', '-2 1 1000', '2.5 1 1000', '2  1 1000', 'x'].map((limit) => ({ ...waterHash(), limit })),
+  ],
+}
+
+function hash(): Record<string, string> {
+  return { tokens: '1', part: '0', time: '5', limit: '2 1 1000' }
+}
+
+function waterHash(): Record<string, string> {
+  return { water: '1', part: '0', time: '5', limit: '2 1 1000' }
+}
+
+/** The fields of a case parted by `|`, so that a text may be empty or hold spaces. */
+function foreignLine(type: string, encoded: EncodedState): string {
+  const fields = typeof encoded === 'string' ? { text: encoded } : encoded
+  return [type, ...Object.entries(fields).map(([name, text]) => `${name}=${text}`)].join('|')
+}
+
+const DECODE = `
+local function answer(fields)
+  local algorithm, encoded = algorithms[fields[1]], {}
+  for k = 2, #fields do
+    local name, text = string.match(fields[k], '^(%w+)=(.*)$')
+    encoded[name] = text
+  end
+  local words, numbers = algorithm.decode(algorithm.kind == 'string' and encoded.text or encoded)
+  return words and shown({ words, numbers }) or 'refused'
+end`
+
+function decodedText({ algorithm }: Kind, encoded: EncodedState): string {
+  const s = new Float64Array(algorithm === gcraAlgorithm ? 2 : 3)
+  try {
+    const numbers = algorithm.decode(encoded, s, 0)
+    return shown([[...s], numbers])
+  } catch {
+    return 'refused'
+  }
+}
+
+describe.each(Object.keys(KINDS))('%s in Lua', (type) => {
+  const kind = KINDS[type] as Kind
+  const foreign = FOREIGN[type] as readonly EncodedState[]
+
+  test('reads no state that it did not write, exactly like the TypeScript', async () => {
+    const lines = foreign.map((encoded) => foreignLine(type, encoded))
+    const typescript = foreign.map((encoded) => decodedText(kind, encoded))
+    expect(typescript.filter((text) => text !== 'refused')).toEqual([])
+    expectSame(lines, await inRedis(DECODE, lines), typescript)
+  })
+})
+
+// ------------------------------------------------------------------------------------------------------------------------ one decision
+
+const drawnCell = fc.record({
+  type: fc.constantFrom(...Object.keys(KINDS)),
+  limit: drawnLimit,
+  /** Whether the store holds the key, and if so, under which numbers. */
+  held: fc.constantFrom('not', 'under the present numbers', 'under the present numbers', 'under old numbers'),
+  limitBefore: drawnLimit,
+  state: drawnState,
+  cost: drawnCost,
+  ticket: fc.option(drawnTicket, { freq: 3 }),
+  ticketIsOld: fc.constantFrom(false, false, false, true),
+})
+type DrawnCell = typeof drawnCell extends fc.Arbitrary<infer T> ? T : never
+
+const drawnDecision = fc.record({
+  op: fc.constantFrom<Op[]>('take', 'take', 'ask', 'give'),
+  cells: fc.tuple(drawnCell, drawnCell),
+  maxAheadUs: fc.oneof(drawnAhead, fc.constant(MAX_PERIOD_US)),
+  ahead: fc.constantFrom('none', 'some', 'all', 'just enough for the first', 'one microsecond too little'),
+  aheadShare: share,
+  nowUs: drawnNow,
+  of: drawnOf,
+})
+
+interface DecisionCase {
+  op: Op
+  nowUs: number
+  aheadUs: number
+  ofUs: number
+  cells: CellCase[]
+}
+
+interface CellCase {
+  rule: LevelRule
+  cost: number
+  /** How long the cell would have to wait. */
+  waitUs: number
+  written: LevelRule | undefined
+  state: number[]
+  ticket: Ticket | undefined
+}
+
+function cellDrawn(drawn: DrawnCell, maxAheadUs: number, nowUs: number): CellCase {
+  const kind = KINDS[drawn.type] as Kind
+  const rule = kind.rule(drawn.limit, maxAheadUs)
+  const old = kind.rule(drawn.limitBefore, maxAheadUs)
+  const writtenUnder = drawn.held === 'under old numbers' ? old : rule
+  const state = kind.state(writtenUnder, levelDrawn(writtenUnder, drawn.state), writtenAt(writtenUnder, drawn.state, nowUs), nowUs)
+  const settled = Float64Array.from(state)
+  if (drawn.held === 'not') kind.algorithm.fresh(rule, settled, 0, nowUs)
+  else kind.algorithm.settle(rule, writtenUnder, settled, 0, nowUs)
+  const cost = costDrawn(rule.capacity, drawn.cost)
+  const waitUs = kind.algorithm.waitUs(rule, settled, 0, nowUs, clampTo(1, cost, rule.capacity))
+  const words = drawn.ticket === null ? undefined : ticketDrawn(kind, rule, [...settled], cost, nowUs, drawn.ticket)
+  const ticket = words && { numbers: drawn.ticketIsOld ? old.numbers : rule.numbers, words: Float64Array.from(words) }
+  return { rule, cost, waitUs, written: drawn.held === 'not' ? undefined : writtenUnder, state, ticket }
+}
+
+function decisionDrawn(drawn: typeof drawnDecision extends fc.Arbitrary<infer T> ? T : never): DecisionCase {
+  const { op, maxAheadUs, nowUs } = drawn
+  const cells = drawn.cells.map((cell) => cellDrawn(cell, maxAheadUs, nowUs))
+  const { rule, waitUs } = cells[0] as CellCase
+  const aheadUs = {
+    none: 0,
+    some: portion(maxAheadUs, drawn.aheadShare),
+    all: maxAheadUs,
+    'just enough for the first': Math.min(waitUs, maxAheadUs),
+    'one microsecond too little': clampTo(0, waitUs - 1, maxAheadUs),
+  }[drawn.ahead]
+  return { op, nowUs, aheadUs, ofUs: ofUsDrawn(rule.windowUs, nowUs, drawn.of), cells }
+}
+
+function decisionLine({ op, nowUs, aheadUs, ofUs, cells }: DecisionCase): string {
+  const parts = cells.map(({ rule, cost, written, state, ticket }) => {
+    const held = written === undefined ? '-|-' : `${written.numbers}|${shown(state)}`
+    const reserved = ticket === undefined ? '-|-' : `${ticket.numbers}|${shown(ticket.words)}`
+    return `${rule.algorithm.type}|${rule.numbers}|${rule.maxAheadUs}|${cost}|${held}|${reserved}`
+  })
+  return [op, nowUs, aheadUs, ofUs, ...parts].join('|')
+}
+
+/** An impossible cost has no wait: Infinity here, nothing in a reply of Redis. */
+const DECIDE = `
+local function cellFrom(fields, first)
+  local algorithm = algorithms[fields[first]]
+  local rule = algorithm.ruleNamed(fields[first + 1], tonumber(fields[first + 2]))
+  local cell = { algorithm = algorithm, rule = rule, cost = tonumber(fields[first + 3]) }
+  if fields[first + 4] ~= '-' then
+    cell.written = fields[first + 4] == rule.numbers and rule or algorithm.ruleNamed(fields[first + 4], rule.maxAheadUs)
+    cell.state = wordsOf(fields[first + 5])
+  end
+  if fields[first + 6] ~= '-' then
+    cell.ticket = { numbers = fields[first + 6], words = wordsOf(fields[first + 7]) }
+  end
+  return cell
+end
+
+local function answer(fields)
+  local cells = { cellFrom(fields, 5), cellFrom(fields, 13) }
+  local verdicts = decide(fields[1], cells, tonumber(fields[2]), tonumber(fields[3]), tonumber(fields[4]))
+  local said = {}
+  for k, verdict in ipairs(verdicts) do
+    local retryUs = verdict.outcome == 'impossible' and 'never' or verdict.retryUs
+    said[#said + 1] = shown({ verdict.outcome, verdict.remaining, retryUs, verdict.resetUs, verdict.delayUs, cells[k].changed, cells[k].state })
+    said[#said + 1] = shown({ 'ticket', verdict.ticket or '-' })
+  end
+  return table.concat(said, '; ')
+end`
+
+/** Reused from case to case, like the ones of a store: nothing of the last decision may show in the next. */
+const verdicts: readonly [Verdict, Verdict] = [emptyVerdict(), emptyVerdict()]
+
+function decideOf({ op, nowUs, aheadUs, ofUs, cells: cases }: DecisionCase): string {
+  const cells = cases.map(({ rule, cost, written, state, ticket }): Cell => {
+    return { rule, cost, written, ticket, s: new Place(state).s, i: 1, changed: true }
+  })
+  const granted = decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
+  expect(granted).toBe(verdicts.every(({ outcome }) => outcome === 'allowed'))
+  return verdicts.map((verdict, k) => verdictText(verdict, cells[k] as Cell, nowUs)).join('; ')
+}
+
+function verdictText({ outcome, remaining, retryUs, resetUs, delayUs, atUs, ticket }: Verdict, cell: Cell, nowUs: number): string {
+  expect(atUs).toBe(nowUs)
+  expect(outcome === 'impossible').toBe(retryUs === Number.POSITIVE_INFINITY)
+  if (ticket !== undefined) expect(ticket.numbers).toBe(cell.rule.numbers)
+  const retry = outcome === 'impossible' ? 'never' : retryUs
+  const state = cell.s.slice(1, -1)
+  return `${shown([outcome, remaining, retry, resetUs, delayUs, cell.changed, state])}; ${shown(['ticket', ticket?.words ?? '-'])}`
+}
+
+/** What happened in a decision. */
+function decisionKinds({ op, cells }: DecisionCase, answer: string): string[] {
+  const said = answer.split('; ')
+  const first = (said[0] as string).split(' ')
+  const second = (said[2] as string).split(' ')
+  const outcome = first[0] === second[0] ? first[0] : `${[first[0], second[0]].sort().join(' but ')}`
+  const kinds = [`${op} ${outcome}`]
+  if (said[1] !== 'ticket -' && Math.max(Number(first[4]), Number(second[4])) > 0) kinds.push('reserved ahead of time')
+  if (cells.some(({ written }) => written === undefined)) kinds.push('new key')
+  if (op === 'give') kinds.push(cells[0]?.ticket === undefined ? `give back, changed ${first[5]}` : `cancel, changed ${first[5]}`)
+  return kinds
+}
+
+test('decide in Lua answers and writes what decide does in TypeScript, on random pairs of cells', async () => {
+  const cases = fc.sample(drawnDecision, { numRuns: 30_000, seed: 23 }).map(decisionDrawn)
+  const typescript = cases.map(decideOf)
+  const lines = cases.map(decisionLine)
+  expectSame(lines, await inRedis(DECIDE, lines), typescript)
+
+  const tally = new Tally()
+  for (const [k, each] of cases.entries()) tally.add(...decisionKinds(each, typescript[k] as string))
+  console.log('decide:', cases.length, 'cases', tally.counts)
+  tally.expectShare(['take allowed', 'take limited', 'take allowed but limited', 'take allowed but impossible'], 1_000)
+  tally.expectShare(['ask allowed', 'ask limited', 'ask allowed but limited', 'give allowed', 'reserved ahead of time', 'new key'], 500)
+  tally.expectShare(['give back, changed true', 'give back, changed false', 'cancel, changed true', 'cancel, changed false'], 500)
+})

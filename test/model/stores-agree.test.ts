@@ -1,0 +1,168 @@
+/** Law 7: same tape, same decisions, same decoded state, on every store. The memory store stands beside the oracle in the tests of the laws. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EncodedState } from '../../src/algorithms/algorithm.ts'
+import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
+import { redisKey } from '../../src/stores/redis/redis-store.ts'
+import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
+import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
+import { RecordShape } from '../../src/stores/shared-memory/record-shape.ts'
+import type { Part, Scope } from '../../src/stores/store.ts'
+import type { OracleKind } from '../../src/testing/oracle.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { ruleOf } from './run-trace.ts'
+import { type Decoded, decoded, Playback, type Recorded, record } from './tape.ts'
+import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
+
+const LIMITER = 'agree'
+
+/** One limit alone, and two on one key that are decided as one. */
+const MIXES: readonly { readonly mix: string; readonly kinds: readonly OracleKind[] }[] = [
+  { mix: 'gcra', kinds: ['gcra'] },
+  { mix: 'token bucket', kinds: ['tokenBucket'] },
+  { mix: 'leaky bucket', kinds: ['leakyBucket'] },
+  { mix: 'gcra and token bucket on one key', kinds: ['gcra', 'tokenBucket'] },
+]
+
+/** How many traces are on their way to Redis at one time: it answers them interleaved, each on a key of its own. */
+const AT_ONCE = 100
+
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+
+afterAll(() => redis.close())
+
+describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => {
+  test('shared memory answers and holds what memory does', () => {
+    const traces = traceCount(kinds.length === 1 ? 2_000 : 1_000)
+    const store = sharedStore({ maxKeys: traces })
+    const steps = onEveryTape(traces, kinds, (tape, key) => playShared(store, tape, key))
+    console.log(`memory and shared memory agree on ${steps} steps of ${mix} (${traces} traces)`)
+    expect(steps).toBe(traces * CALLS_PER_TRACE)
+  })
+
+  test('Redis answers and holds what memory does', async () => {
+    const traces = traceCount(kinds.length === 1 ? 300 : 200)
+    let steps = 0
+    for (let first = 0; first < traces; first += AT_ONCE) {
+      const seeds = Array.from({ length: Math.min(AT_ONCE, traces - first) }, (_, k) => SEED + first + k)
+      const played = await Promise.all(seeds.map((seed) => playRedis(redis, seed, kinds)))
+      steps += played.reduce((sum, each) => sum + each, 0)
+    }
+    console.log(`memory and Redis agree on ${steps} steps of ${mix} (${traces} traces)`)
+    expect(steps).toBe(traces * CALLS_PER_TRACE)
+  })
+})
+
+test.each(['gcra', 'tokenBucket', 'leakyBucket'] as const)(
+  'the short way of the memory store takes when its long way does and leaves the same: %s',
+  (kind) => {
+    const traces = traceCount(2_000)
+    let short = 0
+    const steps = onEveryTape(traces, [kind], (tape, key) => {
+      short += playShortWay(tape, key)
+    })
+    console.log(`the short way agrees on ${short} of ${steps} steps of ${kind} (${traces} traces)`)
+    expect(short).toBeGreaterThan(steps / 5)
+  },
+)
+
+test('no key in Redis lives for ever: its time to live is the time until idle, rounded up', async () => {
+  const store = redisStore(redis, { prefix: 'agree-ttl' })
+  for (const kind of ['gcra', 'tokenBucket', 'leakyBucket'] as const) {
+    const rule = ruleOf(kind, { capacity: 10, permits: 3, periodUs: 20_000_000 }, 0)
+    const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
+    const part = { limit: kind, rule, key: 'k', cost: 4 }
+    const [verdict] = await store.apply({ op: 'take', scope, parts: [part], aheadUs: 0, ofUs: -1, nowUs: undefined })
+    const leftMs = Number(await redis.send(['PTTL', redisKey('agree-ttl', LIMITER, part)]))
+    expect(verdict?.resetUs).toBe(26_666_667)
+    expect(leftMs).toBeLessThanOrEqual(26_667)
+    expect(leftMs).toBeGreaterThan(16_667)
+  }
+})
+
+function onEveryTape(traces: number, kinds: readonly OracleKind[], play: (tape: readonly Recorded[], key: string) => void): number {
+  let steps = 0
+  for (let k = 0; k < traces; k++) {
+    const key = `trace:${SEED + k}`
+    const tape = record(SEED + k, kinds, LIMITER, key)
+    play(tape, key)
+    steps += tape.length
+  }
+  return steps
+}
+
+function playShared(store: SharedStore, tape: readonly Recorded[], key: string): void {
+  const playback = new Playback()
+  const layout = new Layout(store.handle.buffer)
+  for (const recorded of tape) {
+    const answers = store.apply(playback.stepFor(recorded))
+    playback.compare(recorded, answers, heldInSharedMemory(layout, recorded.step.scope, key))
+  }
+}
+
+/** Reads the record of a key as another thread would: straight from the buffer. */
+function heldInSharedMemory(layout: Layout, scope: Scope, key: string): Decoded[] {
+  const shape = new RecordShape(scope, layout.recordWords)
+  const slot = layout.find(fingerprintOf(scope.name, key, layout.seed))
+  const record = slot < 0 ? -1 : recordOf(layout.head(slot))
+  if (record >= 0) layout.readRecord(record, shape.halves)
+  return scope.limits.map(({ name, rule }) => {
+    const written = shape.writtenRule(name, rule)
+    return written && decoded(rule.algorithm, rule.algorithm.encode(written, shape.words, shape.wordsAt(name, rule)))
+  })
+}
+
+/** Ordinary takes go the short way where there is one, all else the long one. Tells how many went the short way. */
+function playShortWay(tape: readonly Recorded[], key: string): number {
+  const store = memoryStore()
+  const playback = new Playback()
+  let short = 0
+  for (const recorded of tape) {
+    const { step, verdicts, held } = recorded
+    const [{ cost }] = step.parts as [Part]
+    const taken = step.op === 'take' && step.aheadUs === 0 ? store.lane?.(step.scope).tryTake(key, cost, step.nowUs as number) : undefined
+    const answers = taken === undefined ? store.apply(playback.stepFor(recorded)) : verdicts
+    const states = step.scope.limits.map(({ name, rule }) => decoded(rule.algorithm, store.inspect(LIMITER, name, key)))
+    playback.compare(recorded, answers, states)
+    if (taken === undefined) continue
+    short += 1
+    if (taken !== (verdicts[0]?.outcome === 'allowed'))
+      throw new Error(`the short way says ${taken}: ${JSON.stringify([recorded.call, held])}`)
+  }
+  return short
+}
+
+/** Plays one tape step by step: the next is sent when the one before is answered and its states are read. */
+async function playRedis(client: RedisSender, seed: number, kinds: readonly OracleKind[]): Promise<number> {
+  const prefix = `agree-${kinds.join('-')}`
+  const key = `trace:${seed}`
+  const store = redisStore(client, { prefix })
+  const playback = new Playback()
+  const tape = record(seed, kinds, LIMITER, key)
+  for (const recorded of tape) {
+    const answers = await store.apply(playback.stepFor(recorded))
+    const states = await Promise.all(recorded.step.scope.limits.map((limit) => heldInRedis(client, prefix, limit, key)))
+    playback.compare(recorded, answers, states)
+  }
+  return tape.length
+}
+
+/** Reads a state the way a person would look at it. */
+async function heldInRedis(client: RedisSender, prefix: string, { name, rule }: Scope['limits'][number], key: string): Promise<Decoded> {
+  const redisName = redisKey(prefix, LIMITER, { key, limit: name })
+  const state = rule.algorithm.type === 'gcra' ? await client.send(['GET', redisName]) : fieldsOf(await client.send(['HGETALL', redisName]))
+  return decoded(rule.algorithm, (state ?? undefined) as EncodedState | undefined)
+}
+
+/** A hash comes as an object or, from an older protocol, as a flat list of names and values; one without fields is no hash at all. */
+function fieldsOf(reply: unknown): EncodedState | undefined {
+  const entries = Array.isArray(reply)
+    ? reply.flatMap((name, k) => (k % 2 === 0 ? [[name, reply[k + 1]]] : []))
+    : Object.entries(reply ?? {})
+  return entries.length === 0 ? undefined : Object.fromEntries(entries)
+}

@@ -1,0 +1,4 @@
+/** Requires each of its arguments and prints what it exports. */
+const exported = {}
+for (const specifier of process.argv.slice(2)) exported[specifier] = Object.keys(require(specifier)).sort()
+console.log(JSON.stringify(exported))
