@@ -1,0 +1,54 @@
+// A contestant is { name, ask, isAllowed, isAwaited }: `ask(key)` is the call that its users write, `isAllowed(answer)` how they read it.
+import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../dist/index.js'
+import { floor } from './floor.mjs'
+import { PEERS } from './peers.mjs'
+
+const isYes = (answer) => answer
+
+/** By name: 'floor', the name of a peer, or an algorithm and a verb of Sluice such as 'gcra.tryAcquire'. */
+export async function contestant(name, limits, options = {}) {
+  if (name === 'floor') return floorContestant(limits)
+  if (PEERS[name]) return { name, isAwaited: false, ...(await PEERS[name](limits)) }
+  return sluiceContestant(name, limits, options)
+}
+
+export function floorOptions({ rate, burst }) {
+  return { ratePerSecond: (rate.permits * 1000) / rate.perMs, burst }
+}
+
+function floorContestant(limits) {
+  return { name: 'floor', ask: floor(floorOptions(limits)), isAllowed: isYes, isAwaited: false }
+}
+
+function sluiceContestant(name, limits, options) {
+  const [algorithm, verb] = name.split('.')
+  const limiter = createLimiter(sluiceLimit(algorithm, limits), options)
+  if (verb === 'tryAcquire') return { name, ask: (key) => limiter.tryAcquire(key), isAllowed: isYes, isAwaited: false }
+  // The decision is kept, because the compiler may leave out an object that nobody can see.
+  const kept = { decision: undefined }
+  const ask = (key) => {
+    kept.decision = limiter.consume(key)
+    return kept.decision
+  }
+  return { name, ask, isAllowed: (decision) => decision.allowed, isAwaited: false }
+}
+
+export function sluiceLimit(algorithm, { rate, burst, window, log }) {
+  const perMs = { permits: rate.permits, per: rate.perMs }
+  switch (algorithm) {
+    case 'gcra':
+      return gcra({ rate: perMs, burst })
+    case 'tokenBucket':
+      return tokenBucket({ capacity: burst, refill: perMs })
+    case 'leakyBucket':
+      return leakyBucket({ capacity: burst, leak: perMs })
+    case 'fixedWindow':
+      return fixedWindow({ limit: window.limit, window: window.ms })
+    case 'slidingWindow':
+      return slidingWindow({ limit: window.limit, window: window.ms })
+    case 'slidingLog':
+      return slidingLog({ limit: log.limit, window: log.ms })
+    default:
+      throw new Error(`${algorithm} is no algorithm of Sluice`)
+  }
+}

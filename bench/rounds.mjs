@@ -1,0 +1,72 @@
+// Interleaved rounds: the contestants take turns many times, so that what the machine does meanwhile falls on all of them alike.
+
+/** How long a contestant runs by itself before anything counts: by then its code is compiled for its use. */
+const WARM_UP_ROUNDS = 3
+/** Interleaved rounds that are not counted either: they find out how many calls fill a round. */
+const TRIAL_ROUNDS = 2
+
+/**
+ * `loops` are pairs of a name and its loop, see loop.mjs. Returns for each name the calls of a round, the nanoseconds that one call took in
+ * each round, the shortest round, and the share of the calls that were allowed.
+ */
+export async function interleaved(loops, rounds, roundMs) {
+  const lanes = loops.map(([name, loop]) => ({
+    name,
+    loop,
+    calls: 1000,
+    from: 0,
+    asked: 0,
+    allowed: 0,
+    fastestNs: Number.POSITIVE_INFINITY,
+  }))
+  for (const lane of lanes) await warmUp(lane, roundMs)
+  for (let k = 0; k < TRIAL_ROUNDS; k++) await round(lanes, k)
+  for (const lane of lanes) lane.calls = callsFor(lane, roundMs)
+  const measured = lanes.map(() => [])
+  for (let k = 0; k < rounds; k++) {
+    const ns = await round(lanes, k)
+    for (const [lane, each] of measured.entries()) each.push(ns[lane])
+  }
+  return Object.fromEntries(lanes.map((lane, k) => [lane.name, resultOf(lane, measured[k])]))
+}
+
+async function warmUp(lane, roundMs) {
+  for (let warmMs = 0; warmMs < roundMs * WARM_UP_ROUNDS; ) {
+    const ns = await nsPerCall(lane)
+    warmMs += (ns * lane.calls) / 1e6
+    // Doubled at most: the first calls are slow, and their speed says little about the next.
+    lane.calls = Math.min(lane.calls * 2, callsFor(lane, roundMs))
+  }
+}
+
+/** By the fastest so far, so that no round comes out too short. */
+function callsFor({ fastestNs }, roundMs) {
+  return Math.ceil((roundMs * 1e6) / fastestNs)
+}
+
+/** One round of every contestant, another one first each time. Returns what a call took, in the order of the lanes. */
+async function round(lanes, k) {
+  const ns = []
+  for (let turn = 0; turn < lanes.length; turn++) {
+    const lane = (k + turn) % lanes.length
+    ns[lane] = await nsPerCall(lanes[lane])
+  }
+  return ns
+}
+
+async function nsPerCall(lane) {
+  // What the others left behind is swept now, not in this round.
+  globalThis.gc?.({ type: 'minor' })
+  const startMs = performance.now()
+  const allowed = await lane.loop(lane.from, lane.calls)
+  const ns = ((performance.now() - startMs) * 1e6) / lane.calls
+  lane.from = (lane.from + lane.calls) & 0x3fff_ffff
+  lane.asked += lane.calls
+  lane.allowed += allowed
+  lane.fastestNs = Math.min(lane.fastestNs, ns)
+  return ns
+}
+
+function resultOf({ calls, asked, allowed }, ns) {
+  return { calls, ns, shortestMs: (Math.min(...ns) * calls) / 1e6, allowedShare: allowed / asked }
+}
