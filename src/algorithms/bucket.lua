@@ -71,15 +71,20 @@ function bucket.give(rule, s, nowUs, cost, ofUs)
   return giveBack(rule, s, nowUs, cost, 0)
 end
 
-function bucket.cancel(rule, s, nowUs, cost, ticket)
+-- Gives a reservation back, minus what was charged after it, as long as its ticket's level is above `turn`.
+function bucket.cancelAbove(turn, rule, s, nowUs, cost, ticket)
   local mark, markPart = drain(rule, ticket[1], ticket[2], effectiveUs(s, nowUs) - ticket[3])
-  if mark < rule.capacity or (mark == rule.capacity and markPart == 0) then
+  if mark < turn or (mark == turn and markPart == 0) then
     return false
   end
   local used, part = usedAt(rule, s, nowUs)
   local after, afterPart = subtract(rule, used, part, mark, markPart)
   local back, backPart = subtract(rule, cost, 0, after, afterPart)
   return giveBack(rule, s, nowUs, back, backPart)
+end
+
+function bucket.cancel(rule, s, nowUs, cost, ticket)
+  return bucket.cancelAbove(rule.capacity, rule, s, nowUs, cost, ticket)
 end
 
 function bucket.remaining(rule, s, nowUs)

@@ -80,15 +80,7 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | '
   },
 
   cancel(rule, s, i, nowUs, cost, ticket) {
-    const effective = effectiveUs(s, i, nowUs)
-    drain(rule, ticket[USED] as number, ticket[PART] as number, effective - (ticket[AT] as number))
-    const markWhole = level[0] as number
-    const markPart = level[1] as number
-    if (markWhole < rule.capacity || (markWhole === rule.capacity && markPart === 0)) return false
-    usedAt(rule, s, i, nowUs)
-    subtract(rule, level[0] as number, level[1] as number, markWhole, markPart)
-    subtract(rule, cost, 0, level[0] as number, level[1] as number)
-    return giveBack(rule, s, i, nowUs, level[0] as number, level[1] as number)
+    return cancelAbove(rule.capacity, rule, s, i, nowUs, cost, ticket)
   },
 
   remaining(rule, s, i, nowUs) {
@@ -97,6 +89,29 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | '
   },
 
   resetUs: drainedInUs,
+}
+
+/**
+ * Gives a reservation back, minus what was charged after it, as long as its ticket's level is above `turn`: at that level its time has come.
+ * `ticket` is the state as the reservation left it.
+ */
+export function cancelAbove(
+  turn: number,
+  rule: LevelRule,
+  s: Float64Array,
+  i: number,
+  nowUs: number,
+  cost: number,
+  ticket: Float64Array,
+): boolean {
+  drain(rule, ticket[USED] as number, ticket[PART] as number, effectiveUs(s, i, nowUs) - (ticket[AT] as number))
+  const markWhole = level[0] as number
+  const markPart = level[1] as number
+  if (markWhole < turn || (markWhole === turn && markPart === 0)) return false
+  usedAt(rule, s, i, nowUs)
+  subtract(rule, level[0] as number, level[1] as number, markWhole, markPart)
+  subtract(rule, cost, 0, level[0] as number, level[1] as number)
+  return giveBack(rule, s, i, nowUs, level[0] as number, level[1] as number)
 }
 
 export function writeBucket(s: Float64Array, i: number, used: number, part: number, atUs: number): void {

@@ -18,21 +18,24 @@ local function askOne(cell, nowUs, aheadUs, verdict)
     verdict.outcome = 'impossible'
     return false
   end
-  local waitUs = 0
-  if cost > 0 then
-    waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  verdict.outcome = 'allowed'
+  if cost == 0 then
+    return true
   end
+  local waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  local actUs = waitUs
+  if cell.algorithm.delayUs then
+    actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  end
+  -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
+  local untilUs = aheadUs > 0 and actUs or waitUs
   local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
-  if waitUs > allowedAheadUs then
+  if untilUs > allowedAheadUs then
     verdict.outcome = 'limited'
-    verdict.retryUs = waitUs - allowedAheadUs
+    verdict.retryUs = untilUs - allowedAheadUs
     return false
   end
-  verdict.outcome = 'allowed'
-  verdict.delayUs = waitUs
-  if cost > 0 and cell.algorithm.delayUs then
-    verdict.delayUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
-  end
+  verdict.delayUs = actUs
   return true
 end
 

@@ -123,9 +123,12 @@ function ask(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number
   if (cost > rule.capacity) return answer(verdict, 'impossible', Number.POSITIVE_INFINITY, 0)
   if (cost === 0) return answer(verdict, 'allowed', 0, 0)
   const waitUs = algorithm.waitUs(rule, s, i, nowUs, cost)
+  const actUs = algorithm.delayUs === undefined ? waitUs : algorithm.delayUs(rule, s, i, nowUs)
+  // A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
+  const untilUs = aheadUs > 0 ? actUs : waitUs
   const allowedAheadUs = algorithm.bookable ? aheadUs : 0
-  if (waitUs > allowedAheadUs) return answer(verdict, 'limited', waitUs - allowedAheadUs, 0)
-  return answer(verdict, 'allowed', 0, algorithm.delayUs === undefined ? waitUs : algorithm.delayUs(rule, s, i, nowUs))
+  if (untilUs > allowedAheadUs) return answer(verdict, 'limited', untilUs - allowedAheadUs, 0)
+  return answer(verdict, 'allowed', 0, actUs)
 }
 
 function answer(verdict: Verdict, outcome: Outcome, retryUs: number, delayUs: number): boolean {

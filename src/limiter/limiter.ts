@@ -3,9 +3,9 @@
  * What a user holds. A limiter turns a verb into one step for the store and the store's verdicts into a decision. On a synchronous
  * store the verbs answer at once, on any other with promises; they are the same functions.
  */
-import type { Ticket, Verdict } from '../algorithms/decide.ts'
+import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
-import type { Clock } from '../clock/clock.ts'
+import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
 import { type Decision, decisionOf, decisionOfOne } from './decision.ts'
@@ -36,7 +36,7 @@ export interface VerbOptions<P extends string = string> {
 }
 
 export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
-  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. */
+  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0 is `consume`. */
   readonly maxWaitMs?: number
 }
 
@@ -285,17 +285,24 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     return answer as Answer<S, T>
   }
 
-  /** The tickets are read now: a synchronous store overwrites its verdicts with the next step. */
+  /**
+   * What gives a reservation back, if its time has not come: the limits that were booked ahead by their tickets, the others, which were only
+   * charged along with them, by the time of the charge. Everything is read now: a synchronous store overwrites its verdicts with the next step.
+   */
   #canceller(parts: readonly Part[], verdicts: readonly Verdict[], planName: P | undefined): () => Answer<S, void> {
-    let tickets: (Ticket | undefined)[] = verdicts.map(({ ticket }) => ticket)
+    const { atUs } = verdicts[0] as Verdict
+    const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
+    const clock = this.#clock ?? systemClock
+    const dueUs = (this.#clock === undefined ? clock.nowUs() : atUs) + delayUs
+    const tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))
+    let held = delayUs > 0
     const cancel = (): Answer<S, void> => {
+      if (!held || clock.nowUs() >= dueUs) return undefined as Answer<S, void>
+      held = false
       // The plan's numbers may have been updated since, or the plan dropped.
       const plan = (planName !== undefined && this.#plans.get(planName)) || this.#base
-      const reserved = parts.flatMap((part, k) => {
-        return tickets[k] === undefined ? [] : [{ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }]
-      })
-      tickets = []
-      return (reserved.length > 0 ? this.#apply(GIVE, plan, reserved, nothing) : undefined) as Answer<S, void>
+      const given = parts.map((part, k) => ({ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }))
+      return this.#apply({ ...GIVE, ofUs: atUs }, plan, given, nothing)
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }

@@ -28,6 +28,9 @@
  * **Giving back** never creates a key, does nothing when nothing is in use, nothing when what is given back was taken a window ago or
  * more, and never leads below zero.
  *
+ * **A leaky bucket as a queue.** Whoever reserves acts when the water that was there before has leaked, so that is what `aheadUs` bounds, and its
+ * time has come when only its own water is left.
+ *
  * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. Under other numbers: nothing. If the ticket's level has
  * leaked to C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
  * what the key's level is above the ticket's.
@@ -107,7 +110,10 @@ export class Oracle {
 
   /** Whether a cost may be taken at that reading, at most `aheadUs` early. */
   fits(nowUs: number, cost: number, aheadUs: number): boolean {
-    return cost === 0 || this.hasRoom(nowUs + aheadUs, cost)
+    if (cost === 0) return true
+    // In a queue a reservation may act when the water before it has leaked.
+    if (this.#kind === 'leakyBucket' && aheadUs > 0) return this.levelAt(nowUs + aheadUs) === 0n
+    return this.hasRoom(nowUs + aheadUs, cost)
   }
 
   /** Whether the key behaves as if never used: nothing in use, and its time does not stand still. */
@@ -143,7 +149,8 @@ export class Oracle {
     this.touch(nowUs)
     if (this.#state === undefined || ticket.numbers !== this.#numbers) return
     const mark = this.#inUse(ticket, this.#countsAs(this.#state, BigInt(nowUs)))
-    if (mark <= this.#numbers.full) return
+    const turn = this.#kind === 'leakyBucket' ? BigInt(cost) * this.#numbers.periodUs : this.#numbers.full
+    if (mark <= turn) return
     const takenAfter = larger(0n, this.levelAt(nowUs) - mark)
     this.#lower(nowUs, BigInt(cost) * this.#numbers.periodUs - takenAfter)
   }

@@ -34,21 +34,40 @@ async function openGate(gate: Int32Array, threads: number): Promise<void> {
 
 const total = (results: readonly Result[], field: keyof Result) => results.reduce((sum, result) => sum + result[field], 0)
 
+/** On a busy machine two threads may happen to run one after the other: races are run until some have collided. */
+const MOST_RACES = 20
+
+async function collidingRaces(
+  type: string,
+  options: { capacity: number; calls: number },
+  check: (results: readonly Result[]) => void,
+): Promise<number> {
+  let collisions = 0
+  for (let k = 0; k < MOST_RACES && collisions === 0; k++) {
+    const results = await race(type, { threads: 2, ...options })
+    check(results)
+    collisions += total(results, 'collisions')
+  }
+  return collisions
+}
+
 describe.each(['gcra', 'tokenBucket', 'both'])('two threads hammering one key with %s', (type) => {
   test('admit exactly the permitted number', async () => {
-    const results = await race(type, { threads: 2, capacity: 100_000, calls: 80_000 })
-    console.log(`${type}: ${total(results, 'admitted')} admitted, ${total(results, 'collisions')} collisions`)
-    expect(total(results, 'admitted')).toBe(100_000)
-    expect(total(results, 'collisions')).toBeGreaterThan(0)
-    // Whoever came last saw everything used up.
-    expect(Math.min(...results.map(({ remaining }) => remaining))).toBe(0)
+    const collisions = await collidingRaces(type, { capacity: 100_000, calls: 80_000 }, (results) => {
+      expect(total(results, 'admitted')).toBe(100_000)
+      // Whoever came last saw everything used up.
+      expect(Math.min(...results.map(({ remaining }) => remaining))).toBe(0)
+    })
+    console.log(`${type}: 100000 admitted, ${collisions} collisions`)
+    expect(collisions).toBeGreaterThan(0)
   })
 
   test('lose no charge when there is room for all', async () => {
-    const results = await race(type, { threads: 2, capacity: 1_000_000, calls: 60_000 })
-    expect(total(results, 'admitted')).toBe(120_000)
-    expect(Math.min(...results.map(({ remaining }) => remaining))).toBe(1_000_000 - 120_000)
-    expect(total(results, 'collisions')).toBeGreaterThan(0)
+    const collisions = await collidingRaces(type, { capacity: 1_000_000, calls: 60_000 }, (results) => {
+      expect(total(results, 'admitted')).toBe(120_000)
+      expect(Math.min(...results.map(({ remaining }) => remaining))).toBe(1_000_000 - 120_000)
+    })
+    expect(collisions).toBeGreaterThan(0)
   })
 })
 

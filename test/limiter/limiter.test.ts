@@ -397,6 +397,21 @@ describe('reserve', () => {
     expect([1, 1].map((cost) => limiter.consume('key', cost).delayMs)).toEqual([0, 1_000])
     expect(limiter.reserve('key').delayMs).toBe(2_000)
   })
+
+  test('a leaky bucket is bounded by maxWaitMs as a queue: what counts is the water before', () => {
+    const { limiter } = setUp(leakyBucket({ capacity: 10, leak: '1/s' }))
+    limiter.consume('key', 5)
+    expect(limiter.reserve('key', 1, { maxWaitMs: 4_999.999 })).toMatchObject({ outcome: 'limited', retryAfterMs: 0.001 })
+    expect(limiter.reserve('key', 1, { maxWaitMs: 5_000 })).toMatchObject({ outcome: 'allowed', delayMs: 5_000 })
+  })
+
+  test('maxWaitMs is exact to the microsecond', () => {
+    const { limiter } = setUp(gcra({ rate: '1/1001us', burst: 1 }))
+    limiter.consume('key')
+    const { retryAfterMs } = limiter.peek('key')
+    expect(retryAfterMs).toBe(1.001)
+    expect(limiter.reserve('key', 1, { maxWaitMs: retryAfterMs }).allowed).toBe(true)
+  })
 })
 
 describe('cancel', () => {
@@ -428,7 +443,60 @@ describe('cancel', () => {
     const { limiter, clock } = setUp(limit)
     limiter.consume('key', 2)
     const turn = limiter.reserve('key')
-    clock.setMs(1_000)
+    clock.setMs(turn.delayMs)
+    const before = limiter.peek('key', 2).retryAfterMs
+    turn.cancel()
+    expect(limiter.peek('key', 2).retryAfterMs).toBe(before)
+  })
+
+  test.each(bookable)('$type: a microsecond before its time it is not', (limit) => {
+    const { limiter, clock } = setUp(limit)
+    limiter.consume('key', 2)
+    const turn = limiter.reserve('key')
+    clock.setUs(Math.round(turn.delayMs * 1000) - 1)
+    const before = limiter.peek('key', 2).retryAfterMs
+    turn.cancel()
+    expect(limiter.peek('key', 2).retryAfterMs).toBeCloseTo(Math.max(0, before - 1_000), 6)
+  })
+
+  test('leaves nothing charged on the limits that had room', () => {
+    const limits = {
+      pace: gcra({ rate: '1/s', burst: 1 }),
+      spare: tokenBucket({ capacity: 10, refill: '1/s' }),
+      daily: fixedWindow({ limit: 10, window: '1d' }),
+      recent: slidingLog({ limit: 10, window: '1h' }),
+    }
+    const { limiter } = setUp(limits)
+    limiter.consume('key')
+    const turn = limiter.reserve('key')
+    expect(turn.delayMs).toBe(1_000)
+    turn.cancel()
+    const { parts } = limiter.peek('key', 0)
+    expect(Object.values(parts).map(({ remaining }) => remaining)).toEqual([0, 9, 9, 9])
+  })
+
+  test('in a queue gives back only what nobody stands behind', () => {
+    const { limiter } = setUp(leakyBucket({ capacity: 10, leak: '1/s' }))
+    const [, second, third] = [1, 1, 1].map((cost) => limiter.reserve('key', cost))
+    second?.cancel()
+    expect(limiter.peek('key', 0).remaining).toBe(7)
+    third?.cancel()
+    expect(limiter.peek('key', 0).remaining).toBe(8)
+  })
+
+  test('is not confused by a listener that uses the limiter', () => {
+    const { limiter } = setUp(gcra({ rate: '1/s', burst: 1 }), { onDecision: () => limiter.peek('other') })
+    limiter.consume('key')
+    limiter.reserve('key').cancel()
+    expect(limiter.peek('key').retryAfterMs).toBe(1_000)
+  })
+
+  test('works for a plan that was dropped since', () => {
+    const limit = gcra({ rate: '1/s', burst: 1 })
+    const { limiter } = setUp(limit, { plans: { pro: limit } })
+    limiter.consume('key', 1, { plan: 'pro' })
+    const turn = limiter.reserve('key', 1, { plan: 'pro' })
+    limiter.update(limit, {} as never)
     turn.cancel()
     expect(limiter.peek('key').retryAfterMs).toBe(1_000)
   })

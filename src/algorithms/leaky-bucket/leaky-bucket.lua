@@ -10,6 +10,11 @@ function leakyBucket.delayUs(rule, s, nowUs)
   return leakyBucket.resetUs(rule, s, nowUs)
 end
 
+-- Its time comes when only its own water is left of what was there.
+function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
+  return leakyBucket.cancelAbove(cost, rule, s, nowUs, cost, ticket)
+end
+
 function leakyBucket.encode(rule, s)
   return {
     'water', string.format('%.0f', s[1]),

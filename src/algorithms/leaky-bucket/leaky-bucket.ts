@@ -5,7 +5,7 @@
  * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
  */
 import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
-import { bucket, drainedInUs, writeBucket } from '../bucket.ts'
+import { bucket, cancelAbove, drainedInUs, writeBucket } from '../bucket.ts'
 import { type LevelRule, levelRule, levelRuleOf } from '../level.ts'
 import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
@@ -35,6 +35,11 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   /** Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still. */
   delayUs(rule, s, i, nowUs) {
     return bucket.remaining(rule, s, i, nowUs) === rule.capacity ? 0 : drainedInUs(rule, s, i, nowUs)
+  },
+
+  /** Its time comes when only its own water is left of what was there. */
+  cancel(rule, s, i, nowUs, cost, ticket) {
+    return cancelAbove(cost, rule, s, i, nowUs, cost, ticket)
   },
 
   encode(rule, s, i) {

@@ -249,15 +249,20 @@ function bucket.give(rule, s, nowUs, cost, ofUs)
   return giveBack(rule, s, nowUs, cost, 0)
 end
 
-function bucket.cancel(rule, s, nowUs, cost, ticket)
+-- Gives a reservation back, minus what was charged after it, as long as its ticket's level is above \`turn\`.
+function bucket.cancelAbove(turn, rule, s, nowUs, cost, ticket)
   local mark, markPart = drain(rule, ticket[1], ticket[2], effectiveUs(s, nowUs) - ticket[3])
-  if mark < rule.capacity or (mark == rule.capacity and markPart == 0) then
+  if mark < turn or (mark == turn and markPart == 0) then
     return false
   end
   local used, part = usedAt(rule, s, nowUs)
   local after, afterPart = subtract(rule, used, part, mark, markPart)
   local back, backPart = subtract(rule, cost, 0, after, afterPart)
   return giveBack(rule, s, nowUs, back, backPart)
+end
+
+function bucket.cancel(rule, s, nowUs, cost, ticket)
+  return bucket.cancelAbove(rule.capacity, rule, s, nowUs, cost, ticket)
 end
 
 function bucket.remaining(rule, s, nowUs)
@@ -302,21 +307,24 @@ local function askOne(cell, nowUs, aheadUs, verdict)
     verdict.outcome = 'impossible'
     return false
   end
-  local waitUs = 0
-  if cost > 0 then
-    waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  verdict.outcome = 'allowed'
+  if cost == 0 then
+    return true
   end
+  local waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  local actUs = waitUs
+  if cell.algorithm.delayUs then
+    actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  end
+  -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
+  local untilUs = aheadUs > 0 and actUs or waitUs
   local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
-  if waitUs > allowedAheadUs then
+  if untilUs > allowedAheadUs then
     verdict.outcome = 'limited'
-    verdict.retryUs = waitUs - allowedAheadUs
+    verdict.retryUs = untilUs - allowedAheadUs
     return false
   end
-  verdict.outcome = 'allowed'
-  verdict.delayUs = waitUs
-  if cost > 0 and cell.algorithm.delayUs then
-    verdict.delayUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
-  end
+  verdict.delayUs = actUs
   return true
 end
 
@@ -673,6 +681,11 @@ function leakyBucket.delayUs(rule, s, nowUs)
     return 0
   end
   return leakyBucket.resetUs(rule, s, nowUs)
+end
+
+-- Its time comes when only its own water is left of what was there.
+function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
+  return leakyBucket.cancelAbove(cost, rule, s, nowUs, cost, ticket)
 end
 
 function leakyBucket.encode(rule, s)
