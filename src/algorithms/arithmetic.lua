@@ -4,12 +4,7 @@ local MAX_EXACT = 9007199254740991
 
 local function divide(product, c)
   local quotient = math.floor(product / c)
-  local rest = product - quotient * c
-  if rest < 0 then
-    quotient = quotient - 1
-    rest = rest + c
-  end
-  return quotient, rest
+  return quotient, product - quotient * c
 end
 
 local function mulDivWide(a, b, c)

@@ -20,15 +20,13 @@ export function mulDiv(a: number, b: number, c: number): number {
   return product <= MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)
 }
 
+/**
+ * Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+ * unit of the last place of k, and then k x c would be at least 2^53.
+ */
 function divide(product: number, c: number): number {
-  let quotient = Math.floor(product / c)
-  let rest = product - quotient * c
-  // The division may round up to a whole number it has not reached: then the quotient is one too large.
-  if (rest < 0) {
-    quotient -= 1
-    rest += c
-  }
-  remainder[0] = rest
+  const quotient = Math.floor(product / c)
+  remainder[0] = product - quotient * c
   return quotient
 }
 

@@ -49,7 +49,7 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | '
 
   // The same as `repair`, `usedAt`, `waitUs` and `take`, with everything in local variables: it is what `tryAcquire` spends its time on.
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
+    if ((s[i + AT] as number) > nowUs || (s[i + USED] as number) >= rule.ceilingWhole) repair(rule, s, i, nowUs)
     const elapsedUs = nowUs - (s[i + AT] as number)
     let used = s[i + USED] as number
     let part = s[i + PART] as number
@@ -70,7 +70,9 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | '
     }
     used += cost
     if (used > rule.capacity || (used === rule.capacity && part > 0)) return false
-    writeBucket(s, i, used, part, elapsedUs > 0 ? nowUs : (s[i + AT] as number))
+    s[i + USED] = used
+    s[i + PART] = part
+    if (elapsedUs > 0) s[i + AT] = nowUs
     return true
   },
 
@@ -148,8 +150,6 @@ function giveBack(rule: LevelRule, s: Float64Array, i: number, nowUs: number, wh
 function repair(rule: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
   const redated = (s[i + AT] as number) - nowUs > rule.windowUs
   if (redated) s[i + AT] = nowUs
-  // Hardly ever at the ceiling: a level below its whole permits needs no closer look.
-  if ((s[i + USED] as number) < rule.ceilingWhole) return redated
   setLevel(s[i + USED] as number, s[i + PART] as number)
   if (!cutToCeiling(rule)) return redated
   writeBucket(s, i, level[0] as number, level[1] as number, s[i + AT] as number)

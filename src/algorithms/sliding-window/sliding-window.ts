@@ -99,7 +99,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   },
 
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
+    if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
+    const atUs = effectiveUs(s, i, nowUs)
+    const slot = mulDiv(atUs, rule.perPeriod, rule.periodUs)
+    if (slot === s[i + SLOT]) return tryTakeInSlot(rule, s, i, atUs, cost, slot, remainder[0] as number)
     look(rule, s, i, nowUs)
     if (!seenToFit(rule, cost)) return false
     advance(rule, s, i, nowUs)
@@ -223,6 +226,27 @@ function usedAt(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: numb
 function seenToFit(rule: SlidingWindowRule, cost: number): boolean {
   const room = rule.capacity - cost - seen.full
   return room >= seen.oldest || (room >= 0 && room >= weighed(rule, seen.oldest, seen.offset))
+}
+
+/** The common case: nothing has left the window since the state was written, so the sum and the places are the ones that stand there. */
+function tryTakeInSlot(
+  rule: SlidingWindowRule,
+  s: Float64Array,
+  i: number,
+  atUs: number,
+  cost: number,
+  slot: number,
+  offset: number,
+): boolean {
+  const full = s[i + FULL] as number
+  const place = placeOf(rule, i, slot)
+  const oldest = s[place === i + COUNTS + rule.slots ? i + COUNTS : place + 1] as number
+  const room = rule.capacity - cost - full
+  if (room < oldest && (room < 0 || room < weighed(rule, oldest, offset))) return false
+  s[place] = (s[place] as number) + cost
+  s[i + FULL] = full + cost
+  s[i + AT] = atUs
+  return true
 }
 
 /** When no more than `room` is in use: within some slot from the present one on, as its oldest count fades. */
