@@ -5,11 +5,12 @@ import { COMPILE, type EncodedState, type Limit, type Rule } from '../../src/alg
 const ROOM = 256
 
 export class HeldKey {
-  readonly s = new Float64Array(ROOM)
+  readonly s: Float64Array
   #rule: Rule
 
-  constructor(limit: Limit, nowUs = 0, maxAheadUs = 0) {
-    this.#rule = limit[COMPILE](maxAheadUs)
+  constructor(limit: Limit | Rule, nowUs = 0, maxAheadUs = 0) {
+    this.#rule = ruleFrom(limit, maxAheadUs)
+    this.s = new Float64Array(roomFor(this.#rule))
     this.#rule.algorithm.fresh(this.#rule, this.s, 0, nowUs)
   }
 
@@ -25,13 +26,19 @@ export class HeldKey {
     return this.#rule.algorithm.give(this.#rule, this.s, 0, nowUs, cost, ofUs)
   }
 
-  cancel(nowUs: number, cost: number): boolean {
-    return this.#rule.algorithm.cancel(this.#rule, this.s, 0, nowUs, cost, this.s)
+  /** Takes even ahead of time. The ticket is the state as this leaves it. */
+  reserve(nowUs: number, cost = 1): Float64Array {
+    this.#rule.algorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    return this.s.slice()
+  }
+
+  cancel(nowUs: number, cost: number, ticket = this.s): boolean {
+    return this.#rule.algorithm.cancel(this.#rule, this.s, 0, nowUs, cost, ticket)
   }
 
   /** The first contact under another limit; without one, under the same. Tells whether it wrote. */
-  settle(nowUs: number, limit?: Limit): boolean {
-    const rule = limit?.[COMPILE](this.#rule.maxAheadUs) ?? this.#rule
+  settle(nowUs: number, limit: Limit | Rule = this.#rule): boolean {
+    const rule = ruleFrom(limit, this.#rule.maxAheadUs)
     const wrote = rule.algorithm.settle(rule, this.#rule, this.s, 0, nowUs)
     this.#rule = rule
     return wrote
@@ -57,6 +64,16 @@ export class HeldKey {
   get state(): EncodedState {
     return this.#rule.algorithm.encode(this.#rule, this.s, 0)
   }
+}
+
+function ruleFrom(limit: Limit | Rule, maxAheadUs: number): Rule {
+  return COMPILE in limit ? limit[COMPILE](maxAheadUs) : limit
+}
+
+/** States whose size depends on the numbers get room for other numbers too. */
+function roomFor(rule: Rule): number {
+  const words = rule.algorithm.words(rule)
+  return words <= 3 ? words : ROOM
 }
 
 /** A state read from what stands in Redis and written again, from a place in the middle of others. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { HeldKey } from '../../../test/support/held-key.ts'
 import { SluiceError } from '../../errors.ts'
 import { COMPILE } from '../algorithm.ts'
 import type { LevelRule } from '../level.ts'
@@ -10,63 +11,13 @@ function ruleOf(options: GcraOptions, maxAheadUs = 0): LevelRule {
   return gcra(options)[COMPILE](maxAheadUs) as LevelRule
 }
 
-/** One key and the walk that every decision takes: settle, ask, charge. Times in microseconds. */
-class Key {
-  readonly s = new Float64Array(2)
-  #rule: LevelRule
-
-  constructor(rule: LevelRule, nowUs = 0) {
-    this.#rule = rule
-    gcraAlgorithm.fresh(rule, this.s, 0, nowUs)
-  }
-
-  /** Takes if it fits; otherwise tells how long to wait. */
-  take(nowUs: number, cost = 1): number {
-    this.settle(nowUs)
-    const waitUs = gcraAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
-    if (waitUs === 0) gcraAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
-    return waitUs
-  }
-
-  /** Takes even ahead of time. The ticket is the state as this leaves it. */
-  reserve(nowUs: number, cost = 1): Float64Array {
-    gcraAlgorithm.take(this.#rule, this.s, 0, nowUs, cost)
-    return this.s.slice()
-  }
-
-  cancel(nowUs: number, cost: number, ticket: Float64Array): boolean {
-    return gcraAlgorithm.cancel(this.#rule, this.s, 0, nowUs, cost, ticket)
-  }
-
-  give(nowUs: number, cost: number, ofUs = -1): boolean {
-    return gcraAlgorithm.give(this.#rule, this.s, 0, nowUs, cost, ofUs)
-  }
-
-  /** The first contact under other numbers; without them, under the same. */
-  settle(nowUs: number, rule = this.#rule): boolean {
-    const wrote = gcraAlgorithm.settle(rule, this.#rule, this.s, 0, nowUs)
-    this.#rule = rule
-    return wrote
-  }
-
-  remaining(nowUs: number): number {
-    return gcraAlgorithm.remaining(this.#rule, this.s, 0, nowUs)
-  }
-
-  resetUs(nowUs: number): number {
-    return gcraAlgorithm.resetUs(this.#rule, this.s, 0, nowUs)
-  }
-
-  waitUs(nowUs: number, cost = 1): number {
-    return gcraAlgorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
-  }
-
+class Key extends HeldKey {
   get tatUs(): number {
     return this.s[0] as number
   }
 
   get text(): unknown {
-    return gcraAlgorithm.encode(this.#rule, this.s, 0)
+    return this.state
   }
 }
 
