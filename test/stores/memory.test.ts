@@ -73,6 +73,8 @@ describe('a store that is full of keys in use', () => {
     const refused = limiter.consume('new')
     expect(refused).toMatchObject({ outcome: 'limited', retryAfterMs: HOUR_MS })
     expect(limiter.tryAcquire('new')).toBe(false)
+    expect(limiter.peek('new')).toMatchObject({ outcome: 'limited', retryAfterMs: HOUR_MS })
+    expect(limiter.peek('new', 0).allowed).toBe(true)
     expect(store.size).toBe(MANY)
     for (const k of [0, 1, 77, MANY - 1]) expect(limiter.tryAcquire(`user:${k}`)).toBe(false)
     clock.advanceMs(refused.retryAfterMs)

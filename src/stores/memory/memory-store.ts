@@ -64,7 +64,7 @@ class ProcessMemory implements MemoryStore {
     }
     const nowUs = step.nowUs as number
     this.#load(scope, parts)
-    const fullForUs = op === 'take' && this.#onFull === 'deny' ? this.#fullForUs(scope, parts, nowUs) : 0
+    const fullForUs = op !== 'give' && this.#onFull === 'deny' ? this.#fullForUs(scope, parts, nowUs) : 0
     decide(fullForUs > 0 ? 'ask' : op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.#verdicts)
     for (let k = 0; k < parts.length; k++) {
       const { limit, key } = parts[k] as Part
