@@ -24,13 +24,18 @@ export function isCost(cost: unknown): cost is number {
 export function keyFor<Name extends string>(keys: Key<Name>, name: Name, limits: Named<Name>): string {
   const key = typeof keys === 'string' ? keys : perLimit(keys, name, limits, 'KEY', 'key')
   if (isKey(key)) return key
-  throw new SluiceError('KEY', `key ${shown(key)} must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
+  throw new SluiceError('KEY', `key ${shown(key)}${ofLimit(keys, name)} must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
 }
 
 export function costFor<Name extends string>(costs: Cost<Name>, name: Name, limits: Named<Name>): number {
   const cost = typeof costs === 'number' ? costs : perLimit(costs, name, limits, 'COST', 'cost')
   if (isCost(cost)) return cost
-  throw new SluiceError('COST', `cost ${shown(cost)} must be a whole number from 0 to 1,000,000,000`)
+  throw new SluiceError('COST', `cost ${shown(cost)}${ofLimit(costs, name)} must be a whole number from 0 to 1,000,000,000`)
+}
+
+/** Where one was given for each limit, the message says which is wrong. */
+function ofLimit(given: unknown, name: string): string {
+  return typeof given === 'object' && given !== null ? ` of limit '${name}'` : ''
 }
 
 /** What was given for one limit by name. Names that no limit has are refused: a misspelt one must not go unnoticed. */

@@ -80,7 +80,11 @@ export function compiled<Name extends string>(limits: Limits, maxAheadUs: number
     throw new SluiceError('CONFIG', `limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name`)
   }
   return Object.entries(named).map(([name, limit]) => {
-    if (!isLimit(limit)) throw new SluiceError('CONFIG', `limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... })`)
+    if (!isLimit(limit))
+      throw new SluiceError(
+        'CONFIG',
+        `limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config`,
+      )
     return { name: checkedName(name, 'the name of a limit') as Name, rule: limit[COMPILE](maxAheadUs) }
   })
 }

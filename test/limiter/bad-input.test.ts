@@ -36,7 +36,7 @@ const COSTS: readonly Row[] = [
   ['a bigint', 1n, 'cost 1n must be'],
   ['a function', () => 1, 'cost a function must be'],
   ['a list', [1], 'cost for "0": there is no such limit'],
-  ['an object without the limit', {}, 'cost undefined must be'],
+  ['an object without the limit', {}, 'cost undefined of limit'],
   ['an object with another limit', { other: 1 }, 'cost for "other": there is no such limit'],
 ]
 
@@ -48,7 +48,7 @@ const KEYS: readonly Row[] = [
   ['null', null, 'key null must be'],
   ['a symbol', Symbol('k'), 'key Symbol(k) must be'],
   ['a list', ['k'], 'key for "0": there is no such limit'],
-  ['an object without the limit', {}, 'key undefined must be'],
+  ['an object without the limit', {}, 'key undefined of limit'],
   ['an object with another limit', { other: 'k' }, 'key for "other": there is no such limit'],
 ]
 
@@ -198,7 +198,7 @@ describe('several limits', () => {
     const stage = scene(limits)
     const call = (key: unknown, cost: unknown) => () => stage.limiter[verb](key, cost)
     expectRefused(stage, call('held', { user: 1, tenant: -1 }), 'COST', 'cost -1')
-    expectRefused(stage, call('held', { user: 1 }), 'COST', 'cost undefined')
+    expectRefused(stage, call('held', { user: 1 }), 'COST', "cost undefined of limit 'tenant'")
     expectRefused(
       stage,
       call('held', { user: 1, tenant: 1, team: 1 }),
@@ -206,7 +206,7 @@ describe('several limits', () => {
       'cost for "team": there is no such limit, there is user, tenant',
     )
     expectRefused(stage, call({ user: 'held', tenant: '' }, 1), 'KEY', 'key ""')
-    expectRefused(stage, call({ user: 'held' }, 1), 'KEY', 'key undefined')
+    expectRefused(stage, call({ user: 'held' }, 1), 'KEY', "key undefined of limit 'tenant'")
     expectRefused(
       stage,
       call({ user: 'held', tenent: 'held' }, 1),
