@@ -56,7 +56,7 @@ export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, 
     delayMs: delayUs / 1000,
     atMs: atUs / 1000,
     policy: name,
-    parts: partsOf([{ name, rule }], [verdict]),
+    parts: onlyPart(name, partOf(rule.capacity, verdict)),
     degraded: false,
   } as Decision<Name>
 }
@@ -82,17 +82,17 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
 }
 
 function partsOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Record<Name, DecisionPart> {
-  const first = asked[0] as Asked<Name>
-  // The name of a single limit is known when this is compiled: adding a property by a name that is not takes ten times as long.
-  if (asked.length === 1 && first.name === 'default') {
-    return { default: partOf(first.rule.capacity, verdicts[0] as Verdict) } as Record<Name, DecisionPart>
-  }
   const parts = {} as Record<Name, DecisionPart>
   for (let k = 0; k < asked.length; k++) {
     const { name, rule } = asked[k] as Asked<Name>
     parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
   }
   return parts
+}
+
+/** A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long. */
+function onlyPart<Name extends string>(name: Name, part: DecisionPart): Record<Name, DecisionPart> {
+  return (name === 'default' ? { default: part } : { [name]: part }) as Record<Name, DecisionPart>
 }
 
 function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Verdict): DecisionPart {
