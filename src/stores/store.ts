@@ -7,7 +7,7 @@
  *  1. load the states of all parts,
  *  2. run `decide` on them with one reading of the time,
  *  3. write every state that changed, and nothing else, such that nobody sees or writes anything in between.
- * Then the laws hold on it, because they hold for `decide`. The tapes and stories that `sluice/testing` plays check a store from the outside.
+ * Then the laws hold on it, because they hold for `decide`. `storeCases` in `sluice/testing` checks a store from the outside.
  *
  * - A key that nobody wrote is fresh; `decide` never creates one by asking, by refusing or by giving back.
  * - A state may be forgotten once it is idle (`resetUs` has passed), never before: forgetting frees memory and changes no answer.

@@ -1,0 +1,201 @@
+/**
+ * What every store must do, as plain cases `[name, run]` bound to no test runner: a case resolves, or rejects with what was wrong.
+ *
+ *   for (const [name, run] of storeCases(() => myStore())) test(name, run)
+ *
+ * `open` makes a store that holds nothing. The cases tell it the time, so a store with a clock of its own must take `step.nowUs` instead.
+ */
+import type { Limit } from '../algorithms/algorithm.ts'
+import * as factories from '../algorithms/all.ts'
+import { createLimiter, type Limiter } from '../limiter/limiter.ts'
+import type { LimiterOptions, Limits } from '../limiter/options.ts'
+import type { AsyncStore, Store } from '../stores/store.ts'
+import { type FakeClock, fakeClock } from './fake-clock.ts'
+
+export type StoreCase = readonly [name: string, run: () => Promise<void>]
+
+/** A time like today's, where microseconds have sixteen digits. */
+const START_MS = 1_700_000_000_000
+
+/** Each algorithm as "three at once", and the same with room for five. */
+const THREE: Readonly<Record<string, Limit>> = {
+  gcra: factories.gcra({ rate: '1/s', burst: 3 }),
+  tokenBucket: factories.tokenBucket({ refill: '1/s', capacity: 3 }),
+  leakyBucket: factories.leakyBucket({ leak: '1/s', capacity: 3 }),
+  fixedWindow: factories.fixedWindow({ limit: 3, window: '3s' }),
+  slidingWindow: factories.slidingWindow({ limit: 3, window: '3s', slots: 3 }),
+  slidingLog: factories.slidingLog({ limit: 3, window: '3s' }),
+}
+
+const FIVE: Readonly<Record<string, Limit>> = {
+  gcra: factories.gcra({ rate: '1/s', burst: 5 }),
+  tokenBucket: factories.tokenBucket({ refill: '1/s', capacity: 5 }),
+  leakyBucket: factories.leakyBucket({ leak: '1/s', capacity: 5 }),
+  fixedWindow: factories.fixedWindow({ limit: 5, window: '3s' }),
+  slidingWindow: factories.slidingWindow({ limit: 5, window: '3s', slots: 3 }),
+  slidingLog: factories.slidingLog({ limit: 5, window: '3s' }),
+}
+
+/** The stage of one case: a store and its clock, and limiters on it as if answers were always promises. */
+interface Stage {
+  readonly clock: FakeClock
+  limiter<L extends Limits>(limits: L, options?: LimiterOptions<L, AsyncStore>): Limiter<L, AsyncStore>
+}
+
+type Scene = (stage: Stage, limit: Limit, type: string) => Promise<void>
+
+export function storeCases(open: () => Store | Promise<Store>): StoreCase[] {
+  return [...Object.entries(FOR_EACH_ALGORITHM).flatMap(([name, scene]) => forEachAlgorithm(name, scene, open)), ...together(open)]
+}
+
+function forEachAlgorithm(name: string, scene: Scene, open: () => Store | Promise<Store>): StoreCase[] {
+  return Object.entries(THREE).map(([type, limit]) => [`${type}: ${name}`, async () => scene(await stageOn(open), limit, type)])
+}
+
+async function stageOn(open: () => Store | Promise<Store>): Promise<Stage> {
+  const store = (await open()) as AsyncStore
+  const clock = fakeClock(START_MS)
+  return { clock, limiter: (limits, options = {}) => createLimiter(limits, { name: 'cases', store, clock, ...options }) }
+}
+
+const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
+  async 'admits what it should at once, and no more'({ limiter }, limit) {
+    const three = limiter(limit)
+    for (const remaining of [2, 1, 0]) equal((await three.consume('key')).remaining, remaining, 'remaining')
+    equal((await three.consume('key')).outcome, 'limited', 'the fourth')
+    equal((await three.consume('key', 4)).outcome, 'impossible', 'a cost above the limit')
+  },
+
+  async 'is limited one microsecond before retryAfterMs, and allowed at it'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    await three.consume('key', 3)
+    const { retryAfterMs } = await three.consume('key', 2)
+    clock.setUs(clock.nowUs() + Math.round(retryAfterMs * 1000) - 1)
+    equal(await three.tryAcquire('key', 2), false, 'one microsecond before')
+    clock.setUs(clock.nowUs() + 1)
+    equal(await three.tryAcquire('key', 2), true, 'at its time')
+  },
+
+  async 'is as new once resetAfterMs has passed'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    const { resetAfterMs } = await three.consume('key', 2)
+    clock.advanceMs(resetAfterMs)
+    equal((await three.peek('key')).resetAfterMs, 0, 'resetAfterMs')
+    equal(await three.tryAcquire('key', 3), true, 'all at once again')
+  },
+
+  async 'a refusal, a question and a cost of 0 take nothing'({ limiter }, limit) {
+    const three = limiter(limit)
+    await three.consume('key', 1)
+    for (const cost of [0, 3, 4]) {
+      await three.consume('key', cost)
+      await three.peek('key', cost)
+    }
+    equal((await three.peek('key')).remaining, 2, 'remaining')
+  },
+
+  async 'gives back, but not above idle, and creates nothing by it'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    await three.refund('key', 2)
+    equal(await three.tryAcquire('key', 3), true, 'all at once after a refund of nothing')
+    clock.advanceMs(0.001)
+    await three.refund('key', 2)
+    equal((await three.peek('key')).remaining, 2, 'remaining after a refund')
+    await three.refund('key', 9)
+    equal((await three.peek('key')).remaining, 3, 'remaining after too large a refund')
+  },
+
+  async 'forgets a key when told to, and no other'({ limiter }, limit) {
+    const three = limiter(limit)
+    await three.consume('key', 3)
+    await three.consume('other', 3)
+    await three.reset('key')
+    equal(await three.tryAcquire('key', 3), true, 'the key that was reset')
+    equal(await three.tryAcquire('other'), false, 'the other key')
+  },
+
+  async 'keeps keys and limiters apart, whatever they are called'({ limiter }, limit) {
+    const three = limiter(limit)
+    const keys = ['a', 'A', 'a ', 'a:b', '{a}', 'a}', '%7B', 'a\nb', 'ä', '你好', '😀', 'x'.repeat(1024)]
+    for (const key of keys) equal(await three.tryAcquire(key, 3), true, `key ${JSON.stringify(key).slice(0, 20)}`)
+    for (const key of keys) equal(await three.tryAcquire(key), false, `key ${JSON.stringify(key).slice(0, 20)} again`)
+    equal(await limiter(limit, { name: 'others' }).tryAcquire('a', 3), true, 'another limiter')
+  },
+
+  async 'keeps what was used when the numbers change'({ limiter }, limit, type) {
+    const changing = limiter(limit as Limits)
+    await changing.consume('key', 3)
+    changing.update(FIVE[type] as Limit)
+    equal((await changing.peek('key')).remaining, 2, 'remaining of five')
+    changing.update(limit)
+    equal((await changing.peek('key')).remaining, 0, 'remaining of three')
+  },
+
+  async 'frees nothing when the clock steps back, and holds nobody for longer than a window'({ limiter, clock }, limit) {
+    const three = limiter(limit, { maxAheadMs: 0 })
+    const { resetAfterMs } = await three.consume('key', 3)
+    clock.advanceMs(-500)
+    equal(await three.tryAcquire('key'), false, 'after a small step back')
+    clock.advanceMs(-3_600_000)
+    equal(await three.tryAcquire('key'), false, 'after a long step back')
+    clock.advanceMs(resetAfterMs + 1_000)
+    equal(await three.tryAcquire('key', 3), true, 'a window later')
+  },
+
+  async 'admits exactly the limit to a crowd'({ limiter }, limit) {
+    const three = limiter(limit)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => three.tryAcquire('key')))
+    equal(answers.filter((allowed) => allowed).length, 3, 'admitted')
+  },
+}
+
+/** Cases about several limits and about booking ahead. */
+function together(open: () => Store | Promise<Store>): StoreCase[] {
+  const all = { burst: THREE.gcra as Limit, bucket: FIVE.tokenBucket as Limit, window: FIVE.fixedWindow as Limit }
+  return [
+    [
+      'several limits on one key are charged all or none',
+      async () => {
+        const { limiter } = await stageOn(open)
+        const several = limiter(all)
+        equal((await several.consume('key', 3)).policy, 'burst', 'the binding limit')
+        equal((await several.consume('key', 1)).outcome, 'limited', 'a cost that one of them refuses')
+        const { parts } = await several.peek('key', 0)
+        equal(JSON.stringify([parts.burst.remaining, parts.bucket.remaining, parts.window.remaining]), '[0,2,2]', 'remaining')
+      },
+    ],
+    [
+      'a cost for each limit charges each its own, and 0 none',
+      async () => {
+        const { limiter } = await stageOn(open)
+        const several = limiter(all)
+        await several.consume('key', { burst: 1, bucket: 4, window: 0 })
+        const { parts } = await several.peek('key', 0)
+        equal(JSON.stringify([parts.burst.remaining, parts.bucket.remaining, parts.window.remaining]), '[2,1,5]', 'remaining')
+      },
+    ],
+    ...['gcra', 'tokenBucket'].map(
+      (type): StoreCase => [
+        `${type}: a reservation is booked behind the others, and given back before its time`,
+        async () => {
+          const { limiter, clock } = await stageOn(open)
+          const three = limiter(THREE[type] as Limit)
+          await three.consume('key', 3)
+          const first = await three.reserve('key')
+          const second = await three.reserve('key', 2)
+          equal(JSON.stringify([first.delayMs, second.delayMs]), '[1000,3000]', 'delays')
+          await first.cancel()
+          equal((await three.peek('key')).retryAfterMs, 4_000, 'retryAfterMs with one behind it')
+          await second.cancel()
+          equal((await three.peek('key')).retryAfterMs, 2_000, 'retryAfterMs after the last one left')
+          clock.advanceMs(2_000)
+          equal(await three.tryAcquire('key'), true, 'at its time')
+        },
+      ],
+    ),
+  ]
+}
+
+function equal<T>(actual: T, expected: T, what: string): void {
+  if (actual !== expected) throw new Error(`${what}: is ${String(actual)}, should be ${String(expected)}`)
+}
