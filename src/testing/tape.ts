@@ -101,7 +101,7 @@ function expectedOf({ atMs, consume, peek, refund, ofMs, update, ...expected }: 
 function compare(where: string, expected: object, actual: object): string[] {
   return Object.entries(expected).flatMap(([field, value]) => {
     const found = (actual as Record<string, unknown>)[field]
-    if (typeof value === 'object' && value !== null) return compare(`${where} ${field}`, value, found as object)
+    if (typeof value === 'object' && value !== null) return compare(`${where} ${field}`, value, (found ?? {}) as object)
     return Object.is(found, value) ? [] : [`${where}: ${field} is ${found}, expected ${value}`]
   })
 }

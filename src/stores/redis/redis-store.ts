@@ -72,8 +72,9 @@ function argumentsOf(step: Step): string[] {
 
 async function run(client: RedisSender, keys: readonly string[], args: readonly string[]): Promise<Reply> {
   const rest = [`${keys.length}`, ...keys, ...args]
+  const sha1 = await scriptSha1()
   try {
-    return (await client.send(['EVALSHA', await scriptSha1(), ...rest])) as Reply
+    return (await client.send(['EVALSHA', sha1, ...rest])) as Reply
   } catch (error) {
     if (!isNoScript(error)) throw storeError(error)
   }
@@ -93,7 +94,7 @@ function isNoScript(error: unknown): boolean {
 }
 
 function storeError(cause: unknown): SluiceError {
-  return new SluiceError('STORE', `Redis answered: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  return new SluiceError('STORE', `Redis: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
 }
 
 function verdictsOf([nowUs, ...answers]: Reply, step: Step): Verdict[] {

@@ -49,8 +49,8 @@ export class RecordShape {
     this.#words.fill(0)
   }
 
-  /** Whether what was read into `halves` is a whole record, each limit where the present numbers would have it. */
-  get fits(): boolean {
+  /** Takes what was read into `halves` as the private copy. False if its limits do not lie where the present numbers would have them. */
+  readAsPresent(): boolean {
     this.#usePresent()
     for (const { rule, first } of this.#present) {
       if (writtenWords(rule, this.#presentWords, first) !== wordsOf(rule)) return false

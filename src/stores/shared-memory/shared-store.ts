@@ -103,7 +103,7 @@ class SharedMemory implements SharedStore {
     const layout = this.#layout
     layout.readRecord(recordOf(head), shape.halves)
     if (layout.head(slot) !== head) return false
-    if (shape.fits) return true
+    if (shape.readAsPresent()) return true
     const record = shape.wholeRecord()
     layout.readRecord(recordOf(head), new Int32Array(record.buffer))
     if (layout.head(slot) !== head) return false
