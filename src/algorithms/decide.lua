@@ -28,8 +28,8 @@ local function askOne(cell, nowUs, aheadUs, verdict)
     actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
   end
   -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
-  local untilUs = aheadUs > 0 and actUs or waitUs
-  local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
+  local untilUs = aheadUs >= 0 and actUs or waitUs
+  local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 0 and aheadUs or 0
   if untilUs > allowedAheadUs then
     verdict.outcome = 'limited'
     verdict.retryUs = untilUs - allowedAheadUs
@@ -100,7 +100,7 @@ local function decide(op, cells, nowUs, aheadUs, ofUs)
     if taken then
       charge(cells[k], nowUs)
     end
-    describe(cells[k], verdicts[k], nowUs, taken and aheadUs > 0)
+    describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
   end
   return verdicts
 end

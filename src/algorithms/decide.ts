@@ -7,7 +7,8 @@
 import type { Rule } from './algorithm.ts'
 
 /**
- * - `take`: charge every cell if every cell agrees. With `aheadUs` above 0 a cell agrees if its wait is at most that: a reservation.
+ * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a reservation (`aheadUs` of 0 or more, -1 otherwise)
+ *   if the caller may act within `aheadUs`.
  * - `ask`: the same answer, nothing charged.
  * - `give`: give back, or cancel where a cell has a ticket.
  */
@@ -73,7 +74,7 @@ export function decide(
     const verdict = verdicts[k] as Verdict
     describe(rule, s, i, nowUs, verdict)
     // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-    const reserved = op === 'take' && granted && aheadUs > 0 && cost > 0 && rule.algorithm.bookable
+    const reserved = op === 'take' && granted && aheadUs >= 0 && cost > 0 && rule.algorithm.bookable
     verdict.ticket = reserved ? ticketOf(rule, s, i) : undefined
   }
   return granted
@@ -85,7 +86,7 @@ export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, c
   const delayUs = cost > 0 && algorithm.delayUs !== undefined ? settledDelayUs(rule, s, i, nowUs) : 0
   if (cost === 0 || cost > rule.capacity) {
     algorithm.settle(rule, rule, s, i, nowUs)
-    ask(rule, s, i, nowUs, cost, 0, verdict)
+    ask(rule, s, i, nowUs, cost, -1, verdict)
   } else if (algorithm.tryTake(rule, s, i, nowUs, cost)) {
     answer(verdict, 'allowed', 0, delayUs)
   } else {
@@ -125,8 +126,8 @@ function ask(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number
   const waitUs = algorithm.waitUs(rule, s, i, nowUs, cost)
   const actUs = algorithm.delayUs === undefined ? waitUs : algorithm.delayUs(rule, s, i, nowUs)
   // A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
-  const untilUs = aheadUs > 0 ? actUs : waitUs
-  const allowedAheadUs = algorithm.bookable ? aheadUs : 0
+  const untilUs = aheadUs >= 0 ? actUs : waitUs
+  const allowedAheadUs = algorithm.bookable && aheadUs >= 0 ? aheadUs : 0
   if (untilUs > allowedAheadUs) return answer(verdict, 'limited', untilUs - allowedAheadUs, 0)
   return answer(verdict, 'allowed', 0, actUs)
 }

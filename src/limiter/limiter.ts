@@ -36,7 +36,7 @@ export interface VerbOptions<P extends string = string> {
 }
 
 export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
-  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0 is `consume`. */
+  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0: only what may act at once. */
   readonly maxWaitMs?: number
 }
 
@@ -110,10 +110,10 @@ const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 const REFUND_OPTIONS = ['plan', 'atMs']
 
-const TAKE: Verb = { op: 'take', aheadUs: 0, ofUs: -1 }
-const ASK: Verb = { op: 'ask', aheadUs: 0, ofUs: -1 }
-const GIVE: Verb = { op: 'give', aheadUs: 0, ofUs: -1 }
-const FORGET: Verb = { op: 'forget', aheadUs: 0, ofUs: -1 }
+const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
+const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
+const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
+const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
 
 /** Numbers to decide by, and the store's short way for them if it has one. */
 interface Plan<Name extends string> {

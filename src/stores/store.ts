@@ -38,7 +38,7 @@ export interface Step {
   readonly op: Op | 'forget'
   readonly scope: Scope
   readonly parts: readonly Part[]
-  /** How far ahead of its time a cost may be taken: above 0 it is a reservation. */
+  /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
   readonly aheadUs: number
   /** For `give`: when the cost was taken; -1 where that is not known. */
   readonly ofUs: number

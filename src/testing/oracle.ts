@@ -108,12 +108,12 @@ export class Oracle {
     return this.levelAt(nowUs) + BigInt(permits) * this.#numbers.periodUs <= this.#numbers.full
   }
 
-  /** Whether a cost may be taken at that reading, at most `aheadUs` early. */
+  /** Whether a cost may be taken at that reading: now, or for a reservation (`aheadUs` of 0 or more) at most `aheadUs` early. */
   fits(nowUs: number, cost: number, aheadUs: number): boolean {
     if (cost === 0) return true
     // In a queue a reservation may act when the water before it has leaked.
-    if (this.#kind === 'leakyBucket' && aheadUs > 0) return this.levelAt(nowUs + aheadUs) === 0n
-    return this.hasRoom(nowUs + aheadUs, cost)
+    if (this.#kind === 'leakyBucket' && aheadUs >= 0) return this.levelAt(nowUs + aheadUs) === 0n
+    return this.hasRoom(nowUs + Math.max(aheadUs, 0), cost)
   }
 
   /** Whether the key behaves as if never used: nothing in use, and its time does not stand still. */

@@ -129,7 +129,7 @@ class Comparison {
       const { cost } = parts[k] as Part
       const { ticket } = verdicts[k] as Verdict
       this.#oracle(k).take(nowUs, cost, aheadUs)
-      this.#expect((ticket !== undefined) === (aheadUs > 0 && cost > 0), () => `ticket is ${ticket}`)
+      this.#expect((ticket !== undefined) === (aheadUs >= 0 && cost > 0), () => `ticket is ${ticket}`)
       if (ticket !== undefined) this.#tickets.set(ticket, this.#oracle(k).state as OracleState)
     }
   }

@@ -72,7 +72,7 @@ class Key {
   step(op: 'take' | 'ask', nowUs: number, cost: number): Verdict {
     const [{ name, rule }] = this.#scope.limits as [Scope['limits'][number]]
     const parts = [{ limit: name, rule, key: KEY, cost }]
-    return (this.#store.apply({ op, scope: this.#scope, parts, aheadUs: 0, ofUs: -1, nowUs }) as readonly [Verdict])[0]
+    return (this.#store.apply({ op, scope: this.#scope, parts, aheadUs: -1, ofUs: -1, nowUs }) as readonly [Verdict])[0]
   }
 }
 

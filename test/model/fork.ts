@@ -26,7 +26,7 @@ export class Fork {
   }
 
   /** Decides like any store: tells whether it was granted, leaves the answers in `verdicts`. */
-  step(op: Op, nowUs: number, costs: readonly number[], aheadUs = 0, ofUs = -1): boolean {
+  step(op: Op, nowUs: number, costs: readonly number[], aheadUs = -1, ofUs = -1): boolean {
     this.#cells.forEach((cell, k) => {
       cell.cost = costs[k] as number
     })

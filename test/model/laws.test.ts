@@ -51,7 +51,7 @@ function forEverySituation(kind: OracleKind, usualTraces: number, visit: (situat
 }
 
 /** The answer of a step on one limit, as a value of its own. */
-function answer(fork: Fork, op: 'take' | 'ask' | 'give', nowUs: number, cost: number, aheadUs = 0, ofUs = -1): Verdict {
+function answer(fork: Fork, op: 'take' | 'ask' | 'give', nowUs: number, cost: number, aheadUs = -1, ofUs = -1): Verdict {
   fork.step(op, nowUs, [cost], aheadUs, ofUs)
   return { ...(fork.verdicts[0] as Verdict), ticket: undefined }
 }
@@ -153,7 +153,7 @@ describe.each(KINDS)('%s', (kind) => {
   test('law 4: peek answers what consume would', () => {
     forEverySituation(kind, 200, ({ fork, rule, nowUs, random, maxAheadUs }) => {
       const cost = random.pick([0, 1, random.whole(1, rule.capacity), rule.capacity])
-      const aheadUs = random.pick([0, maxAheadUs])
+      const aheadUs = random.pick([-1, 0, maxAheadUs])
       const before = fork.texts()
       const asked = answer(fork, 'ask', nowUs, cost, aheadUs)
       same(fork.texts(), before, 'the state after asking')
@@ -204,7 +204,7 @@ describe.each(KINDS)('%s', (kind) => {
         if (thenUs > 5_000_000_000_000_000) return
         const op = random.pick(['take', 'take', 'ask', 'give'] as const)
         const cost = random.whole(0, rule.capacity)
-        const aheadUs = op === 'take' ? random.pick([0, maxAheadUs]) : 0
+        const aheadUs = op === 'take' ? random.pick([-1, 0, maxAheadUs]) : -1
         same(answer(fork, op, thenUs, cost, aheadUs), answer(fresh, op, thenUs, cost, aheadUs), 'held and fresh')
         thenUs += random.pick([0, 1, random.magnitude(1, windowUs)])
       }

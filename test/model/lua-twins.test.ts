@@ -340,7 +340,8 @@ function costDrawn(capacity: number, { kind, amount }: typeof drawnCost extends 
     one: 1,
     all: capacity,
     some: 1 + portion(capacity - 1, amount),
-    none: 0,
+    none: -1,
+    'only what may act now': 0,
     'too much': capacity + 1 + portion(1_000, amount),
   }
   return Math.min(costs[kind], 1_000_000_000)
@@ -725,7 +726,7 @@ const drawnDecision = fc.record({
   op: fc.constantFrom<Op[]>('take', 'take', 'ask', 'give'),
   cells: fc.tuple(drawnCell, drawnCell),
   maxAheadUs: fc.oneof(drawnAhead, fc.constant(MAX_PERIOD_US)),
-  ahead: fc.constantFrom('none', 'some', 'all', 'just enough for the first', 'one microsecond too little'),
+  ahead: fc.constantFrom('none', 'only what may act now', 'some', 'all', 'just enough for the first', 'one microsecond too little'),
   aheadShare: share,
   nowUs: drawnNow,
   of: drawnOf,
@@ -770,7 +771,8 @@ function decisionDrawn(drawn: typeof drawnDecision extends fc.Arbitrary<infer T>
   const cells = drawn.cells.map((cell) => cellDrawn(cell, maxAheadUs, nowUs))
   const { rule, waitUs } = cells[0] as CellCase
   const aheadUs = {
-    none: 0,
+    none: -1,
+    'only what may act now': 0,
     some: portion(maxAheadUs, drawn.aheadShare),
     all: maxAheadUs,
     'just enough for the first': Math.min(waitUs, maxAheadUs),

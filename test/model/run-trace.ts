@@ -57,7 +57,7 @@ export function runTrace(trace: Caller, store: SyncStore, scopes: TraceScopes, k
     const { step, limits } = stepOf(call, scopes[call.numbers] as Scope, key, reservations)
     const verdicts = store.apply(step)
     const answered = step.op === 'forget' ? NOTHING : answerOf(step.op, verdicts)
-    if (step.aheadUs > 0 && step.op === 'take') remember(reservations, call, verdicts)
+    if (step.aheadUs >= 0 && step.op === 'take') remember(reservations, call, verdicts)
     onStep({ call, step, limits, verdicts })
     seen = { ...answered, openReservations: reservations.length }
   }
@@ -89,10 +89,10 @@ function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation
     // Like the limiter: a limit of which nothing was reserved has no part in the cancelling.
     const limits = tickets.flatMap((ticket, k) => (ticket === undefined ? [] : [k]))
     const parts = limits.map((k) => partOf(scope, k, key, costs[k] as number, tickets[k]))
-    return { step: { op: 'give', scope, parts, aheadUs: 0, ofUs: -1, nowUs }, limits }
+    return { step: { op: 'give', scope, parts, aheadUs: -1, ofUs: -1, nowUs }, limits }
   }
   const parts = scope.limits.map((_, k) => partOf(scope, k, key, call.costs[k] as number, undefined))
-  return { step: { op: call.op, scope, parts, aheadUs: call.op === 'give' ? 0 : aheadUs, ofUs, nowUs }, limits: parts.map((_, k) => k) }
+  return { step: { op: call.op, scope, parts, aheadUs: call.op === 'give' ? -1 : aheadUs, ofUs, nowUs }, limits: parts.map((_, k) => k) }
 }
 
 function partOf(scope: Scope, index: number, key: string, cost: number, ticket: Ticket | undefined): Part {

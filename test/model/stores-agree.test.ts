@@ -77,7 +77,7 @@ test('no key in Redis lives for ever: its time to live is the time until idle, r
     const rule = ruleOf(kind, { capacity: 10, permits: 3, periodUs: 20_000_000 }, 0)
     const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
     const part = { limit: kind, rule, key: 'k', cost: 4 }
-    const [verdict] = await store.apply({ op: 'take', scope, parts: [part], aheadUs: 0, ofUs: -1, nowUs: undefined })
+    const [verdict] = await store.apply({ op: 'take', scope, parts: [part], aheadUs: -1, ofUs: -1, nowUs: undefined })
     const leftMs = Number(await redis.send(['PTTL', redisKey('agree-ttl', LIMITER, part)]))
     expect(verdict?.resetUs).toBe(26_666_667)
     expect(leftMs).toBeLessThanOrEqual(26_667)
@@ -125,7 +125,7 @@ function playShortWay(tape: readonly Recorded[], key: string): number {
   for (const recorded of tape) {
     const { step, verdicts, held } = recorded
     const [{ cost }] = step.parts as [Part]
-    const taken = step.op === 'take' && step.aheadUs === 0 ? store.lane?.(step.scope).tryTake(key, cost, step.nowUs as number) : undefined
+    const taken = step.op === 'take' && step.aheadUs < 0 ? store.lane?.(step.scope).tryTake(key, cost, step.nowUs as number) : undefined
     const answers = taken === undefined ? store.apply(playback.stepFor(recorded)) : verdicts
     const states = step.scope.limits.map(({ name, rule }) => decoded(rule.algorithm, store.inspect(LIMITER, name, key)))
     playback.compare(recorded, answers, states)

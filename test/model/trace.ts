@@ -30,6 +30,7 @@ export interface Call {
   /** Which of the trace's numbers are in force: an index into `palette`. */
   readonly numbers: number
   readonly costs: readonly number[]
+  /** -1 unless it is a reservation. */
   readonly aheadUs: number
   readonly ofUs: number
   /** For `cancel`: which of the reservations that were not cancelled yet. */
@@ -138,7 +139,7 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
       moment,
       numbers,
       costs: limits.map(({ capacity }, k) => someCost(random, capacity, seen.remaining[k] ?? capacity)),
-      aheadUs: early ? random.pick([this.maxAheadUs, this.maxAheadUs, random.whole(1, this.maxAheadUs)]) : 0,
+      aheadUs: early ? random.pick([this.maxAheadUs, this.maxAheadUs, random.whole(0, this.maxAheadUs)]) : -1,
       ofUs: op === 'give' ? this.#someOfUs(nowUs, random.pick(limits).windowUs) : -1,
       reservation: this.#someReservation(seen.openReservations),
     }

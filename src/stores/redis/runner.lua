@@ -1,7 +1,7 @@
 -- The runner: the only part that talks to Redis. It reads every state, decides, and writes what changed, with a time to live each.
 --
 -- KEYS: the state's key of each part.
--- ARGV: op, nowUs ('' for the server's time), aheadUs, ofUs (-1 for none), then for each part:
+-- ARGV: op, nowUs ('' for the server's time), aheadUs and ofUs (-1 for none), then for each part:
 --       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
 -- Answers { nowUs, { outcome, remaining, retryUs, resetUs, delayUs, ticket words }, ... }, outcome 0 allowed, 1 limited, 2 impossible.
 

@@ -312,8 +312,8 @@ local function askOne(cell, nowUs, aheadUs, verdict)
     actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
   end
   -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
-  local untilUs = aheadUs > 0 and actUs or waitUs
-  local allowedAheadUs = cell.algorithm.bookable and aheadUs or 0
+  local untilUs = aheadUs >= 0 and actUs or waitUs
+  local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 0 and aheadUs or 0
   if untilUs > allowedAheadUs then
     verdict.outcome = 'limited'
     verdict.retryUs = untilUs - allowedAheadUs
@@ -384,7 +384,7 @@ local function decide(op, cells, nowUs, aheadUs, ofUs)
     if taken then
       charge(cells[k], nowUs)
     end
-    describe(cells[k], verdicts[k], nowUs, taken and aheadUs > 0)
+    describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
   end
   return verdicts
 end
@@ -1202,7 +1202,7 @@ return tokenBucket
 export const runner = `-- The runner: the only part that talks to Redis. It reads every state, decides, and writes what changed, with a time to live each.
 --
 -- KEYS: the state's key of each part.
--- ARGV: op, nowUs ('' for the server's time), aheadUs, ofUs (-1 for none), then for each part:
+-- ARGV: op, nowUs ('' for the server's time), aheadUs and ofUs (-1 for none), then for each part:
 --       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
 -- Answers { nowUs, { outcome, remaining, retryUs, resetUs, delayUs, ticket words }, ... }, outcome 0 allowed, 1 limited, 2 impossible.
 
