@@ -8,13 +8,19 @@ export { SluiceError, type SluiceErrorCode } from './errors.ts'
 export type { Decision, DecisionPart } from './limiter/decision.ts'
 export type { DecisionEvent } from './limiter/events.ts'
 export {
+  type Acquired,
+  type AcquireOptions,
   createLimiter,
   type Limiter,
   type RefundOptions,
   type Reservation,
   type ReserveOptions,
+  type TimedOptions,
   type VerbOptions,
+  type WaitOptions,
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
+export type { PaceOptions } from './limiter/pacing.ts'
+export { WaitError } from './limiter/waiting/wait-error.ts'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
 export type { AsyncStore, Part, Scope, Step, Store, SyncStore } from './stores/store.ts'

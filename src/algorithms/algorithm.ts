@@ -61,6 +61,12 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   cancel(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ticket: Float64Array): boolean
 
+  /** If bookable: when whoever reserved the last `cost` permits of a ticket may act. */
+  dueUs?(rule: R, ticket: Float64Array, cost: number): number
+
+  /** If bookable: the ticket that a reservation of `cost` permits less would have been answered with. */
+  shorten?(rule: R, ticket: Float64Array, cost: number): Float64Array
+
   /** Whole permits that would fit now. */
   remaining(rule: R, s: Float64Array, i: number, nowUs: number): number
 

@@ -85,6 +85,15 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | '
     return cancelAbove(rule.capacity, rule, s, i, nowUs, cost, ticket)
   },
 
+  dueUs(rule, ticket) {
+    return levelReachedUs(rule, ticket, rule.capacity)
+  },
+
+  shorten(_rule, ticket, cost) {
+    const used = (ticket[USED] as number) - cost
+    return used < 0 ? Float64Array.of(0, 0, ticket[AT] as number) : Float64Array.of(used, ticket[PART] as number, ticket[AT] as number)
+  },
+
   remaining(rule, s, i, nowUs) {
     usedAt(rule, s, i, nowUs)
     return leftOf(rule)
@@ -120,6 +129,12 @@ export function writeBucket(s: Float64Array, i: number, used: number, part: numb
   s[i + USED] = used
   s[i + PART] = part
   s[i + AT] = atUs
+}
+
+/** When a ticket's level has drained to so many permits. */
+export function levelReachedUs(rule: LevelRule, ticket: Float64Array, permits: number): number {
+  const over = (ticket[USED] as number) - permits
+  return (ticket[AT] as number) + (over < 0 ? 0 : drainTimeUs(rule, over, ticket[PART] as number))
 }
 
 /** How long until everything that is in use has drained. */

@@ -2,8 +2,11 @@
 export interface Clock {
   /** The time in whole microseconds. Any origin will do, as long as every user of a store shares it. */
   nowUs(): number
-  /** Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what stops it. */
-  setTimer(fn: () => void, us: number): () => void
+  /**
+   * Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what stops it. `keepAlive` (true unless told
+   * otherwise): whether a process stays alive for it.
+   */
+  setTimer(fn: () => void, us: number, keepAlive?: boolean): () => void
 }
 
 // Held on to, because in Node the global itself is looked up through a getter.
@@ -16,13 +19,15 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 /** The default: microseconds since 1970 by the process's monotonic clock. It never steps back, unlike `Date.now()`. */
 export const systemClock: Clock = {
   nowUs: () => Math.floor((originMs + monotonic.now()) * 1000),
-  setTimer(fn, us) {
+  setTimer(fn, us, keepAlive = true) {
     let leftMs = Math.ceil(us / 1000)
     let timer: ReturnType<typeof setTimeout>
     const wait = () => {
       const nextMs = Math.min(leftMs, LONGEST_TIMER_MS)
       leftMs -= nextMs
       timer = setTimeout(leftMs > 0 ? wait : fn, nextMs)
+      // In browsers a timer is a number, and nothing keeps a page alive.
+      if (!keepAlive) (timer as { unref?: () => void }).unref?.()
     }
     wait()
     return () => clearTimeout(timer)

@@ -18,7 +18,7 @@ export function turnClock(clock: Clock = systemClock): Clock {
       }
       return readUs
     },
-    setTimer: (fn, us) => clock.setTimer(fn, us),
+    setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive),
   }
   if (trustedClocks.has(clock)) trustedClocks.add(turns)
   return turns

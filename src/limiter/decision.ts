@@ -81,6 +81,22 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
   } as Decision<Name>
 }
 
+/** The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as they are then, if nothing else happened. */
+export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number): Decision<Name> {
+  if (waitedUs <= 0) return decision
+  const parts = Object.entries<DecisionPart>(decision.parts).map(([name, part]) => [name, { ...part, ...waited(part, waitedUs) }])
+  return { ...decision, ...waited(decision, waitedUs), atMs: plusUs(decision.atMs, waitedUs), parts: Object.fromEntries(parts) }
+}
+
+function waited({ resetAfterMs }: { readonly resetAfterMs: number }, us: number): { delayMs: number; resetAfterMs: number } {
+  return { delayMs: 0, resetAfterMs: Math.max(0, plusUs(resetAfterMs, -us)) }
+}
+
+/** Adding milliseconds would leave a rest behind the microseconds. */
+function plusUs(ms: number, us: number): number {
+  return (Math.round(ms * 1000) + us) / 1000
+}
+
 function partsOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Record<Name, DecisionPart> {
   const parts = {} as Record<Name, DecisionPart>
   for (let k = 0; k < asked.length; k++) {

@@ -8,7 +8,7 @@ import type { Cost, Key } from './input.ts'
 export interface DecisionEvent {
   /** The name of the limiter. */
   readonly limiter: string
-  readonly verb: 'tryAcquire' | 'consume' | 'reserve'
+  readonly verb: 'tryAcquire' | 'consume' | 'reserve' | 'acquire'
   readonly key: Key<string>
   readonly cost: Cost<string>
   readonly plan: string | undefined

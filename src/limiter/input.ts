@@ -59,6 +59,16 @@ export function spanUs(ms: number, what: string): number {
   return Math.min(us / 1000 <= ms ? us : us - 1, Number.MAX_SAFE_INTEGER)
 }
 
+/** How long a caller is willing to wait: without a time, for ever. */
+export function timeoutUs(ms: number | undefined): number {
+  return ms === undefined || ms === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : spanUs(ms, 'timeoutMs')
+}
+
+export function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined || (typeof signal === 'object' && typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
+  throw new SluiceError('CONFIG', `signal ${shown(signal)} must be an AbortSignal`)
+}
+
 /** A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it again. */
 export function instantUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)

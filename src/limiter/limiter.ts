@@ -8,9 +8,9 @@ import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
-import { type Decision, decisionOf, decisionOfOne } from './decision.ts'
+import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
-import { type Cost, costFor, instantUs, isCost, isKey, type Key, keyFor, spanUs } from './input.ts'
+import { type Cost, checkSignal, costFor, instantUs, isCost, isKey, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
 import {
   checkOptions,
   clockOf,
@@ -25,6 +25,10 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
+import { type PaceOptions, paced, wrapped } from './pacing.ts'
+import type { Queue } from './waiting/queue.ts'
+import { WaitError } from './waiting/wait-error.ts'
+import { Waiting } from './waiting/waiting.ts'
 
 /** A value at once, or a promise of it. */
 export type Answer<S, T> = S extends AsyncStore ? Promise<T> : T
@@ -45,6 +49,23 @@ export interface RefundOptions<P extends string = string> extends VerbOptions<P>
   readonly atMs?: number
 }
 
+export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
+  /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
+  readonly timeoutMs?: number
+  /** Give up when this is aborted: the wait rejects with its reason. */
+  readonly signal?: AbortSignal
+}
+
+/** Options that make `tryAcquire` wait: one of the two must be there. */
+export type TimedOptions<P extends string = string> = WaitOptions<P> & ({ readonly timeoutMs: number } | { readonly signal: AbortSignal })
+
+export interface AcquireOptions<Name extends string = string, P extends string = string> extends WaitOptions<P> {
+  readonly cost?: Cost<Name>
+}
+
+/** What a wait ends with: an allowed decision, at its time. */
+export type Acquired<Name extends string = string> = Extract<Decision<Name>, { readonly allowed: true }> & { readonly waitedMs: number }
+
 export interface Reservation<S> {
   /** Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling it again does nothing. */
   cancel(): Answer<S, void>
@@ -53,6 +74,8 @@ export interface Reservation<S> {
 export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
   /** The name under which the store keeps its states. */
   readonly name: string
+  /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
   /** Takes if allowed. */
   tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, boolean>
   /** Takes if allowed, and tells all about it. */
@@ -65,13 +88,29 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Reservation<S>>
+  /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
+  acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>>>
+  /** A function that waits its turn before it runs. Key and cost may be found from its arguments. */
+  wrap<This, Args extends unknown[], Result>(
+    key: Key<LimitName<L>> | ((...args: Args) => Key<LimitName<L>>),
+    fn: (this: This, ...args: Args) => Result,
+    options?: PaceOptions<LimitName<L>, P, Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>>
+  /** The same items at the limiter's pace: `for await (const url of limiter.pace('crawler', urls))`. */
+  pace<Item>(
+    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    source: Iterable<Item> | AsyncIterable<Item>,
+    options?: PaceOptions<LimitName<L>, P, [item: Item]>,
+  ): AsyncGenerator<Item, void, undefined>
+  /** How many wait: for a key, or at all. */
+  waiting(key?: Key<LimitName<L>>): number
   /** Gives back what was taken, never above idle. */
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>
   /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
-  /** Ends the limiter: every verb throws `CLOSED` from now on. The store, and the client it may use, stay open. */
+  /** Ends the limiter: whoever waits is rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
   close(): void
   [Symbol.dispose](): void
 }
@@ -88,6 +127,7 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
 }
 
 const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
+const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'waiting', 'update', 'close', Symbol.dispose] as const
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
@@ -95,13 +135,8 @@ function rejecting<L extends Limits, S extends Store, P extends string>(limiter:
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
     return [verb, async (...args: unknown[]) => apply(...args)]
   })
-  return {
-    ...Object.fromEntries(verbs),
-    name: limiter.name,
-    update: limiter.update.bind(limiter),
-    close: limiter.close.bind(limiter),
-    [Symbol.dispose]: limiter.close.bind(limiter),
-  } as Limiter<L, S, P>
+  const others = OTHER_VERBS.map((verb) => [verb, (limiter[verb] as () => unknown).bind(limiter)])
+  return Object.fromEntries([['name', limiter.name], ...verbs, ...others]) as Limiter<L, S, P>
 }
 
 type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
@@ -109,6 +144,8 @@ type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 const REFUND_OPTIONS = ['plan', 'atMs']
+const WAIT_OPTIONS = ['plan', 'timeoutMs', 'signal']
+const ACQUIRE_OPTIONS = ['cost', ...WAIT_OPTIONS]
 
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
@@ -127,6 +164,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   readonly #clock: Clock | undefined
   readonly #maxAheadUs: number
   readonly #listeners: Listeners
+  readonly #waiting: Waiting
   /** The limits' numbers, and those of the plans. */
   #base: Plan<LimitName<L>>
   #plans: ReadonlyMap<string, Plan<LimitName<L>>>
@@ -137,12 +175,20 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     this.#clock = clockOf(options.clock, this.#store)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#listeners = new Listeners(options.onDecision)
+    this.#waiting = this.#waitingRoom(options)
     this.name = nameOf(options.name, this.#store)
     this.#base = this.#plan(compiled(limits, this.#maxAheadUs))
     this.#plans = this.#compiledPlans(this.#base, options.plans === undefined ? {} : options.plans)
   }
 
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, boolean> {
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, boolean>
+  tryAcquire(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>> = 1,
+    options?: VerbOptions<P> | TimedOptions<P>,
+  ): Answer<S, boolean> | Promise<boolean> {
+    if (options !== undefined && ('timeoutMs' in options || 'signal' in options)) return this.#tryToWait(key, cost, options)
     const plan = options === undefined ? this.#base : this.#planOf(options)
     if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
       const taken = plan.lane.tryTake(key, cost, (this.#clock as Clock).nowUs())
@@ -183,25 +229,58 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     })
   }
 
+  async acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+    return this.#wait('acquire', key, options.cost ?? 1, options, ACQUIRE_OPTIONS)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    key: Key<LimitName<L>> | ((...args: Args) => Key<LimitName<L>>),
+    fn: (this: This, ...args: Args) => Result,
+    options: PaceOptions<LimitName<L>, P, Args> = {},
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return wrapped(this, key, fn, options)
+  }
+
+  pace<Item>(
+    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    source: Iterable<Item> | AsyncIterable<Item>,
+    options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
+  ): AsyncGenerator<Item, void, undefined> {
+    return paced(this, key, source, options)
+  }
+
+  waiting(key?: Key<LimitName<L>>): number {
+    if (key === undefined) return this.#waiting.count()
+    return this.#queuesOf(this.#parts(this.#base, key, 0)).reduce((count, { size }) => count + size, 0)
+  }
+
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
-    return this.#apply({ ...GIVE, ofUs }, plan, this.#parts(plan, key, cost), nothing)
+    const parts = this.#parts(plan, key, cost)
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, ofUs, options.plan))
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
-    return this.#apply(FORGET, this.#base, this.#parts(this.#base, key, 0), nothing)
+    const parts = this.#parts(this.#base, key, 0)
+    return this.#apply(FORGET, this.#base, parts, () => {
+      for (const queue of this.#queuesOf(parts)) queue.startAnew()
+    })
   }
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
     this.#checkOpen()
     const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
     const base = this.#plan(inPlaceOf(this.#base.scope.limits, next, 'update'))
-    if (plans !== undefined) this.#plans = this.#compiledPlans(base, plans)
-    this.#base = base
+    const nextPlans = plans === undefined ? this.#plans : this.#compiledPlans(base, plans)
+    this.#waiting.renumber(() => {
+      this.#base = base
+      this.#plans = nextPlans
+    })
   }
 
   close(): void {
+    this.#waiting.close(() => this.#closedError())
     this.#closed = true
   }
 
@@ -274,7 +353,86 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
+    if (this.#closed) throw this.#closedError()
+  }
+
+  #closedError(): SluiceError {
+    return new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
+  }
+
+  #waitingRoom({ maxQueue = Number.POSITIVE_INFINITY, unref = false }: LimiterOptions<L, S, P>): Waiting {
+    const clock = this.#clock ?? systemClock
+    const desk = {
+      maxQueue,
+      maxAheadUs: this.#maxAheadUs,
+      nowUs: () => clock.nowUs(),
+      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) =>
+        this.#store.apply({ ...verb, scope: this.#planNamed(plan).scope, parts, nowUs: this.#clock?.nowUs() }),
+    }
+    return new Waiting(desk, clock, !unref)
+  }
+
+  /** The plan of that name, or where there is none (any more), the limits. */
+  #planNamed(name: string | undefined): Plan<LimitName<L>> {
+    return (name !== undefined && this.#plans.get(name)) || this.#base
+  }
+
+  async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
+    try {
+      await this.#wait('tryAcquire', key, cost, options, WAIT_OPTIONS)
+      return true
+    } catch (error) {
+      if (error instanceof WaitError) return false
+      throw error
+    }
+  }
+
+  async #wait(
+    verb: 'acquire' | 'tryAcquire',
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: WaitOptions<P>,
+    known: readonly string[],
+  ): Promise<Acquired<LimitName<L>>> {
+    const parts = this.#parts(this.#planOf(options, known), key, cost)
+    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
+    checkSignal(options.signal)
+    this.#checkOpen()
+    const sinceUs = (this.#clock ?? systemClock).nowUs()
+    const plan = options.plan
+    const request = {
+      plan,
+      parts: () => this.#parts(this.#planNamed(plan), key, cost),
+      read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
+      what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
+    }
+    const tell = (decision: Decision) => this.#listeners.tell({ limiter: this.name, verb, key, cost, plan, decision })
+    try {
+      const { decision, answeredUs, dueUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
+      const acquired = atItsTime(decision, dueUs - answeredUs)
+      tell(acquired)
+      return { ...acquired, waitedMs: (servedUs - sinceUs) / 1000 } as Acquired<LimitName<L>>
+    } catch (error) {
+      if (error instanceof WaitError && error.decision !== undefined) tell(error.decision)
+      throw error
+    }
+  }
+
+  /** The queues of a key, under whatever plan. */
+  #queuesOf(parts: readonly Part[]): Queue[] {
+    const plans = [undefined, ...this.#plans.keys()]
+    return plans.map((plan) => this.#waiting.queue(queueId(parts, plan))).filter((queue) => queue !== undefined)
+  }
+
+  /** What was given back serves those who wait: who is booked under these numbers moves up, the others try again. */
+  #given(parts: readonly Part[], verdicts: readonly Verdict[], ofUs: number, plan: P | undefined): void {
+    const own = this.#waiting.queue(queueId(parts, plan))
+    // Read now: a synchronous store overwrites its verdicts with the next step.
+    const costs = parts.map(({ rule, cost }, k) => (ofUs >= 0 && (verdicts[k] as Verdict).atUs - ofUs >= rule.windowUs ? 0 : cost))
+    for (const queue of this.#queuesOf(parts)) {
+      if (queue === own) queue.moveUp(costs)
+      else queue.tryAgain()
+    }
   }
 
   #apply<T>(verb: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
@@ -300,9 +458,11 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       if (!held || clock.nowUs() >= dueUs) return undefined as Answer<S, void>
       held = false
       // The plan's numbers may have been updated since, or the plan dropped.
-      const plan = (planName !== undefined && this.#plans.get(planName)) || this.#base
+      const plan = this.#planNamed(planName)
       const given = parts.map((part, k) => ({ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }))
-      return this.#apply({ ...GIVE, ofUs: atUs }, plan, given, nothing)
+      return this.#apply({ ...GIVE, ofUs: atUs }, plan, given, () => {
+        for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+      })
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }
@@ -313,4 +473,10 @@ function allAllowed(verdicts: readonly Verdict[]): boolean {
   return true
 }
 
-function nothing(): void {}
+/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const [{ key }] = parts as [Part]
+  const isOne = parts.every((part) => part.key === key)
+  if (isOne && plan === undefined) return `=${key}`
+  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+}

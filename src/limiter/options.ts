@@ -25,13 +25,17 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly clock?: Clock
   /** Other numbers for some callers, by name: `consume(key, cost, { plan: 'pro' })`. Same names of limits, same algorithms. */
   readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
-  /** How far `reserve` may book ahead, in milliseconds. 0 to 366 days, default 60,000. */
+  /** How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Who must wait longer waits unbooked. */
   readonly maxAheadMs?: number
+  /** How many may wait for one key; whoever comes then is refused with `QUEUE_FULL`. Whole, 0 or more, default Infinity. */
+  readonly maxQueue?: number
+  /** Whether the process may end while somebody waits: true lets it. Default false. */
+  readonly unref?: boolean
   /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
   readonly onDecision?: (event: DecisionEvent) => void
 }
 
-const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'onDecision']
+const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'maxQueue', 'unref', 'onDecision']
 
 export interface NamedRule<Name extends string = string> {
   readonly name: Name
@@ -44,7 +48,11 @@ export interface NamedScope<Name extends string = string> extends Scope {
 
 export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
-  const { onDecision } = options as LimiterOptions
+  const { onDecision, maxQueue = 0, unref = false } = options as LimiterOptions
+  if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
+    throw new SluiceError('CONFIG', `maxQueue ${shown(maxQueue)} must be a whole number, 0 or more, or Infinity`)
+  }
+  if (typeof unref !== 'boolean') throw new SluiceError('CONFIG', `unref ${shown(unref)} must be true or false`)
   if (onDecision !== undefined && typeof onDecision !== 'function') {
     throw new SluiceError('CONFIG', `onDecision ${shown(onDecision)} must be a function`)
   }
@@ -65,7 +73,7 @@ export function clockOf(clock: Clock | undefined, store: Store): Clock | undefin
     throw new SluiceError('CONFIG', `clock ${shown(clock)} must have nowUs() and setTimer()`)
   }
   if (trustedClocks.has(clock)) return clock
-  return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us) => clock.setTimer(fn, us) }
+  return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive) }
 }
 
 function checkedUs(us: number): number {

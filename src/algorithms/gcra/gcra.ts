@@ -127,6 +127,17 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
     return true
   },
 
+  dueUs(rule, ticket) {
+    const us = (ticket[TAT] as number) - rule.toleranceUs
+    return (ticket[PART] as number) > rule.tolerancePart ? us + 1 : us
+  },
+
+  shorten(rule, ticket, cost) {
+    const us = (ticket[TAT] as number) - mulDiv(cost, rule.periodUs, rule.permits)
+    const part = (ticket[PART] as number) - (remainder[0] as number)
+    return Float64Array.of(part < 0 ? us - 1 : us, part < 0 ? part + rule.permits : part)
+  },
+
   remaining(rule, s, i, nowUs) {
     levelOfTime(rule, debtUs(s, i, nowUs), debtPart(s, i, nowUs))
     return leftOf(rule)

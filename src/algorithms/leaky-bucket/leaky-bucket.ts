@@ -5,7 +5,7 @@
  * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
  */
 import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
-import { bucket, cancelAbove, drainedInUs, writeBucket } from '../bucket.ts'
+import { bucket, cancelAbove, drainedInUs, levelReachedUs, writeBucket } from '../bucket.ts'
 import { type LevelRule, levelRule, levelRuleOf } from '../level.ts'
 import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
@@ -40,6 +40,10 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   /** Its time comes when only its own water is left of what was there. */
   cancel(rule, s, i, nowUs, cost, ticket) {
     return cancelAbove(cost, rule, s, i, nowUs, cost, ticket)
+  },
+
+  dueUs(rule, ticket, cost) {
+    return levelReachedUs(rule, ticket, cost)
   },
 
   encode(rule, s, i) {

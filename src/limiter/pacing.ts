@@ -1,0 +1,42 @@
+/** Waiting without writing `acquire`: functions that wait their turn, and work that comes at the limiter's pace. */
+import type { Cost, Key } from './input.ts'
+import type { WaitOptions } from './limiter.ts'
+
+/** What pacing needs of a limiter. */
+interface Acquirer<Name extends string, P extends string> {
+  acquire(key: Key<Name>, options: WaitOptions<P> & { readonly cost?: Cost<Name> }): Promise<unknown>
+}
+
+/** How each call, or each item, waits: as `acquire` does. */
+export interface PaceOptions<Name extends string, P extends string, From extends readonly unknown[]> extends WaitOptions<P> {
+  /** What it costs: one cost for all, or found from the arguments or the item. Default 1. */
+  readonly cost?: Cost<Name> | ((...from: From) => Cost<Name>)
+}
+
+export function wrapped<Name extends string, P extends string, This, Args extends unknown[], Result>(
+  limiter: Acquirer<Name, P>,
+  key: Key<Name> | ((...args: Args) => Key<Name>),
+  fn: (this: This, ...args: Args) => Result,
+  { cost = 1, ...options }: PaceOptions<Name, P, Args>,
+): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+  return async function (this: This, ...args: Args): Promise<Awaited<Result>> {
+    await limiter.acquire(found(key, args), { ...options, cost: found(cost, args) })
+    return await fn.apply(this, args)
+  }
+}
+
+export async function* paced<Name extends string, P extends string, Item>(
+  limiter: Acquirer<Name, P>,
+  key: Key<Name> | ((item: Item) => Key<Name>),
+  source: Iterable<Item> | AsyncIterable<Item>,
+  { cost = 1, ...options }: PaceOptions<Name, P, [item: Item]>,
+): AsyncGenerator<Item, void, undefined> {
+  for await (const item of source) {
+    await limiter.acquire(found(key, [item]), { ...options, cost: found(cost, [item]) })
+    yield item
+  }
+}
+
+function found<Value, From extends readonly unknown[]>(given: Value | ((...from: From) => Value), from: From): Value {
+  return typeof given === 'function' ? (given as (...from: From) => Value)(...from) : given
+}

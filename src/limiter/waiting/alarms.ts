@@ -1,0 +1,103 @@
+/**
+ * Any number of alarms on one timer. The alarms lie in a heap, the earliest on top, and only that one has a timer: a limiter with waiters on
+ * a million keys has one. An alarm never rings before its time by the clock, whatever the timer does.
+ */
+import type { Clock } from '../../clock/clock.ts'
+
+export interface Alarm {
+  readonly atUs: number
+  readonly ring: () => void
+  /** Its place in the heap; -1 once it has rung or was stopped. */
+  place: number
+}
+
+export class Alarms {
+  readonly #clock: Clock
+  readonly #keepAlive: boolean
+  readonly #heap: Alarm[] = []
+  /** When the timer fires, and what stops it; Infinity when there is none. */
+  #timerUs = Number.POSITIVE_INFINITY
+  #stopTimer: () => void = () => {}
+
+  constructor(clock: Clock, keepAlive: boolean) {
+    this.#clock = clock
+    this.#keepAlive = keepAlive
+  }
+
+  set(atUs: number, ring: () => void): Alarm {
+    const alarm: Alarm = { atUs, ring, place: this.#heap.length }
+    this.#heap.push(alarm)
+    this.#rise(alarm)
+    this.#arm()
+    return alarm
+  }
+
+  stop(alarm: Alarm): void {
+    if (alarm.place < 0) return
+    this.#remove(alarm)
+    if (this.#heap.length === 0) this.#disarm()
+  }
+
+  #arm(): void {
+    const [next] = this.#heap
+    if (next === undefined || this.#timerUs <= next.atUs) return
+    this.#disarm()
+    this.#timerUs = next.atUs
+    const leftUs = Math.max(0, next.atUs - this.#clock.nowUs())
+    this.#stopTimer = this.#clock.setTimer(() => this.#fired(), leftUs, this.#keepAlive)
+  }
+
+  #disarm(): void {
+    this.#timerUs = Number.POSITIVE_INFINITY
+    this.#stopTimer()
+  }
+
+  /** Timers may fire early, and the alarm this one was set for may be gone: what is not due yet gets a new timer. */
+  #fired(): void {
+    this.#timerUs = Number.POSITIVE_INFINITY
+    for (let [next] = this.#heap; next !== undefined && next.atUs <= this.#clock.nowUs(); [next] = this.#heap) {
+      this.#remove(next)
+      next.ring()
+    }
+    this.#arm()
+  }
+
+  #remove(alarm: Alarm): void {
+    const last = this.#heap.pop() as Alarm
+    if (last !== alarm) {
+      this.#put(last, alarm.place)
+      this.#rise(last)
+      this.#sink(last)
+    }
+    alarm.place = -1
+  }
+
+  #rise(alarm: Alarm): void {
+    while (alarm.place > 0) {
+      const parent = this.#heap[(alarm.place - 1) >> 1] as Alarm
+      if (parent.atUs <= alarm.atUs) return
+      this.#swap(alarm, parent)
+    }
+  }
+
+  #sink(alarm: Alarm): void {
+    for (;;) {
+      const left = this.#heap[2 * alarm.place + 1]
+      const right = this.#heap[2 * alarm.place + 2]
+      const child = right !== undefined && left !== undefined && right.atUs < left.atUs ? right : left
+      if (child === undefined || child.atUs >= alarm.atUs) return
+      this.#swap(child, alarm)
+    }
+  }
+
+  #swap(lower: Alarm, upper: Alarm): void {
+    const { place } = lower
+    this.#put(lower, upper.place)
+    this.#put(upper, place)
+  }
+
+  #put(alarm: Alarm, place: number): void {
+    this.#heap[place] = alarm
+    alarm.place = place
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * The waiters of one key, first come, first served. Those in front hold permits that are booked ahead and wait for their time; those
+ * behind wait outside, because nothing can be booked (windows, logs) or not that far ahead. Only two of them ever have something to wait
+ * for: the first of all for its time, and the first outside for its next try. So a queue needs one alarm.
+ *
+ * It knows no store. It asks through its desk, which may answer at once or later.
+ */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Part, Step } from '../../stores/store.ts'
+import type { Alarm, Alarms } from './alarms.ts'
+import { Holding } from './holding.ts'
+import { Line } from './line.ts'
+import type { Refusal } from './wait-error.ts'
+import type { Waiter } from './waiter.ts'
+
+export type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
+
+type Answer<T> = T | Promise<T>
+
+/** What a queue needs of the limiter it stands in front of. */
+export interface Desk {
+  /** How many may wait for one key. */
+  readonly maxQueue: number
+  /** How far ahead permits may be booked. */
+  readonly maxAheadUs: number
+  nowUs(): number
+  /** One step of the store, for the limits of a plan. */
+  apply(verb: Verb, plan: string | undefined, parts: readonly Part[]): Answer<readonly Verdict[]>
+}
+
+export class Queue {
+  readonly #desk: Desk
+  readonly #alarms: Alarms
+  readonly #line = new Line()
+  /** Those whose first question has not been answered yet. */
+  readonly #asking = new Set<Waiter>()
+  /** What the booked ones hold: one for each limit, in their order. */
+  #holdings: readonly Holding[] = []
+  /** When the first outside tries again. */
+  #retryAtUs = 0
+  #alarm: Alarm | undefined = undefined
+
+  constructor(desk: Desk, alarms: Alarms) {
+    this.#desk = desk
+    this.#alarms = alarms
+  }
+
+  /** How many have neither got their turn nor left. */
+  get size(): number {
+    return this.#line.length + this.#asking.size
+  }
+
+  enter(waiter: Waiter): void {
+    const { length, firstOutside } = this.#line
+    const isFull = length >= this.#desk.maxQueue
+    if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY) {
+      this.#line.standOutside(waiter, true)
+      return
+    }
+    this.#asking.add(waiter)
+    // Behind others outside nothing may be taken: the question is only whether it is worth waiting.
+    this.#ask(firstOutside !== undefined ? 'ask' : 'take', waiter, isFull)
+    this.goOn()
+  }
+
+  /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up. */
+  leave(waiter: Waiter): void {
+    const { state } = waiter
+    waiter.state = 'gone'
+    this.#takeOut(waiter)
+    if (state === 'booked') this.#release(waiter)
+    this.goOn()
+  }
+
+  /** Something may have become free: whoever is first outside tries again. */
+  tryAgain(): void {
+    this.#retryAtUs = 0
+    this.goOn()
+  }
+
+  /** Permits that were in use before all bookings were given back, so many of each limit: the booked ones move up. */
+  moveUp(costs: readonly number[]): void {
+    this.#holdings.forEach((holding, k) => {
+      holding.moveUp(costs[k] as number)
+    })
+    this.tryAgain()
+  }
+
+  /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
+  startAnew(): void {
+    this.#holdings = []
+    this.#line.allOutside()
+    this.tryAgain()
+  }
+
+  /** Gives back everything that is booked: everybody waits outside until told to try again. */
+  unbook(): void {
+    for (const waiter of this.#line) {
+      if (waiter.state === 'booked') this.#release(waiter)
+    }
+    this.#line.allOutside()
+  }
+
+  /** New numbers are in force: everybody asks anew, in order. */
+  renumber(): void {
+    for (const waiter of [...this.#line, ...this.#asking]) waiter.parts = waiter.request.parts()
+    this.tryAgain()
+  }
+
+  /** Ends every wait, and gives back what was booked. */
+  close(reason: () => unknown): void {
+    const waiters = [...this.#line, ...this.#asking]
+    this.unbook()
+    for (const waiter of waiters) {
+      this.#takeOut(waiter)
+      waiter.fail(reason())
+    }
+    this.#setAlarm()
+  }
+
+  /** Serves whoever is due, lets the first outside try if it is time, and sets the alarm for what comes next. */
+  goOn(): void {
+    this.#serveDue()
+    for (let { firstOutside } = this.#line; firstOutside?.state === 'outside'; { firstOutside } = this.#line) {
+      if (this.#retryAtUs > this.#desk.nowUs()) break
+      this.#ask('take', firstOutside, false)
+      this.#serveDue()
+    }
+    this.#setAlarm()
+  }
+
+  #serveDue(): void {
+    for (let { first } = this.#line; first?.state === 'booked'; { first } = this.#line) {
+      const dueUs = this.#dueUs(first)
+      const nowUs = this.#desk.nowUs()
+      if (dueUs > nowUs) return
+      this.#line.remove(first)
+      if (first.mayBook) this.#eachHolding(first.parts, (holding, { cost }) => holding.spend(cost))
+      first.serve(dueUs, nowUs)
+    }
+  }
+
+  /** When the first waiter may act: when the earliest permits of every limit may. */
+  #dueUs(first: Waiter): number {
+    if (!first.mayBook) return first.bookedForUs
+    let latestUs = Number.NEGATIVE_INFINITY
+    this.#eachHolding(first.parts, (holding, { cost }) => {
+      latestUs = Math.max(latestUs, holding.dueUs(cost))
+    })
+    return latestUs
+  }
+
+  #eachHolding(parts: readonly Part[], visit: (holding: Holding, part: Part, k: number) => void): void {
+    this.#holdings.forEach((holding, k) => {
+      visit(holding, parts[k] as Part, k)
+    })
+  }
+
+  #setAlarm(): void {
+    const { first, firstOutside } = this.#line
+    const dueUs = first?.state === 'booked' ? this.#dueUs(first) : Number.POSITIVE_INFINITY
+    const nextUs = firstOutside?.state === 'outside' ? Math.min(dueUs, this.#retryAtUs) : dueUs
+    if (this.#alarm !== undefined) {
+      if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
+      this.#alarms.stop(this.#alarm)
+    }
+    this.#alarm = nextUs < Number.POSITIVE_INFINITY ? this.#alarms.set(nextUs, () => this.goOn()) : undefined
+  }
+
+  /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
+  #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
+    waiter.state = 'asking'
+    const { parts } = waiter
+    const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
+    try {
+      const answer = this.#desk.apply(verb, waiter.request.plan, parts)
+      if (!(answer instanceof Promise)) {
+        this.#answered(verb, waiter, parts, answer)
+        return
+      }
+      const later = (act: () => void) => {
+        act()
+        this.goOn()
+      }
+      answer.then(
+        (verdicts) => later(() => this.#answered(verb, waiter, parts, verdicts)),
+        (error) => later(() => this.#failed(waiter, error)),
+      )
+    } catch (error) {
+      this.#failed(waiter, error)
+    }
+  }
+
+  /** How far ahead a waiter may book: never beyond its deadline. -1 if its limits cannot be booked ahead. */
+  #aheadUs(waiter: Waiter, mayNotWait: boolean): number {
+    if (!waiter.mayBook) return -1
+    return mayNotWait ? 0 : Math.max(0, Math.min(this.#desk.maxAheadUs, waiter.deadlineUs - this.#desk.nowUs()))
+  }
+
+  #answered(verb: Verb, waiter: Waiter, parts: readonly Part[], verdicts: readonly Verdict[]): void {
+    const nowUs = this.#desk.nowUs()
+    const delayUs = longest(verdicts, 'delayUs')
+    const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
+    if (taken && delayUs > 0 && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
+    const isGone = waiter.state === 'gone'
+    waiter.answered(verdicts, nowUs, nowUs + delayUs)
+    if (isGone) {
+      if (taken) this.#release(waiter)
+      return
+    }
+    if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
+    else if (delayUs === 0) this.#takeOut(waiter).serve(nowUs, nowUs)
+    else this.#booked(waiter)
+  }
+
+  #booked(waiter: Waiter): void {
+    const refusal = this.#refusal(waiter, waiter.bookedForUs)
+    if (refusal === undefined) {
+      this.#line.standBooked(waiter, this.#asking.delete(waiter))
+      return
+    }
+    this.#release(waiter)
+    this.#takeOut(waiter).refuse(refusal)
+  }
+
+  #notTaken(verb: Verb, waiter: Waiter, nowUs: number, retryUs: number): void {
+    // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
+    const earliestUs = nowUs + retryUs + (retryUs > 0 ? Math.max(verb.aheadUs, 0) : 0)
+    const refusal = retryUs === Number.POSITIVE_INFINITY ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs)
+    if (refusal !== undefined) {
+      this.#takeOut(waiter).refuse(refusal)
+      return
+    }
+    this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    if (waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
+  }
+
+  /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
+  #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
+    if (earliestUs > waiter.deadlineUs) return 'TIMEOUT'
+    return this.#asking.has(waiter) && this.#line.length >= this.#desk.maxQueue ? 'QUEUE_FULL' : undefined
+  }
+
+  #failed(waiter: Waiter, error: unknown): void {
+    if (waiter.state !== 'gone') this.#takeOut(waiter).fail(error)
+  }
+
+  #takeOut(waiter: Waiter): Waiter {
+    if (this.#asking.delete(waiter)) return waiter
+    // Whoever is first outside now may ask for less.
+    if (waiter === this.#line.firstOutside) this.#retryAtUs = 0
+    this.#line.remove(waiter)
+    return waiter
+  }
+
+  /** Adds what the store answered to what the queue holds. */
+  #hold(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): void {
+    if (this.#holdings.length === 0) this.#holdings = parts.map(() => new Holding())
+    this.#eachHolding(parts, (holding, { rule, cost }, k) => {
+      const { ticket, atUs } = verdicts[k] as Verdict
+      if (ticket !== undefined) holding.add({ rule, cost, ticket, offsetUs: nowUs - atUs })
+    })
+  }
+
+  /**
+   * Gives back what was taken for a waiter before its time. Where permits are booked they are the queue's, and the latest are given back;
+   * elsewhere (a window among the limits) it is a refund of the moment they were taken.
+   */
+  #release(waiter: Waiter): void {
+    this.#retryAtUs = 0
+    if (!waiter.mayBook || waiter.bookedForUs === waiter.answeredUs) {
+      this.#give(waiter, waiter.parts, waiter.takenAtUs)
+      return
+    }
+    this.#eachHolding(waiter.parts, (holding, asked, limit) => {
+      for (const { cost, ticket } of holding.giveUp(asked.cost)) {
+        const given = waiter.parts.map((part, k) => (k === limit ? { ...part, cost, ticket } : { ...part, cost: 0 }))
+        this.#give(waiter, given, -1)
+      }
+    })
+  }
+
+  /** Nobody waits for the answer. If the store fails now, what was not given back drains. */
+  #give(waiter: Waiter, parts: readonly Part[], ofUs: number): void {
+    try {
+      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, waiter.request.plan, parts)
+      if (answer instanceof Promise) answer.catch(() => {})
+    } catch {}
+  }
+}
+
+function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs'): number {
+  let longestUs = 0
+  for (const verdict of verdicts) longestUs = Math.max(longestUs, verdict[figure])
+  return longestUs
+}

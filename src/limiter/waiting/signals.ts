@@ -1,0 +1,28 @@
+/** Who leaves when a signal aborts: one listener for each signal, however many wait on it, and none once nobody does. */
+export class Signals {
+  readonly #watched = new Map<AbortSignal, { readonly leavers: Set<() => void>; readonly listener: () => void }>()
+
+  watch(signal: AbortSignal, leave: () => void): void {
+    const watched = this.#watched.get(signal)
+    if (watched !== undefined) {
+      watched.leavers.add(leave)
+      return
+    }
+    const leavers = new Set([leave])
+    const listener = () => {
+      this.#watched.delete(signal)
+      for (const each of leavers) each()
+    }
+    signal.addEventListener('abort', listener, { once: true })
+    this.#watched.set(signal, { leavers, listener })
+  }
+
+  unwatch(signal: AbortSignal, leave: () => void): void {
+    const watched = this.#watched.get(signal)
+    if (watched === undefined) return
+    watched.leavers.delete(leave)
+    if (watched.leavers.size > 0) return
+    signal.removeEventListener('abort', watched.listener)
+    this.#watched.delete(signal)
+  }
+}

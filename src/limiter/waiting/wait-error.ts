@@ -1,0 +1,23 @@
+import { SluiceError } from '../../errors.ts'
+import type { Decision } from '../decision.ts'
+
+/** Why a limit ends a wait. */
+export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
+
+const REASONS: Record<Refusal, string> = {
+  TIMEOUT: 'cannot have its turn within timeoutMs',
+  IMPOSSIBLE: 'can never have its turn: the cost is more than the limit admits at once',
+  QUEUE_FULL: 'may not wait: as many as maxQueue allows are waiting already',
+}
+
+/** A wait that a limit ended. Nothing was taken. */
+export class WaitError extends SluiceError {
+  declare readonly code: Refusal
+  /** What the limits said last. */
+  readonly decision: Decision | undefined
+
+  constructor(code: Refusal, what: string, decision: Decision | undefined) {
+    super(code, `${what} ${REASONS[code]}`)
+    this.decision = decision
+  }
+}

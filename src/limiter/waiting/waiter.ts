@@ -1,0 +1,94 @@
+/** One call that waits, from its first question until it has got its turn, was refused, or left. */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Part } from '../../stores/store.ts'
+import type { Decision } from '../decision.ts'
+import { type Refusal, WaitError } from './wait-error.ts'
+
+export interface WaitRequest {
+  /** What the waiter asks for. Rebuilt when the numbers change. */
+  parts(): readonly Part[]
+  /** Numbers to decide by: the name of a plan. */
+  readonly plan: string | undefined
+  /** The decision that verdicts stand for. */
+  read(verdicts: readonly Verdict[]): Decision
+  /** What a message says of the call. */
+  readonly what: () => string
+}
+
+/** What a wait ends with. Times are by the clock of this process. */
+export interface Turn {
+  readonly decision: Decision
+  /** When the store had decided. */
+  readonly answeredUs: number
+  /** When it may be acted on: maybe earlier than the decision says, because somebody before it left. */
+  readonly dueUs: number
+  /** When its caller was told: never before that. */
+  readonly servedUs: number
+}
+
+/** How a wait ends for its caller. */
+export interface Settle {
+  onEnd(waiter: Waiter): void
+  resolve(turn: Turn): void
+  reject(reason: unknown): void
+}
+
+/**
+ * - `asking`: the store has not answered yet.
+ * - `booked`: permits are held for it, and it waits for their time.
+ * - `outside`: nothing is held for it.
+ * - `gone`: got its turn, was refused, or left.
+ */
+export type WaiterState = 'asking' | 'booked' | 'outside' | 'gone'
+
+export class Waiter {
+  readonly request: WaitRequest
+  readonly deadlineUs: number
+  parts: readonly Part[]
+  state: WaiterState = 'asking'
+  /** When the store answered last, and when the waiter may then act, both by the clock of this process. */
+  answeredUs = 0
+  bookedForUs = 0
+  /** The store's time of that answer. */
+  takenAtUs = 0
+  before: Waiter | undefined = undefined
+  behind: Waiter | undefined = undefined
+  #decision: Decision | undefined = undefined
+  readonly #settle: Settle
+
+  constructor(request: WaitRequest, deadlineUs: number, settle: Settle) {
+    this.request = request
+    this.deadlineUs = deadlineUs
+    this.parts = request.parts()
+    this.#settle = settle
+  }
+
+  /** Whether permits can be booked ahead for it: every limit can, and all are of one key, so that one queue sees all who wait for them. */
+  get mayBook(): boolean {
+    const [{ key }] = this.parts as [Part]
+    return this.parts.every((part) => part.rule.algorithm.bookable && part.key === key)
+  }
+
+  answered(verdicts: readonly Verdict[], nowUs: number, bookedForUs: number): void {
+    this.#decision = this.request.read(verdicts)
+    this.answeredUs = nowUs
+    this.bookedForUs = bookedForUs
+    this.takenAtUs = (verdicts[0] as Verdict).atUs
+  }
+
+  serve(dueUs: number, nowUs: number): void {
+    this.state = 'gone'
+    this.#settle.onEnd(this)
+    this.#settle.resolve({ decision: this.#decision as Decision, answeredUs: this.answeredUs, dueUs, servedUs: nowUs })
+  }
+
+  refuse(refusal: Refusal): void {
+    this.fail(new WaitError(refusal, this.request.what(), this.#decision))
+  }
+
+  fail(reason: unknown): void {
+    this.state = 'gone'
+    this.#settle.onEnd(this)
+    this.#settle.reject(reason)
+  }
+}

@@ -1,0 +1,91 @@
+/** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+import type { Clock } from '../../clock/clock.ts'
+import { type Alarm, Alarms } from './alarms.ts'
+import { type Desk, Queue } from './queue.ts'
+import { Signals } from './signals.ts'
+import { type Turn, Waiter, type WaitRequest } from './waiter.ts'
+
+export interface WaitBounds {
+  /** How long the caller is willing to wait; Infinity without an end. */
+  readonly timeoutUs: number
+  readonly signal: AbortSignal | undefined
+}
+
+export class Waiting {
+  readonly #desk: Desk
+  readonly #alarms: Alarms
+  readonly #queues = new Map<string, Queue>()
+  readonly #signals = new Signals()
+
+  constructor(desk: Desk, clock: Clock, keepAlive: boolean) {
+    this.#desk = desk
+    this.#alarms = new Alarms(clock, keepAlive)
+  }
+
+  /** Waits in the queue `id`. Rejects with a `WaitError` if a limit ends the wait, with the signal's reason if that does. */
+  wait(id: string, request: WaitRequest, { timeoutUs, signal }: WaitBounds): Promise<Turn> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason)
+        return
+      }
+      const queue = this.#queueFor(id)
+      const deadlineUs = this.#desk.nowUs() + timeoutUs
+      let alarm: Alarm | undefined
+      const abort = () => this.#leave(queue, waiter, () => waiter.fail(signal?.reason))
+      const onEnd = () => {
+        if (alarm !== undefined) this.#alarms.stop(alarm)
+        signal && this.#signals.unwatch(signal, abort)
+        if (queue.size === 0) this.#queues.delete(id)
+      }
+      const waiter = new Waiter(request, deadlineUs, { onEnd, resolve, reject })
+      queue.enter(waiter)
+      if (waiter.state === 'gone') return
+      signal && this.#signals.watch(signal, abort)
+      // A booked waiter is served in time: it was booked no further than its deadline.
+      const timeOut = () => waiter.state !== 'booked' && this.#leave(queue, waiter, () => waiter.refuse('TIMEOUT'))
+      if (deadlineUs < Number.POSITIVE_INFINITY) alarm = this.#alarms.set(deadlineUs, timeOut)
+    })
+  }
+
+  /** How many wait in a queue, or in all. */
+  count(id?: string): number {
+    if (id !== undefined) return this.#queues.get(id)?.size ?? 0
+    let count = 0
+    for (const { size } of this.#queues.values()) count += size
+    return count
+  }
+
+  /** The queue of a key, if anybody waits there. */
+  queue(id: string): Queue | undefined {
+    return this.#queues.get(id)
+  }
+
+  /** Changes the numbers: what is booked is given back under the old ones, and everybody asks anew, in order, under the new. */
+  renumber(change: () => void): void {
+    const queues = [...this.#queues.values()]
+    for (const queue of queues) queue.unbook()
+    change()
+    for (const queue of queues) queue.renumber()
+  }
+
+  /** Ends every wait. */
+  close(reason: () => unknown): void {
+    for (const queue of [...this.#queues.values()]) queue.close(reason)
+  }
+
+  #leave(queue: Queue, waiter: Waiter, end: () => void): void {
+    if (waiter.state === 'gone') return
+    queue.leave(waiter)
+    end()
+  }
+
+  #queueFor(id: string): Queue {
+    let queue = this.#queues.get(id)
+    if (queue === undefined) {
+      queue = new Queue(this.#desk, this.#alarms)
+      this.#queues.set(id, queue)
+    }
+    return queue
+  }
+}
