@@ -51,6 +51,8 @@ export class Queue {
   }
 
   enter(waiter: Waiter): void {
+    // A timer may be late: whoever is due goes first.
+    if (this.#line.length > 0) this.goOn()
     const { length, firstOutside } = this.#line
     const isFull = length >= this.#desk.maxQueue
     if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY) {
