@@ -26,6 +26,7 @@ import {
   storeOf,
 } from './options.ts'
 import { type PaceOptions, paced, wrapped } from './pacing.ts'
+import { partsAt, takenOf } from './taken.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
 import { Waiting } from './waiting/waiting.ts'
@@ -449,6 +450,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
    */
   #canceller(parts: readonly Part[], verdicts: readonly Verdict[], planName: P | undefined): () => Answer<S, void> {
     const { atUs } = verdicts[0] as Verdict
+    const taken = takenOf(verdicts)
     const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
     const clock = this.#clock ?? systemClock
     const dueUs = (this.#clock === undefined ? clock.nowUs() : atUs) + delayUs
@@ -460,9 +462,11 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       // The plan's numbers may have been updated since, or the plan dropped.
       const plan = this.#planNamed(planName)
       const given = parts.map((part, k) => ({ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }))
-      return this.#apply({ ...GIVE, ofUs: atUs }, plan, given, () => {
+      const tellQueues = () => {
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
-      })
+      }
+      const answers = taken.map(({ atUs: ofUs, places }) => this.#apply({ ...GIVE, ofUs }, plan, partsAt(given, places), tellQueues))
+      return (this.#store.mode === 'sync' ? undefined : Promise.all(answers)) as Answer<S, void>
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed } from '../../src/algorithms/algorithm.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
-import { redisKey } from '../../src/stores/redis/redis-store.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
 import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
@@ -151,7 +151,9 @@ async function playRedis(kind: WindowKind, seed: number): Promise<number> {
   for (const each of tape) {
     const answers = await store.apply(playback.stepFor(each))
     const [part] = each.step.parts as [Part]
-    playback.compare(each, answers, [asText(part.rule.algorithm, await heldInRedis(kind, redisKey(prefix, LIMITER, part)))])
+    playback.compare(each, answers, [
+      asText(part.rule.algorithm, await heldInRedis(kind, redisKey({ prefix, hashTag: undefined }, LIMITER, part))),
+    ])
   }
   return tape.length
 }

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EncodedState } from '../../src/algorithms/algorithm.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
-import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
-import { redisKey } from '../../src/stores/redis/redis-store.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
 import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
@@ -78,7 +78,7 @@ test('no key in Redis lives for ever: its time to live is the time until idle, r
     const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
     const part = { limit: kind, rule, key: 'k', cost: 4 }
     const [verdict] = await store.apply({ op: 'take', scope, parts: [part], aheadUs: -1, ofUs: -1, nowUs: undefined })
-    const leftMs = Number(await redis.send(['PTTL', redisKey('agree-ttl', LIMITER, part)]))
+    const leftMs = Number(await redis.send(['PTTL', redisKey({ prefix: 'agree-ttl', hashTag: undefined }, LIMITER, part)]))
     expect(verdict?.resetUs).toBe(26_666_667)
     expect(leftMs).toBeLessThanOrEqual(26_667)
     expect(leftMs).toBeGreaterThan(16_667)
@@ -138,7 +138,7 @@ function playShortWay(tape: readonly Recorded[], key: string): number {
 }
 
 /** Plays one tape step by step: the next is sent when the one before is answered and its states are read. */
-async function playRedis(client: RedisSender, seed: number, kinds: readonly OracleKind[]): Promise<number> {
+async function playRedis(client: TestRedis, seed: number, kinds: readonly OracleKind[]): Promise<number> {
   const prefix = `agree-${kinds.join('-')}`
   const key = `trace:${seed}`
   const store = redisStore(client, { prefix })
@@ -153,8 +153,8 @@ async function playRedis(client: RedisSender, seed: number, kinds: readonly Orac
 }
 
 /** Reads a state the way a person would look at it. */
-async function heldInRedis(client: RedisSender, prefix: string, { name, rule }: Scope['limits'][number], key: string): Promise<Decoded> {
-  const redisName = redisKey(prefix, LIMITER, { key, limit: name })
+async function heldInRedis(client: TestRedis, prefix: string, { name, rule }: Scope['limits'][number], key: string): Promise<Decoded> {
+  const redisName = redisKey({ prefix, hashTag: undefined }, LIMITER, { key, limit: name })
   const state = rule.algorithm.type === 'gcra' ? await client.send(['GET', redisName]) : fieldsOf(await client.send(['HGETALL', redisName]))
   return decoded(rule.algorithm, (state ?? undefined) as EncodedState | undefined)
 }

@@ -1,8 +1,8 @@
 import { createClient } from 'redis'
 import { inject } from 'vitest'
-import type { RedisSender } from '../../src/stores/redis/index.ts'
 
-export interface TestRedis extends RedisSender {
+export interface TestRedis {
+  send(args: readonly string[]): Promise<unknown>
   close(): void
 }
 

@@ -12,6 +12,8 @@ export interface Booked {
   /** How many permits are held, the last of them where the ticket ends. */
   readonly cost: number
   readonly ticket: Ticket
+  /** The store's time of the answer. */
+  readonly takenAtUs: number
   /** What to add to the store's time to get the time of this process. */
   readonly offsetUs: number
 }
@@ -28,7 +30,8 @@ export class Holding {
   /** Adds a booking. Answers of a remote store may come out of order: the place is found by the time. */
   add(booked: Booked): void {
     let place = this.#booked.length
-    while (place > this.#first && dueUs(this.#booked[place - 1] as Booked) > dueUs(booked)) place -= 1
+    const forUs = dueAtStoreUs(booked)
+    while (place > this.#first && dueAtStoreUs(this.#booked[place - 1] as Booked) > forUs) place -= 1
     this.#booked.splice(place, 0, booked)
   }
 
@@ -99,6 +102,11 @@ function without(booked: Booked, permits: number): Booked {
 }
 
 /** When whoever holds the last `cost` permits of a booking may act. */
-function dueUs({ rule, ticket, offsetUs, cost }: Booked, ofCost = cost): number {
-  return (rule.algorithm.dueUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY) + offsetUs
+function dueUs(booked: Booked, cost: number): number {
+  return dueAtStoreUs(booked, cost) + booked.offsetUs
+}
+
+/** The same by the store's time. */
+export function dueAtStoreUs({ rule, ticket, cost }: Booked, ofCost = cost): number {
+  return rule.algorithm.dueUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY
 }

@@ -14,14 +14,15 @@ export class Line {
     this.firstOutside ??= waiter
   }
 
-  /** Lets a new waiter, or the first outside, stand with the booked ones, by the time it is booked for. */
+  /**
+   * Lets a new waiter, or the first outside, stand with the booked ones. If answers came out of order it goes before those who asked after it
+   * and were booked for later; never before one who asked earlier, whose time may have moved up since it was booked.
+   */
   standBooked(waiter: Waiter, isNew: boolean): void {
     waiter.state = 'booked'
     if (!isNew) this.remove(waiter)
     let behind = this.firstOutside
-    for (let before = this.#before(behind); before !== undefined && before.bookedForUs > waiter.bookedForUs; before = behind.before) {
-      behind = before
-    }
+    for (let before = this.#before(behind); before !== undefined && wasAheadOf(waiter, before); before = behind.before) behind = before
     this.#insert(waiter, behind)
   }
 
@@ -61,4 +62,9 @@ export class Line {
     else behind.before = waiter
     this.length += 1
   }
+}
+
+/** Whether the store saw `waiter` before another whose answer came first. By the store's time: answers take longer and shorter to arrive. */
+function wasAheadOf(waiter: Waiter, other: Waiter): boolean {
+  return waiter.askedAs < other.askedAs && waiter.takenForUs < other.takenForUs
 }

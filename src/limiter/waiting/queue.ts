@@ -7,8 +7,9 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part, Step } from '../../stores/store.ts'
+import { partsAt } from '../taken.ts'
 import type { Alarm, Alarms } from './alarms.ts'
-import { Holding } from './holding.ts'
+import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import type { Waiter } from './waiter.ts'
@@ -36,6 +37,7 @@ export class Queue {
   readonly #asking = new Set<Waiter>()
   /** What the booked ones hold: one for each limit, in their order. */
   #holdings: readonly Holding[] = []
+  #questions = 0
   /** When the first outside tries again. */
   #retryAtUs = 0
   #alarm: Alarm | undefined = undefined
@@ -55,23 +57,22 @@ export class Queue {
     if (this.#line.length > 0) this.goOn()
     const { length, firstOutside } = this.#line
     const isFull = length >= this.#desk.maxQueue
-    if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY) {
+    if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY && waiter.hasToWait) {
       this.#line.standOutside(waiter, true)
       return
     }
     this.#asking.add(waiter)
     // Behind others outside nothing may be taken: the question is only whether it is worth waiting.
-    this.#ask(firstOutside !== undefined ? 'ask' : 'take', waiter, isFull)
+    this.#ask(firstOutside !== undefined && waiter.hasToWait ? 'ask' : 'take', waiter, isFull)
     this.goOn()
   }
 
-  /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up. */
+  /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up: `goOn` when all have left. */
   leave(waiter: Waiter): void {
     const { state } = waiter
     waiter.state = 'gone'
     this.#takeOut(waiter)
     if (state === 'booked') this.#release(waiter)
-    this.goOn()
   }
 
   /** Something may have become free: whoever is first outside tries again. */
@@ -172,6 +173,7 @@ export class Queue {
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
     waiter.state = 'asking'
+    waiter.askedAs = this.#questions++
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     try {
@@ -260,7 +262,7 @@ export class Queue {
     if (this.#holdings.length === 0) this.#holdings = parts.map(() => new Holding())
     this.#eachHolding(parts, (holding, { rule, cost }, k) => {
       const { ticket, atUs } = verdicts[k] as Verdict
-      if (ticket !== undefined) holding.add({ rule, cost, ticket, offsetUs: nowUs - atUs })
+      if (ticket !== undefined) holding.add({ rule, cost, ticket, takenAtUs: atUs, offsetUs: nowUs - atUs })
     })
   }
 
@@ -271,15 +273,27 @@ export class Queue {
   #release(waiter: Waiter): void {
     this.#retryAtUs = 0
     if (!waiter.mayBook || waiter.bookedForUs === waiter.answeredUs) {
-      this.#give(waiter, waiter.parts, waiter.takenAtUs)
+      for (const { atUs, places } of waiter.taken) this.#give(waiter, partsAt(waiter.parts, places), atUs)
       return
     }
     this.#eachHolding(waiter.parts, (holding, asked, limit) => {
-      for (const { cost, ticket } of holding.giveUp(asked.cost)) {
-        const given = waiter.parts.map((part, k) => (k === limit ? { ...part, cost, ticket } : { ...part, cost: 0 }))
-        this.#give(waiter, given, -1)
+      for (const booked of holding.giveUp(asked.cost)) {
+        const { cost, ticket } = booked
+        const cameUs = this.#cameAtStoreUs(booked)
+        const part = { ...asked, cost, ticket: cameUs < 0 ? ticket : undefined }
+        const given = waiter.parts.map((other, k) => (k === limit ? part : { ...other, cost: 0 }))
+        this.#give(waiter, given, cameUs)
       }
     })
+  }
+
+  /**
+   * When the time of a booking came, by the store's time; -1 if it is still to come. One whose time has come can be held because it was only
+   * a part of what its waiter needs: it cannot be cancelled any longer, but it was not used, and is given back like any charge.
+   */
+  #cameAtStoreUs(booked: Booked): number {
+    const dueUs = dueAtStoreUs(booked)
+    return dueUs + booked.offsetUs > this.#desk.nowUs() ? -1 : Math.max(dueUs, booked.takenAtUs)
   }
 
   /** Nobody waits for the answer. If the store fails now, what was not given back drains. */

@@ -1,8 +1,13 @@
+/** What goes on without those who left. */
+interface Left {
+  goOn(): void
+}
+
 /** Who leaves when a signal aborts: one listener for each signal, however many wait on it, and none once nobody does. */
 export class Signals {
-  readonly #watched = new Map<AbortSignal, { readonly leavers: Set<() => void>; readonly listener: () => void }>()
+  readonly #watched = new Map<AbortSignal, { readonly leavers: Set<() => Left>; readonly listener: () => void }>()
 
-  watch(signal: AbortSignal, leave: () => void): void {
+  watch(signal: AbortSignal, leave: () => Left): void {
     const watched = this.#watched.get(signal)
     if (watched !== undefined) {
       watched.leavers.add(leave)
@@ -11,13 +16,16 @@ export class Signals {
     const leavers = new Set([leave])
     const listener = () => {
       this.#watched.delete(signal)
-      for (const each of leavers) each()
+      // First everybody leaves: nobody must get what another left behind, only to leave in turn.
+      const left = new Set<Left>()
+      for (const leave of leavers) left.add(leave())
+      for (const each of left) each.goOn()
     }
     signal.addEventListener('abort', listener, { once: true })
     this.#watched.set(signal, { leavers, listener })
   }
 
-  unwatch(signal: AbortSignal, leave: () => void): void {
+  unwatch(signal: AbortSignal, leave: () => Left): void {
     const watched = this.#watched.get(signal)
     if (watched === undefined) return
     watched.leavers.delete(leave)

@@ -2,6 +2,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../../stores/store.ts'
 import type { Decision } from '../decision.ts'
+import { type Taken, takenOf } from '../taken.ts'
 import { type Refusal, WaitError } from './wait-error.ts'
 
 export interface WaitRequest {
@@ -49,8 +50,10 @@ export class Waiter {
   /** When the store answered last, and when the waiter may then act, both by the clock of this process. */
   answeredUs = 0
   bookedForUs = 0
-  /** The store's time of that answer. */
-  takenAtUs = 0
+  /** What that answer took, by the store's time. */
+  taken: Taken = []
+  /** Which question of its queue it asked last. */
+  askedAs = 0
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
   #decision: Decision | undefined = undefined
@@ -69,11 +72,21 @@ export class Waiter {
     return this.parts.every((part) => part.rule.algorithm.bookable && part.key === key)
   }
 
+  /** Whether others can be before it: nothing is had at once, and too much never. */
+  get hasToWait(): boolean {
+    return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
+  }
+
+  /** When it may act, by the store's time. */
+  get takenForUs(): number {
+    return (this.taken[0]?.atUs ?? 0) + this.bookedForUs - this.answeredUs
+  }
+
   answered(verdicts: readonly Verdict[], nowUs: number, bookedForUs: number): void {
     this.#decision = this.request.read(verdicts)
     this.answeredUs = nowUs
     this.bookedForUs = bookedForUs
-    this.takenAtUs = (verdicts[0] as Verdict).atUs
+    this.taken = takenOf(verdicts)
   }
 
   serve(dueUs: number, nowUs: number): void {

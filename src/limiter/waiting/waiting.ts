@@ -32,7 +32,10 @@ export class Waiting {
       const queue = this.#queueFor(id)
       const deadlineUs = this.#desk.nowUs() + timeoutUs
       let alarm: Alarm | undefined
-      const abort = () => this.#leave(queue, waiter, () => waiter.fail(signal?.reason))
+      const abort = () => {
+        this.#leave(queue, waiter, () => waiter.fail(signal?.reason))
+        return queue
+      }
       const onEnd = () => {
         if (alarm !== undefined) this.#alarms.stop(alarm)
         signal && this.#signals.unwatch(signal, abort)
@@ -42,8 +45,14 @@ export class Waiting {
       queue.enter(waiter)
       if (waiter.state === 'gone') return
       signal && this.#signals.watch(signal, abort)
-      // A booked waiter is served in time: it was booked no further than its deadline.
-      const timeOut = () => waiter.state !== 'booked' && this.#leave(queue, waiter, () => waiter.refuse('TIMEOUT'))
+      const timeOut = () => {
+        // At the deadline is still in time, if that is when it may try again.
+        queue.goOn()
+        // A booked waiter is served in time: it was booked no further than its deadline.
+        if (waiter.state === 'booked') return
+        this.#leave(queue, waiter, () => waiter.refuse('TIMEOUT'))
+        queue.goOn()
+      }
       if (deadlineUs < Number.POSITIVE_INFINITY) alarm = this.#alarms.set(deadlineUs, timeOut)
     })
   }

@@ -1,1 +1,2 @@
-export { type RedisSender, type RedisStoreOptions, redisStore } from './redis-store.ts'
+export type { RedisClient, RedisSender } from './client.ts'
+export { type RedisStoreOptions, redisStore } from './redis-store.ts'

@@ -5,18 +5,18 @@
  */
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
-import { SluiceError, shown } from '../../errors.ts'
 import type { AsyncStore, Part, Step } from '../store.ts'
+import { acrossSlots } from './across-slots.ts'
+import { type RedisClient, type RedisSender, senderOf } from './client.ts'
+import { isNotRun, storeError } from './failure.ts'
+import { type KeyScheme, redisKey, slotOf } from './keys.ts'
 import { SCRIPT, scriptSha1 } from './script.ts'
-
-/** All that Sluice needs of a client: send one command, get its reply. */
-export interface RedisSender {
-  send(args: readonly string[]): Promise<unknown>
-}
 
 export interface RedisStoreOptions {
   /** What every key begins with. Default `'sluice'`. */
   readonly prefix?: string
+  /** Keys for which this gives equal strings are kept together in a cluster, and decided as one. Default: each key for itself. */
+  readonly hashTag?: (key: string) => string
 }
 
 /** `[nowUs, [outcome, remaining, retryUs, resetUs, delayUs, ticket words], ...]` */
@@ -25,40 +25,56 @@ type PartReply = readonly [number, number, number, number, number, string]
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
-export function redisStore(client: RedisSender, options: RedisStoreOptions = {}): AsyncStore {
-  const prefix = checkedPrefix(options)
-  if (typeof client?.send !== 'function') {
-    throw new SluiceError(
-      'CONFIG',
-      `redisStore client ${shown(client)} must have send(args), such as { send: (args) => client.sendCommand(args) }`,
-    )
-  }
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
+  const scheme = checkedScheme(options)
+  const sender = senderOf(client)
   return {
     mode: 'async',
     shared: true,
     async apply(step) {
-      const keys = step.parts.map((part) => redisKey(prefix, step.scope.name, part))
-      if (step.op === 'forget') {
-        await sent(client, ['DEL', ...keys])
-        return []
-      }
-      return verdictsOf(await run(client, keys, argumentsOf(step)), step)
+      const keys = step.parts.map((part) => redisKey(scheme, step.scope.name, part))
+      const places = sender.cluster ? bySlot(keys) : []
+      if (places.length <= 1) return run(sender, keys, step)
+      return acrossSlots(step, places, (each) =>
+        run(
+          sender,
+          each.parts.map((part) => redisKey(scheme, step.scope.name, part)),
+          each,
+        ),
+      )
     },
   }
 }
 
-function checkedPrefix(options: RedisStoreOptions): string {
-  onlyKnown(options, ['prefix'], 'redisStore')
-  const { prefix = 'sluice' } = options
-  if (typeof prefix === 'string' && /^[^{}\s]{1,256}$/.test(prefix)) return prefix
-  throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
+function checkedScheme(options: RedisStoreOptions): KeyScheme {
+  onlyKnown(options, ['prefix', 'hashTag'], 'redisStore')
+  const { prefix = 'sluice', hashTag } = options
+  if (typeof prefix !== 'string' || !/^[^{}\s]{1,256}$/.test(prefix)) {
+    throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
+  }
+  if (hashTag !== undefined && typeof hashTag !== 'function') {
+    throw refused('redisStore hashTag', hashTag, 'must be a function from a key to a string')
+  }
+  return { prefix, hashTag }
 }
 
-/** `sluice:api:{user:42}:burst`. The braces place all limits of one key together in a cluster, so the key's own are escaped. */
-export function redisKey(prefix: string, limiter: string, part: Pick<Part, 'key' | 'limit'>): string {
-  // Half a surrogate pair has no UTF-8: two such keys would become one.
-  if (/\p{Surrogate}/u.test(part.key)) throw new SluiceError('KEY', `key ${shown(part.key)} must be well-formed Unicode`)
-  return `${prefix}:${limiter}:{${part.key.replace(/[%{}]/g, encodeURIComponent)}}:${part.limit}`
+/** The places of the keys, together where they have the same slot. */
+function bySlot(keys: readonly string[]): number[][] {
+  const places = new Map<number, number[]>()
+  keys.forEach((key, place) => {
+    const slot = slotOf(key)
+    places.set(slot, [...(places.get(slot) ?? []), place])
+  })
+  return [...places.values()]
+}
+
+/** One step on one server. */
+async function run(sender: RedisSender, keys: readonly string[], step: Step): Promise<Verdict[]> {
+  if (step.op === 'forget') {
+    await send(sender, ['DEL', ...keys], keys)
+    return []
+  }
+  return verdictsOf(await evaluate(sender, keys, argumentsOf(step)), step)
 }
 
 function argumentsOf(step: Step): string[] {
@@ -70,31 +86,23 @@ function argumentsOf(step: Step): string[] {
   return args
 }
 
-async function run(client: RedisSender, keys: readonly string[], args: readonly string[]): Promise<Reply> {
+async function evaluate(sender: RedisSender, keys: readonly string[], args: readonly string[]): Promise<Reply> {
   const rest = [`${keys.length}`, ...keys, ...args]
   const sha1 = await scriptSha1()
   try {
-    return (await client.send(['EVALSHA', sha1, ...rest])) as Reply
+    return (await sender.send(['EVALSHA', sha1, ...rest], keys[0] as string)) as Reply
   } catch (error) {
-    if (!isNoScript(error)) throw storeError(error)
+    if (!isNotRun(error)) throw storeError(error)
   }
-  return (await sent(client, ['EVAL', SCRIPT, ...rest])) as Reply
+  return (await send(sender, ['EVAL', SCRIPT, ...rest], keys)) as Reply
 }
 
-async function sent(client: RedisSender, args: readonly string[]): Promise<unknown> {
+async function send(sender: RedisSender, args: readonly string[], [key]: readonly string[]): Promise<unknown> {
   try {
-    return await client.send(args)
+    return await sender.send(args, key as string)
   } catch (error) {
     throw storeError(error)
   }
-}
-
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT')
-}
-
-function storeError(cause: unknown): SluiceError {
-  return new SluiceError('STORE', `Redis: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
 }
 
 function verdictsOf([nowUs, ...answers]: Reply, step: Step): Verdict[] {

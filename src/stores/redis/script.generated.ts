@@ -1232,17 +1232,27 @@ local function wordsText(words)
   return table.concat(texts, ' ')
 end
 
--- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
-local function readRaw(kind, key)
+local function readReply(kind, key)
   if kind == 'string' then
-    return redis.call('GET', key)
+    return redis.pcall('GET', key)
   elseif kind == 'zset' then
-    local members = redis.call('ZRANGE', key, 0, -1)
-    return members[1] and members
+    return redis.pcall('ZRANGE', key, 0, -1)
   end
-  local flat = redis.call('HGETALL', key)
-  if #flat == 0 then
+  return redis.pcall('HGETALL', key)
+end
+
+-- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
+-- False if the key is of another type.
+local function readRaw(kind, key)
+  local flat = readReply(kind, key)
+  if type(flat) ~= 'table' then
+    return flat or nil
+  elseif flat.err then
+    return not string.find(flat.err, 'WRONGTYPE', 1, true) and error(flat.err)
+  elseif #flat == 0 then
     return nil
+  elseif kind == 'zset' then
+    return flat
   end
   local fields = {}
   for k = 1, #flat, 2 do
@@ -1255,7 +1265,7 @@ end
 local function load(cell, key)
   local raw = readRaw(cell.algorithm.kind, key)
   if not raw then
-    return true
+    return raw == nil
   end
   local numbers
   cell.state, numbers = cell.algorithm.decode(raw)
@@ -1326,9 +1336,15 @@ local verdicts = decide(op, cells, nowUs, tonumber(ARGV[3]), tonumber(ARGV[4]))
 local reply = { nowUs }
 for k = 1, #cells do
   local verdict = verdicts[k]
+  local ttlMs = math.max(1, math.ceil(verdict.resetUs / 1000))
+  if givenUs then
+    ttlMs = math.max(ttlMs, FOREIGN_CLOCK_TTL_MS)
+  end
   if cells[k].changed then
-    local ttlMs = math.max(1, math.ceil(verdict.resetUs / 1000))
-    store(cells[k], KEYS[k], givenUs and math.max(ttlMs, FOREIGN_CLOCK_TTL_MS) or ttlMs)
+    store(cells[k], KEYS[k], ttlMs)
+  elseif cells[k].written and redis.call('PTTL', KEYS[k]) == -1 then
+    -- Somebody else took its time to live away: without one it would stay for ever.
+    redis.call('PEXPIRE', KEYS[k], ttlMs)
   end
   reply[k + 1] = {
     OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs,

@@ -1,0 +1,56 @@
+/**
+ * One decision whose keys are on several servers of a cluster, where no script reaches all of them: ask all, take all, and give back exactly
+ * what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it may refuse somebody, it never admits
+ * anybody. If this process dies in between, the charge stays, and drains.
+ */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Part, Step } from '../store.ts'
+
+/** Runs a step whose parts are on one server. */
+export type RunStep = (step: Step) => Promise<readonly Verdict[]>
+
+/** `places`: for each server the places of its parts in the step. */
+export async function acrossSlots(step: Step, places: readonly (readonly number[])[], run: RunStep): Promise<Verdict[]> {
+  const steps = places.map((indexes) => ({ ...step, parts: indexes.map((k) => step.parts[k] as Part) }))
+  if (step.op !== 'take') return inOrder(places, await Promise.all(steps.map(run)))
+  const asked = await Promise.all(steps.map((each) => run({ ...each, op: 'ask' })))
+  if (!asked.every(allAllowed)) return inOrder(places, asked)
+  const taken = await Promise.allSettled(steps.map(run))
+  const failed = taken.find((result) => result.status === 'rejected')
+  const answers = taken.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
+  if (failed === undefined && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
+    return inOrder(places, answers as (readonly Verdict[])[])
+  }
+  await Promise.all(
+    answers.map((verdicts, k) => (verdicts && allAllowed(verdicts) ? giveBack(steps[k] as Step, verdicts, run) : undefined)),
+  )
+  if (failed !== undefined) throw failed.reason
+  // Who agreed says what it said when it was asked: it has not been charged.
+  return inOrder(
+    places,
+    answers.map((verdicts, k) => (verdicts && !allAllowed(verdicts) ? verdicts : (asked[k] as readonly Verdict[]))),
+  )
+}
+
+function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
+  const parts = step.parts.map((part, k) => {
+    const { ticket, delayUs } = verdicts[k] as Verdict
+    return { ...part, ticket: delayUs > 0 ? ticket : undefined }
+  })
+  return run({ ...step, op: 'give', parts, aheadUs: -1, ofUs: (verdicts[0] as Verdict).atUs })
+}
+
+function allAllowed(verdicts: readonly Verdict[]): boolean {
+  return verdicts.every(({ outcome }) => outcome === 'allowed')
+}
+
+function inOrder(places: readonly (readonly number[])[], answers: readonly (readonly Verdict[])[]): Verdict[] {
+  const verdicts: Verdict[] = []
+  places.forEach((indexes, group) => {
+    indexes.forEach((place, k) => {
+      const verdict = answers[group]?.[k]
+      if (verdict !== undefined) verdicts[place] = verdict
+    })
+  })
+  return verdicts
+}

@@ -1,0 +1,80 @@
+/**
+ * Any client becomes a sender: one function that sends a command and gives its reply. A client is recognised by what it can do, and
+ * nothing is changed on it.
+ */
+import { SluiceError, shown } from '../../errors.ts'
+
+/** All that Sluice needs of a client. */
+export interface RedisSender {
+  /** Sends one command and gives its reply, or rejects with the server's error. `key` is the first key in it: it decides the node of a cluster. */
+  send(args: readonly string[], key: string): Promise<unknown>
+  /** Whether keys of different hash slots may be on different servers. Default false. */
+  readonly cluster?: boolean
+}
+
+type Send = (...args: never[]) => Promise<unknown>
+
+/** `redis` (client, pool, cluster, sentinel), `ioredis` and `iovalkey` (Redis, Cluster), `@valkey/valkey-glide` (both), or a sender. */
+export type RedisClient = RedisSender | { sendCommand: Send } | { call: Send } | { customCommand: Send }
+
+export function senderOf(client: RedisClient): RedisSender {
+  if (typeof client === 'object' && client !== null) {
+    if (can(client, 'send')) return client as RedisSender
+    if (can(client, 'customCommand')) return glideSender(client as Glide)
+    if (can(client, 'call')) return ioredisSender(client as Ioredis)
+    if (can(client, 'sendCommand')) return nodeRedisSender(client as NodeRedis)
+  }
+  throw new SluiceError(
+    'CONFIG',
+    `redisStore client ${shown(client)} must be a client of redis, ioredis, iovalkey or @valkey/valkey-glide, or have send(args)`,
+  )
+}
+
+function can(client: object, name: string): boolean {
+  return typeof (client as Record<string, unknown>)[name] === 'function'
+}
+
+interface NodeRedis {
+  sendCommand(...args: unknown[]): Promise<unknown>
+}
+
+/** A cluster wants to know the key and whether the command only reads, a sentinel only the latter. */
+function nodeRedisSender(client: NodeRedis): RedisSender {
+  if (can(client, 'nodeClient')) return { cluster: true, send: (args, key) => client.sendCommand(key, false, [...args]) }
+  if (can(client, 'getSentinelNode')) return { send: (args) => client.sendCommand(false, [...args]) }
+  return { send: (args) => client.sendCommand([...args]) }
+}
+
+interface Ioredis {
+  call(command: string, ...args: string[]): Promise<unknown>
+  readonly options?: IoredisOptions
+}
+
+interface IoredisOptions {
+  readonly autoResendUnfulfilledCommands?: boolean
+  readonly redisOptions?: IoredisOptions
+}
+
+function ioredisSender(client: Ioredis): RedisSender {
+  const cluster = can(client, 'nodes')
+  warnOfResending(cluster ? client.options?.redisOptions : client.options)
+  return { cluster, send: ([command, ...args]) => client.call(command as string, ...args) }
+}
+
+/** A command that was under way when a connection broke may have run. Sent again, it would be charged twice. */
+function warnOfResending(options: IoredisOptions | undefined): void {
+  if (options?.autoResendUnfulfilledCommands === false) return
+  const { process } = globalThis as { process?: { emitWarning?(message: string, options: object): void } }
+  process?.emitWarning?.(
+    'this client sends commands again after a lost connection, so a decision may be charged twice: make it with autoResendUnfulfilledCommands: false (for a cluster in redisOptions)',
+    { type: 'SluiceWarning', code: 'SLUICE_RESEND' },
+  )
+}
+
+interface Glide {
+  customCommand(args: string[]): Promise<unknown>
+}
+
+function glideSender(client: Glide): RedisSender {
+  return { cluster: can(client, 'ssubscribe'), send: (args) => client.customCommand([...args]) }
+}

@@ -1,0 +1,48 @@
+/** Where a state stands in Redis: keys that people can read, that nobody else's can be taken for, and that land where they should. */
+import { SluiceError, shown } from '../../errors.ts'
+import type { Part } from '../store.ts'
+
+export interface KeyScheme {
+  /** What every key begins with. */
+  readonly prefix: string
+  /** Keys with equal tags are on one server of a cluster. Without it each key is its own tag. */
+  readonly hashTag: ((key: string) => string) | undefined
+}
+
+const MAX_TAG_LENGTH = 1024
+const SLOTS = 16_384
+
+/**
+ * `sluice:api:{user:42}:burst`, or with a tag of its own `sluice:api:{tenant:9}:user:42:burst`. What stands in the braces places a key in a
+ * cluster: all limits of one key are together. Names of limiters and limits have no colon and the key's braces are escaped, so a
+ * key can be read back in one way only.
+ */
+export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, { key, limit }: Pick<Part, 'key' | 'limit'>): string {
+  const place = hashTag === undefined ? `{${escaped(key)}}` : `{${escaped(checkedTag(hashTag(key), key))}}:${escaped(key)}`
+  return `${prefix}:${limiter}:${place}:${limit}`
+}
+
+function escaped(text: string): string {
+  // Half a surrogate pair has no UTF-8: two such keys would become one.
+  if (/\p{Surrogate}/u.test(text)) throw new SluiceError('KEY', `key ${shown(text)} must be well-formed Unicode`)
+  return text.replace(/[%{}]/g, encodeURIComponent)
+}
+
+function checkedTag(tag: string, key: string): string {
+  if (typeof tag === 'string' && tag.length > 0 && tag.length <= MAX_TAG_LENGTH) return tag
+  throw new SluiceError(
+    'CONFIG',
+    `hashTag gave ${shown(tag)} for key ${shown(key)}: it must be a string of 1 to ${MAX_TAG_LENGTH} characters`,
+  )
+}
+
+/** The slot of a cluster that a key belongs to: CRC-16 (XMODEM) of what stands in its braces. */
+export function slotOf(redisKey: string): number {
+  const tag = redisKey.slice(redisKey.indexOf('{') + 1, redisKey.indexOf('}'))
+  let crc = 0
+  for (const byte of new TextEncoder().encode(tag)) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff
+  }
+  return crc % SLOTS
+}
