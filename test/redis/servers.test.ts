@@ -1,0 +1,242 @@
+/** Servers as one finds them: with users that may do little, without scripts, with keys that others have touched, not there yet. */
+import { randomUUID } from 'node:crypto'
+import ioredis from 'ioredis'
+import { createClient } from 'redis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  type AsyncStore,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limit,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
+import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { freePort, type RedisServer, startServer } from '../support/redis-servers.ts'
+
+/** What the documents tell to give a user of a shared server. */
+const ACL_RULES = [
+  'on',
+  '>secret',
+  '~sluice:*',
+  '+evalsha',
+  '+eval',
+  '+time',
+  '+get',
+  '+set',
+  '+hgetall',
+  '+hset',
+  '+zrange',
+  '+zadd',
+  '+del',
+  '+pexpire',
+  '+pttl',
+]
+
+const LIMITS: readonly (readonly [name: string, limit: Limit, kind: string])[] = [
+  ['gcra', gcra({ rate: '5/100s', burst: 5 }), 'string'],
+  ['tokenBucket', tokenBucket({ refill: '5/100s', capacity: 5 }), 'hash'],
+  ['leakyBucket', leakyBucket({ leak: '5/100s', capacity: 5 }), 'hash'],
+  ['fixedWindow', fixedWindow({ limit: 5, window: '100s', anchor: 'first' }), 'string'],
+  ['slidingWindow', slidingWindow({ limit: 5, window: '100s' }), 'hash'],
+  ['slidingLog', slidingLog({ limit: 5, window: '100s' }), 'zset'],
+]
+
+let redis: TestRedis
+let prefix: string
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+beforeEach(() => {
+  prefix = `test:${randomUUID()}`
+})
+
+const nameOf = (key: string, limit = 'default') => redisKey({ prefix, hashTag: undefined }, 'api', { key, limit })
+const limiterOn = (client: RedisSender, limit: Limit) => createLimiter(limit, { name: 'api', store: redisStore(client, { prefix }) })
+const errorOf = (promise: Promise<unknown>) => promise.then(() => undefined).catch((error: unknown) => error)
+
+describe.each(LIMITS)('%s', (_, limit, kind) => {
+  test('its keys are of the type that the documents say', async () => {
+    await limiterOn(redis, limit).consume('u1')
+    expect(await redis.send(['TYPE', nameOf('u1')])).toBe(kind)
+  })
+
+  test.each([
+    ['string', ['SET', 'hello']],
+    ['hash', ['HSET', 'a', '1']],
+    ['list', ['RPUSH', 'a']],
+    ['set', ['SADD', 'a']],
+    ['zset', ['ZADD', '1', 'a']],
+    ['stream', ['XADD', '1-1', 'a', '1']],
+  ])('a foreign %s under its name is a clear error, and stays as it was', async (_type, [command, ...args]) => {
+    await redis.send([command as string, nameOf('u1'), ...args])
+    const before = await redis.send(['DUMP', nameOf('u1')])
+    const limiter = limiterOn(redis, limit)
+    for (const call of [limiter.consume('u1'), limiter.peek('u1'), limiter.refund('u1')]) {
+      expect(await errorOf(call)).toMatchObject({ code: 'STORE', message: expect.stringContaining('does not hold a') })
+    }
+    expect(await redis.send(['DUMP', nameOf('u1')])).toEqual(before)
+    expect(await redis.send(['PTTL', nameOf('u1')])).toBe(-1)
+  })
+
+  test.each([
+    ['admitted', 1],
+    ['refused', 5],
+    ['asked about', 0],
+  ])('a key without a time to live that is %s gets one', async (_verb, cost) => {
+    const limiter = limiterOn(redis, limit)
+    await limiter.consume('u1', 2)
+    await redis.send(['PERSIST', nameOf('u1')])
+    await limiter.consume('u1', cost)
+    const ttlMs = Number(await redis.send(['PTTL', nameOf('u1')]))
+    expect(ttlMs).toBeGreaterThan(0)
+    expect(ttlMs).toBeLessThanOrEqual(110_000)
+  })
+
+  test('a foreign key among several: nothing is charged on the others', async () => {
+    const limiter = createLimiter({ a: limit, b: limit }, { name: 'api', store: redisStore(redis, { prefix }) })
+    await redis.send(['SADD', nameOf('u1', 'b'), 'x'])
+    expect(await errorOf(limiter.consume('u1'))).toMatchObject({ code: 'STORE' })
+    expect(await redis.send(['EXISTS', nameOf('u1', 'a')])).toBe(0)
+  })
+})
+
+describe('a server of its own', () => {
+  const closers: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+  })
+
+  async function ownServer(options: string[] = [], port?: number): Promise<RedisServer> {
+    const server = await startServer(options, port)
+    closers.push(() => server.kill())
+    return server
+  }
+
+  async function clientOf({ port }: RedisServer, user: { username?: string; password?: string } = {}) {
+    const client = createClient({ socket: { host: '127.0.0.1', port }, ...user })
+    client.on('error', () => undefined)
+    await client.connect()
+    closers.push(() => client.destroy())
+    return client
+  }
+
+  const sluiceOn = (store: AsyncStore, limit: Limit) => createLimiter(limit, { name: 'api', store })
+
+  test('a user with no more rights than the documents say can do everything', async () => {
+    const server = await ownServer()
+    await server.command('ACL', 'SETUSER', 'limiter', ...ACL_RULES)
+    const client = await clientOf(server, { username: 'limiter', password: 'secret' })
+    for (const [name, limit] of LIMITS) {
+      const limiter = sluiceOn(redisStore(client), limit)
+      expect((await limiter.consume(name, 3)).remaining, name).toBe(2)
+      expect((await limiter.consume(name, 3)).outcome, name).toBe('limited')
+      await limiter.refund(name)
+      const turn = await limiter.reserve(name)
+      await turn.cancel()
+      expect((await limiter.peek(name)).allowed, name).toBe(true)
+      await limiter.reset(name)
+    }
+    expect(await errorOf(client.sendCommand(['SCRIPT', 'LOAD', 'return 1']))).toBeInstanceOf(Error)
+    expect(await errorOf(client.sendCommand(['SET', 'other', '1']))).toBeInstanceOf(Error)
+  })
+
+  test('a user who may not use EVALSHA is served by EVAL', async () => {
+    const server = await ownServer()
+    await server.command('ACL', 'SETUSER', 'limiter', ...ACL_RULES.filter((rule) => rule !== '+evalsha'))
+    const limiter = sluiceOn(
+      redisStore(await clientOf(server, { username: 'limiter', password: 'secret' })),
+      gcra({ rate: '1/h', burst: 2 }),
+    )
+    expect([await limiter.tryAcquire('u1'), await limiter.tryAcquire('u1'), await limiter.tryAcquire('u1')]).toEqual([true, true, false])
+  })
+
+  test('a user who may not touch the key is told so', async () => {
+    const server = await ownServer()
+    await server.command('ACL', 'SETUSER', 'limiter', ...ACL_RULES)
+    const client = await clientOf(server, { username: 'limiter', password: 'secret' })
+    const error = await errorOf(sluiceOn(redisStore(client, { prefix: 'other' }), gcra({ rate: '1/h', burst: 2 })).consume('u1'))
+    expect(error).toMatchObject({ code: 'STORE', message: expect.stringMatching(/NOPERM|permission/i) })
+  })
+
+  test('a server without scripts is told apart', async () => {
+    const server = await ownServer(['--rename-command', 'EVALSHA', '', '--rename-command', 'EVAL', ''])
+    const error = await errorOf(sluiceOn(redisStore(await clientOf(server)), gcra({ rate: '1/h', burst: 2 })).consume('u1'))
+    expect(error).toMatchObject({ code: 'UNSUPPORTED', message: expect.stringContaining('no Lua') })
+  })
+
+  test('a server that restarts has forgotten script and keys, and goes on', async () => {
+    const server = await ownServer()
+    const limiter = sluiceOn(redisStore(await clientOf(server)), gcra({ rate: '1/h', burst: 2 }))
+    expect((await limiter.consume('u1')).remaining).toBe(1)
+    await server.kill()
+    await ownServer([], server.port)
+    const answer = await eventually(() => limiter.consume('u1'))
+    expect(answer.remaining).toBe(1)
+  })
+
+  test('a failed first connection does not poison the store', async () => {
+    const port = await freePort(50_000)
+    const client = createClient({ socket: { host: '127.0.0.1', port, reconnectStrategy: 20 }, disableOfflineQueue: true })
+    client.on('error', () => undefined)
+    const connecting = client.connect()
+    closers.push(() => client.destroy())
+    const limiter = sluiceOn(redisStore(client), gcra({ rate: '1/h', burst: 2 }))
+    expect(await errorOf(limiter.consume('u1'))).toMatchObject({ code: 'STORE' })
+    await ownServer([], port)
+    await connecting
+    expect((await limiter.consume('u1')).remaining).toBe(1)
+  })
+})
+
+/** Asks again until the client has found the server again. */
+async function eventually<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (tries > 100) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+describe('clients', () => {
+  test.each([null, undefined, 42, 'redis://localhost', {}, { send: 'no' }])('%o is no client', (client) => {
+    expect(() => redisStore(client as never)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
+  })
+
+  test('nothing is added to the client', async () => {
+    const client = createClient()
+    const before = Reflect.ownKeys(client)
+    createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store: redisStore(client) })
+    expect(Reflect.ownKeys(client)).toEqual(before)
+  })
+
+  test('one that would send a decision again is warned about, one that would not is not', () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    try {
+      const { Redis, Cluster } = ioredis
+      const lazy = { lazyConnect: true }
+      const once = { autoResendUnfulfilledCommands: false }
+      redisStore(new Redis({ ...lazy, ...once }))
+      redisStore(new Cluster([{ port: 1 }], { ...lazy, redisOptions: once }))
+      expect(warn).not.toHaveBeenCalled()
+      redisStore(new Redis(lazy))
+      redisStore(new Cluster([{ port: 1 }], lazy))
+      expect(warn).toHaveBeenCalledTimes(2)
+      expect(warn).toHaveBeenCalledWith(
+        expect.stringContaining('autoResendUnfulfilledCommands: false'),
+        expect.objectContaining({ code: 'SLUICE_RESEND' }),
+      )
+    } finally {
+      warn.mockRestore()
+    }
+  })
+})
