@@ -31,7 +31,7 @@ const quiet = <Client extends { on(event: 'error', fn: () => void): unknown }>(c
 
 const addressesOf = (servers: readonly RedisServer[]) => servers.map(({ host, port }) => ({ host, port }))
 const urlOf = (server: RedisServer | undefined) => `redis://${server?.host}:${server?.port}`
-const NO_RESENDING = { autoResendUnfulfilledCommands: false }
+const NO_RESENDING = { maxRetriesPerRequest: 0 }
 
 /** ioredis and iovalkey have the same interface. */
 function ioredisCases(name: string, { Redis, Cluster }: { Redis: typeof ioredis.Redis; Cluster: typeof ioredis.Cluster }): ClientCase[] {
@@ -43,7 +43,7 @@ function ioredisCases(name: string, { Redis, Cluster }: { Redis: typeof ioredis.
       topology: 'sentinel',
       open: async (servers) => opened(new Redis({ sentinels: addressesOf(servers), name: 'main', ...NO_RESENDING })),
     },
-    { name, topology: 'cluster', open: async (servers) => opened(new Cluster(addressesOf(servers), { redisOptions: NO_RESENDING })) },
+    { name, topology: 'cluster', open: async (servers) => opened(new Cluster(addressesOf(servers), { retryDelayOnFailover: 0 })) },
   ]
 }
 

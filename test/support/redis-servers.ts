@@ -40,7 +40,20 @@ export async function freePort(below = 65_000): Promise<number> {
 export async function startServer(options: readonly string[] = [], port?: number): Promise<RedisServer> {
   const ownPort = port ?? (await freePort(65_000 - BUS_OFFSET))
   const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
-  const base = ['--port', `${ownPort}`, '--bind', HOST, '--save', '', '--appendonly', 'no', '--dir', folder]
+  const base = [
+    '--port',
+    `${ownPort}`,
+    '--bind',
+    HOST,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--repl-diskless-sync-delay',
+    '0',
+    '--dir',
+    folder,
+  ]
   const child = await started('redis-server', [...base, ...options], 'Ready to accept connections')
   return serverOf(child, ownPort, folder)
 }
@@ -70,7 +83,7 @@ export interface SentinelTopology extends Topology {
 export async function startSentinels(): Promise<SentinelTopology> {
   const primary = await startServer()
   const replica = await startServer(['--replicaof', HOST, `${primary.port}`])
-  await until(async () => `${await replica.command('INFO', 'replication')}`.includes('master_link_status:up'))
+  await until(() => isReplicating(replica))
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(primary, 500)))
   for (const sentinel of sentinels) {
     await until(async () => {
@@ -94,7 +107,13 @@ export async function startCluster(): Promise<Topology> {
       return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:6')
     })
   }
+  // A replica that has not heard of its primary's data yet cannot take over.
+  for (const replica of servers.slice(3)) await until(() => isReplicating(replica))
   return { servers, stop: () => stopAll(servers) }
+}
+
+async function isReplicating(replica: RedisServer): Promise<boolean> {
+  return `${await replica.command('INFO', 'replication')}`.includes('master_link_status:up')
 }
 
 /** The server that takes writes now. */

@@ -47,26 +47,24 @@ function nodeRedisSender(client: NodeRedis): RedisSender {
 
 interface Ioredis {
   call(command: string, ...args: string[]): Promise<unknown>
-  readonly options?: IoredisOptions
-}
-
-interface IoredisOptions {
-  readonly autoResendUnfulfilledCommands?: boolean
-  readonly redisOptions?: IoredisOptions
+  readonly options?: { readonly maxRetriesPerRequest?: number | null; readonly retryDelayOnFailover?: number }
 }
 
 function ioredisSender(client: Ioredis): RedisSender {
   const cluster = can(client, 'nodes')
-  warnOfResending(cluster ? client.options?.redisOptions : client.options)
+  const option = cluster ? 'retryDelayOnFailover' : 'maxRetriesPerRequest'
+  if (client.options?.[option] !== 0) warnOfResending(option)
   return { cluster, send: ([command, ...args]) => client.call(command as string, ...args) }
 }
 
-/** A command that was under way when a connection broke may have run. Sent again, it would be charged twice. */
-function warnOfResending(options: IoredisOptions | undefined): void {
-  if (options?.autoResendUnfulfilledCommands === false) return
+/**
+ * A command that was under way when a connection broke may have run. Sent again, it would be charged twice. (With
+ * `autoResendUnfulfilledCommands: false` it is not sent again, but never answered either.)
+ */
+function warnOfResending(option: string): void {
   const { process } = globalThis as { process?: { emitWarning?(message: string, options: object): void } }
   process?.emitWarning?.(
-    'this client sends commands again after a lost connection, so a decision may be charged twice: make it with autoResendUnfulfilledCommands: false (for a cluster in redisOptions)',
+    `this client sends commands again after a lost connection, so a decision may be charged twice: make the client with ${option}: 0`,
     { type: 'SluiceWarning', code: 'SLUICE_RESEND' },
   )
 }
