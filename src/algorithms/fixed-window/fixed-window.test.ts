@@ -74,10 +74,12 @@ describe('the string in Redis', () => {
     '1 1763200000000001 1763200000000002 1000000000 31622400000000 1 0',
   ])('reads back as it was written: %s', (text) => expect(readBack(limit, text)).toBe(text))
 
-  test.each(['', 'hello', '2 0 5', '2 0 5 2 1000000 2 0', '-2 0 5 2 1000000 0 0', '1.5 0 5 2 1000000 0 0', '2 0 5 2 1000000 0 0 ', {}])(
+  const foreign = ['', 'hello', '2 0 5', '2 0 5 2 1000000 2 0', '-2 0 5 2 1000000 0 0', '1.5 0 5 2 1000000 0 0', '2 0 5 2 1000000 0 0 ']
+  // The fields of a hash, the way clients give them: without a prototype, so that they have no text.
+  test.each([...foreign, {}, Object.assign(Object.create(null), { count: '2' })])(
     'is refused if the fixed window did not write it: %j',
-    (foreign) => {
-      const call = () => readBack(limit, foreign as EncodedState)
+    (state) => {
+      const call = () => readBack(limit, state as EncodedState)
       expect(call).toThrow(SluiceError)
       expect(call).toThrow(/^fixedWindow state .* must be 'count start time limit window first offset'$/)
     },
@@ -198,6 +200,23 @@ describe('the factory', () => {
     expect(rule({ limit: 5, window: 60_000, anchor: 0 }).numbers).toBe('5 60000000 0 0')
     expect(rule({ limit: 5, window: 60_000, anchor: -60_000.001 }).numbers).toBe('5 60000000 0 59999999')
     expect(rule({ limit: 5, window: '1min', anchor: 'first' }).numbers).toBe('5 60000000 1 0')
+  })
+
+  test('takes an anchor that is whole microseconds though its product with 1000 is not', () => {
+    expect(1.005 * 1000).toBeLessThan(1005)
+    expect(rule({ limit: 5, window: '1s', anchor: 1.005 }).numbers).toBe('5 1000000 0 1005')
+  })
+
+  test('takes an anchor as long as its microseconds are exact', () => {
+    const anchored = (anchor: number) => rule({ limit: 5, window: '1s', anchor }).numbers
+    expect([anchored(9_007_199_254_740), anchored(-9_007_199_254_740)]).toEqual(['5 1000000 0 740000', '5 1000000 0 260000'])
+    for (const anchor of [9_007_199_254_741, -9_007_199_254_741])
+      expect(() => anchored(anchor)).toThrow(/^fixedWindow anchor -?9007199254741 must/)
+  })
+
+  test.each([5n, Symbol('anchor')])('refuses what is no number at all as an anchor: %s', (anchor) => {
+    const options = { limit: 5, window: '1s', anchor } as unknown as FixedWindowOptions
+    expect(() => fixedWindow(options)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
   })
 
   const bad: [unknown, string][] = [

@@ -106,12 +106,14 @@ describe('the text in Redis', () => {
     },
   )
 
-  test.each(['', 'hello', '5', '5 2 1', '5 2 1 1000 3 4', '5 2 1 1000 ', '-5 2 1 1000', '1.5 2 1 1000', '1e3 2 1 1000', { tokens: '1' }])(
+  const foreign = ['', 'hello', '5', '5 2 1', '5 2 1 1000 3 4', '5 2 1 1000 ', '-5 2 1 1000', '1.5 2 1 1000', '1e3 2 1 1000']
+  // The fields of a hash, the way clients give them: without a prototype, so that they have no text.
+  test.each([...foreign, { tokens: '1' }, Object.assign(Object.create(null), { tokens: '1' })])(
     'is refused if GCRA did not write it: %j',
-    (foreign) => {
-      const call = () => gcraAlgorithm.decode(foreign, new Float64Array(2), 0)
+    (state) => {
+      const call = () => gcraAlgorithm.decode(state, new Float64Array(2), 0)
       expect(call).toThrow(SluiceError)
-      expect(call).toThrow(`gcra state ${JSON.stringify(foreign)} must be 'TAT burst permits periodUs [part]'`)
+      expect(call).toThrow(`gcra state ${JSON.stringify(state)} must be 'TAT burst permits periodUs [part]'`)
     },
   )
 })
@@ -248,12 +250,56 @@ describe('giving back', () => {
     expect(key.cancel(SECOND - 1, 1, ticket)).toBe(true)
   })
 
+  describe.each(['7/s', '7/2us', '7/us'] as const)('at %s, to the last part of a microsecond,', (rate) => {
+    const rule = ruleOf({ rate, burst: 1 }, 60 * SECOND)
+    const upTo12 = Array.from({ length: 12 }, (_, k) => k + 1)
+
+    /** A key with this many reserved at 0. */
+    function reserved(permits: number): Key {
+      const key = new Key(rule)
+      key.reserve(0, permits)
+      return key
+    }
+
+    test.each(upTo12)('cancels a reservation of %i minus what was reserved after it', (cost) => {
+      for (const after of upTo12) {
+        const key = reserved(20)
+        const ticket = key.reserve(0, cost)
+        key.reserve(0, after)
+        expect([after, key.cancel(0, cost, ticket), key.s]).toEqual([after, after < cost, reserved(20 + after + Math.min(after, cost)).s])
+      }
+    })
+
+    test.each(upTo12)('cancels a reservation of %i whole if something was given back after it', (cost) => {
+      for (const given of upTo12) {
+        const key = reserved(30)
+        const ticket = key.reserve(0, cost)
+        key.give(0, given)
+        expect([given, key.cancel(0, cost, ticket), key.s]).toEqual([given, true, reserved(30 - given).s])
+      }
+    })
+  })
+
   test('cancels exactly when the interval has a part', () => {
     const key = new Key(ruleOf({ rate: '7/s', burst: 1 }, 60 * SECOND))
     key.take(0)
     const before = key.s.slice()
     const ticket = key.reserve(0, 4)
     expect([key.cancel(0, 4, ticket), key.s]).toEqual([true, before])
+  })
+})
+
+describe('a ticket', () => {
+  const rule = ruleOf({ rate: '7/s', burst: 1 }, 60 * SECOND)
+
+  test.each([1, 2, 3, 7, 8, 9])('of %i tells when its reservation may act: when it would have fitted', (cost) => {
+    const key = new Key(rule)
+    const waitUs = key.waitUs(10, cost)
+    expect(gcraAlgorithm.dueUs?.(rule, key.reserve(10, cost), cost)).toBe(10 + waitUs)
+  })
+
+  test.each([1, 2, 3, 4, 5, 6, 7])('without its last %i permits is that of a smaller reservation', (cost) => {
+    expect(gcraAlgorithm.shorten?.(rule, new Key(rule).reserve(10, 8), cost)).toEqual(new Key(rule).reserve(10, 8 - cost))
   })
 })
 

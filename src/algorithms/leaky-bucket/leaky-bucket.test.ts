@@ -120,6 +120,14 @@ describe('giving back', () => {
   })
 })
 
+test.each([1, 2, 3, 20])('a ticket of %i tells when its reservation may act: after the water that was there before', (cost) => {
+  const rule = leakyBucket({ capacity: 3, leak: '7/s' })[COMPILE](60 * SECOND)
+  const key = new HeldKey(rule)
+  key.take(0, 2)
+  const delayUs = key.delayUs(12_345) as number
+  expect(rule.algorithm.dueUs?.(rule, key.reserve(12_345, cost), cost)).toBe(12_345 + delayUs)
+})
+
 describe('the factory', () => {
   test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
     const limit = leakyBucket({ capacity: 20, leak: { permits: 5, per: '10s' } })

@@ -178,6 +178,24 @@ describe('giving back', () => {
   })
 })
 
+test('giving back what was taken at 0 looks at the first slot only', () => {
+  const key = new HeldKey(slidingWindow({ limit: 10, window: '1s', slots: 10 }))
+  key.take(150 * MS)
+  const { state } = key
+  expect([key.give(250 * MS, 1, 0), key.state]).toEqual([false, state])
+})
+
+test('the short form takes its slot from its own words: the word before them may look like one', () => {
+  const rule = slidingWindow({ limit: 10, window: '1s', slots: 2 })[COMPILE](0)
+  const nowUs = 3 * SECOND
+  const s = new Float64Array(1 + rule.algorithm.words(rule))
+  rule.algorithm.fresh(rule, s, 1, 0)
+  s[0] = nowUs / (SECOND / 2)
+  const key = new HeldKey(rule)
+  expect([rule.algorithm.tryTake(rule, s, 1, nowUs, 1), key.take(nowUs)]).toEqual([true, 0])
+  expect(rule.algorithm.encode(rule, s, 1)).toEqual(key.state)
+})
+
 describe('the factory', () => {
   const rule = (options: SlidingWindowOptions) => slidingWindow(options)[COMPILE](0)
 

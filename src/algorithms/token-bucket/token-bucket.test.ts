@@ -167,6 +167,15 @@ test('a level above what may be booked ahead is cut down to it', () => {
   expect([key.settle(0, ruleOf({ capacity: 2, refill: '1/s' }, 3 * SECOND)), key.s]).toEqual([true, Float64Array.of(5, 0, 0)])
 })
 
+test.each([
+  [40, 0],
+  [5, 500_001],
+])('the short form cuts a level of %i and %i parts down too', (used, part) => {
+  const rule = ruleOf({ capacity: 2, refill: '1/s' }, 3.5 * SECOND)
+  const s = Float64Array.of(used, part, 0)
+  expect([tokenBucketAlgorithm.tryTake(rule, s, 0, 0, 1), s]).toEqual([false, Float64Array.of(5, 500_000, 0)])
+})
+
 describe('changed numbers', () => {
   test('keep what was used, not what was left', () => {
     const key = new Key(ruleOf({ capacity: 10, refill: '1/s' }))
@@ -202,6 +211,13 @@ describe('changed numbers', () => {
     // Two thirds of a permit are left to drain. Over 7 microseconds that is 4 2/3 of 7 parts, so 5.
     key.settle(1, ruleOf({ capacity: 10, refill: '1/7us' }))
     expect([key.s, key.resetUs(1)]).toEqual([Float64Array.of(0, 5, 1), 5])
+  })
+
+  test('round what was used up to a whole token where that is the unit', () => {
+    const key = new Key(ruleOf({ capacity: 10, refill: '1/3us' }))
+    key.take(0)
+    key.settle(1, ruleOf({ capacity: 10, refill: '1/us' }))
+    expect(key.s).toEqual(Float64Array.of(1, 0, 1))
   })
 
   test('that are the same numbers change nothing', () => {
@@ -268,6 +284,32 @@ describe('giving back', () => {
     const ticket = key.reserve(10, 4)
     expect(key.cancel(12_345, 4, ticket)).toBe(true)
     expect([key.waitUs(12_345), key.resetUs(12_345)]).toEqual([other.waitUs(12_345), other.resetUs(12_345)])
+  })
+})
+
+describe('a ticket', () => {
+  const rule = ruleOf({ capacity: 3, refill: '7/s' }, 60 * SECOND)
+  /** A key that at 12,345 microseconds has less than one token missing. */
+  const used = () => {
+    const key = new Key(rule)
+    key.take(0)
+    return key
+  }
+
+  test.each([1, 2, 3, 4, 10])('of %i tells when its reservation may act: when it would have fitted', (cost) => {
+    const key = used()
+    const waitUs = key.waitUs(12_345, cost)
+    expect(tokenBucketAlgorithm.dueUs?.(rule, key.reserve(12_345, cost), cost)).toBe(12_345 + waitUs)
+  })
+
+  test('of what fits exactly may act at once', () => {
+    expect(tokenBucketAlgorithm.dueUs?.(rule, new Key(rule).reserve(10, 3), 3)).toBe(10)
+  })
+
+  test.each([1, 2, 3, 4, 5])('without its last %i permits is that of a smaller reservation', (cost) => {
+    const smaller = used()
+    smaller.reserve(12_345, 5 - cost)
+    expect(tokenBucketAlgorithm.shorten?.(rule, used().reserve(12_345, 5), cost)).toEqual(smaller.s)
   })
 })
 
