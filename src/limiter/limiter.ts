@@ -148,7 +148,13 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       const taken = plan.lane.tryTake(key, cost, (this.#clock as Clock).nowUs())
       if (taken !== undefined) return taken as Answer<S, boolean>
     }
+    return this.#tryAcquireByStep(key, cost, options)
+  }
+
+  /** The long way. A function of its own, so that the short way stays small enough for the compiler to fit it into its callers. */
+  #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
     if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
+    const plan = this.#planOf(options)
     return this.#apply(TAKE, plan, this.#parts(plan, key, cost), allAllowed)
   }
 
@@ -159,6 +165,10 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       if (verdict !== undefined)
         return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
     }
+    return this.#consumeByStep(key, cost, options)
+  }
+
+  #consumeByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, Decision<LimitName<L>>> {
     if (this.#listeners.any) return this.#told('consume', key, cost, options, (decision) => decision)
     return this.#decide(TAKE, key, cost, options)
   }
