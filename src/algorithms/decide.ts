@@ -79,18 +79,12 @@ export function decide(
   return granted
 }
 
-/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. */
+/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. `cost` is from 1 to the capacity. */
 export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
   const { algorithm } = rule
-  const delayUs = cost > 0 && algorithm.delayUs !== undefined ? settledDelayUs(rule, s, i, nowUs) : 0
-  if (cost === 0 || cost > rule.capacity) {
-    algorithm.settle(rule, rule, s, i, nowUs)
-    ask(rule, s, i, nowUs, cost, 0, verdict)
-  } else if (algorithm.tryTake(rule, s, i, nowUs, cost)) {
-    answer(verdict, 'allowed', 0, delayUs)
-  } else {
-    answer(verdict, 'limited', algorithm.waitUs(rule, s, i, nowUs, cost), 0)
-  }
+  const delayUs = algorithm.delayUs === undefined ? 0 : settledDelayUs(rule, s, i, nowUs)
+  if (algorithm.tryTake(rule, s, i, nowUs, cost)) answer(verdict, 'allowed', 0, delayUs)
+  else answer(verdict, 'limited', algorithm.waitUs(rule, s, i, nowUs, cost), 0)
   describe(rule, s, i, nowUs, verdict)
 }
 

@@ -48,7 +48,7 @@ function nowByHrtime(read: HrTime): () => number {
   const originUs = Math.max(sinceUs(), sinceUs(), sinceUs())
   return () => {
     const time = read()
-    return originUs + time[0] * 1_000_000 + Math.floor(time[1] / 1000)
+    return originUs + time[0] * 1_000_000 + ((time[1] / 1000) | 0)
   }
 }
 

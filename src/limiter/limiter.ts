@@ -10,7 +10,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
 import { type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
-import { type Cost, costFor, instantUs, isCost, isKey, type Key, keyFor, spanUs } from './input.ts'
+import { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from './input.ts'
 import {
   checkOptions,
   clockOf,
@@ -144,8 +144,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, boolean> {
     const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
-      const taken = plan.lane.tryTake(key, cost, (this.#clock as Clock).nowUs())
+    if (plan.lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const taken = plan.lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs())
       if (taken !== undefined) return taken as Answer<S, boolean>
     }
     return this.#tryAcquireByStep(key, cost, options)
@@ -160,8 +160,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
-      const verdict = plan.lane.take(key, cost, (this.#clock as Clock).nowUs())
+    if (plan.lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const verdict = plan.lane.take(key, cost as number, (this.#clock as Clock).nowUs())
       if (verdict !== undefined)
         return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
     }

@@ -262,18 +262,19 @@ class Comparison {
   }
 }
 
-function sameBucket([used, usedPart, writtenUs]: Float64Array, { units, atUs, numbers: { periodUs } }: OracleState): boolean {
-  const level = BigInt(used as number) * periodUs + BigInt(usedPart as number)
-  return level === units && BigInt(writtenUs as number) === atUs && isPart(usedPart, periodUs)
+/** The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds. */
+function sameLevel([tatUs, part]: Float64Array, { units, atUs, numbers: { permits } }: OracleState): boolean {
+  const tat = BigInt(tatUs as number) * permits + BigInt(part as number)
+  return tat === atUs * permits + units && isPart(part, permits)
+}
+
+function sameBucket(words: Float64Array, state: OracleState): boolean {
+  return sameLevel(words, state) && BigInt(words[2] as number) === state.atUs
 }
 
 /** Which state of the algorithm is the oracle's level: the same fraction, written in the one way it may be written. */
 const SAME_STATE: Readonly<Record<OracleKind, (words: Float64Array, state: OracleState) => boolean>> = {
-  // The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds.
-  gcra([tatUs, tatPart], { units, atUs, numbers: { permits } }) {
-    const tat = BigInt(tatUs as number) * permits + BigInt(tatPart as number)
-    return tat === atUs * permits + units && isPart(tatPart, permits)
-  },
+  gcra: sameLevel,
   tokenBucket: sameBucket,
   leakyBucket: sameBucket,
 }

@@ -21,7 +21,7 @@ export interface Rows {
   /** How long until a row is idle. */
   idleInUs(row: number, nowUs: number): number
   /** Decisions of yes or no under a rule, for the keys that have rows. */
-  lane(rule: Rule, rowOf: ReadonlyMap<string, number>): Lane
+  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>): Lane
   encode(row: number): EncodedState
 }
 
@@ -86,14 +86,14 @@ class PagedRows implements Rows {
     return rule.algorithm.resetUs(rule, page, at + 1, nowUs)
   }
 
-  lane(rule: Rule, rowOf: ReadonlyMap<string, number>): Lane {
+  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>): Lane {
     const { algorithm, capacity } = rule
     const number = this.#number(rule)
     const verdict = emptyVerdict()
     return {
       take: (key, cost, nowUs) => {
         const row = rowOf.get(key)
-        if (row === undefined) return undefined
+        if (row === undefined || cost < 1 || cost > capacity) return undefined
         const page = this.#pages[row >> PAGE_BITS] as Float64Array
         const at = (row & PAGE_MASK) * this.#stride
         if (page[at] !== number) return undefined
@@ -102,13 +102,12 @@ class PagedRows implements Rows {
       },
       tryTake: (key, cost, nowUs) => {
         const row = rowOf.get(key)
-        if (row === undefined) return undefined
+        // A question and what can never fit still repair the clock, and that is the long way's business.
+        if (row === undefined || cost < 1 || cost > capacity) return undefined
         const page = this.#pages[row >> PAGE_BITS] as Float64Array
         const at = (row & PAGE_MASK) * this.#stride
         // Written under other numbers: that takes the long way once.
         if (page[at] !== number) return undefined
-        // A question and what can never fit still repair the clock, and that is the long way's business.
-        if (cost === 0 || cost > capacity) return undefined
         return algorithm.tryTake(rule, page, at + 1, nowUs, cost)
       },
     }
@@ -186,20 +185,19 @@ class ArrayRows implements Rows {
     return rule.algorithm.resetUs(rule, this.#states[row] as Float64Array, 0, nowUs)
   }
 
-  lane(rule: Rule, rowOf: ReadonlyMap<string, number>): Lane {
+  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>): Lane {
     const { algorithm, capacity } = rule
     const verdict = emptyVerdict()
     return {
       take: (key, cost, nowUs) => {
         const row = rowOf.get(key)
-        if (row === undefined || this.#rules[row] !== rule) return undefined
+        if (row === undefined || this.#rules[row] !== rule || cost < 1 || cost > capacity) return undefined
         takeOne(rule, this.#roomy(row, rule), 0, nowUs, cost, verdict)
         return verdict
       },
       tryTake: (key, cost, nowUs) => {
         const row = rowOf.get(key)
-        if (row === undefined || this.#rules[row] !== rule) return undefined
-        if (cost === 0 || cost > capacity) return undefined
+        if (row === undefined || this.#rules[row] !== rule || cost < 1 || cost > capacity) return undefined
         return algorithm.tryTake(rule, this.#roomy(row, rule), 0, nowUs, cost)
       },
     }
