@@ -83,9 +83,13 @@ export function decide(
 export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
   const { algorithm } = rule
   const delayUs = algorithm.delayUs === undefined ? 0 : settledDelayUs(rule, s, i, nowUs)
-  if (algorithm.tryTake(rule, s, i, nowUs, cost)) answer(verdict, 'allowed', 0, delayUs)
-  else answer(verdict, 'limited', algorithm.waitUs(rule, s, i, nowUs, cost), 0)
-  describe(rule, s, i, nowUs, verdict)
+  const taken = algorithm.tryTake(rule, s, i, nowUs, cost)
+  verdict.outcome = taken ? 'allowed' : 'limited'
+  verdict.retryUs = taken ? 0 : algorithm.waitUs(rule, s, i, nowUs, cost)
+  verdict.delayUs = taken ? delayUs : 0
+  verdict.atUs = nowUs
+  verdict.remaining = algorithm.remaining(rule, s, i, nowUs)
+  verdict.resetUs = algorithm.resetUs(rule, s, i, nowUs)
 }
 
 function settledDelayUs(rule: Rule, s: Float64Array, i: number, nowUs: number): number {

@@ -56,12 +56,8 @@ local function putLevel(pace, s, atUs, whole, part)
 end
 
 local function left(rule, s, atUs)
-  local whole, part = levelOfTime(rule, debt(s, atUs))
-  local permits = rule.capacity - whole
-  if part > 0 then
-    permits = permits - 1
-  end
-  return math.max(permits, 0)
+  local us, part = debt(s, atUs)
+  return math.max(rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs), 0)
 end
 
 local function fitsInUs(rule, s, atUs, cost)

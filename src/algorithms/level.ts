@@ -84,13 +84,16 @@ export function debtPart(s: Float64Array, i: number, atUs: number): number {
 
 /** How long until everything that is in use has drained: the debt, rounded up. */
 export function drainedInUs(s: Float64Array, i: number, atUs: number): number {
-  return debtUs(s, i, atUs) + (debtPart(s, i, atUs) > 0 ? 1 : 0)
+  const us = (s[i + TAT] as number) - atUs
+  if (us < 0) return 0
+  return (s[i + PART] as number) > 0 ? us + 1 : us
 }
 
 /** Whole permits of the capacity that are not in use. */
 export function left(rule: LevelRule, s: Float64Array, i: number, atUs: number): number {
-  levelOfTime(rule, debtUs(s, i, atUs), debtPart(s, i, atUs))
-  return Math.max(rule.capacity - (level[0] as number) - ((level[1] as number) > 0 ? 1 : 0), 0)
+  const us = (s[i + TAT] as number) - atUs
+  if (us < 0) return rule.capacity
+  return Math.max(rule.capacity - mulAddDivUp(us, rule.permits, s[i + PART] as number, rule.periodUs), 0)
 }
 
 /** How long until `cost` fits. */

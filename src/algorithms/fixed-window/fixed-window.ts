@@ -84,9 +84,14 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   take,
 
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
-    if (counted(rule, s, i, nowUs) + cost > rule.capacity) return false
-    take(rule, s, i, nowUs, cost)
+    const count = s[i + COUNT] as number
+    // In the window that was counted in, with the clock running forward, there is only the count to look at.
+    if (count === 0 || (s[i + AT] as number) > nowUs || nowUs - (s[i + START] as number) >= rule.windowUs) {
+      return tryTakeAnew(rule, s, i, nowUs, cost)
+    }
+    if (count + cost > rule.capacity) return false
+    s[i + COUNT] = count + cost
+    s[i + AT] = nowUs
     return true
   },
 
@@ -133,6 +138,13 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
       offsetUs: offset,
     })
   },
+}
+
+function tryTakeAnew(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {
+  repair(rule, s, i, nowUs)
+  if (counted(rule, s, i, nowUs) + cost > rule.capacity) return false
+  take(rule, s, i, nowUs, cost)
+  return true
 }
 
 function take(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): void {

@@ -74,9 +74,15 @@ export const slidingLogAlgorithm: Algorithm = {
   take,
 
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
-    if (usedAt(rule, s, i, nowUs) + cost > rule.capacity) return false
-    take(rule, s, i, nowUs, cost)
+    if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
+    const atUs = effectiveUs(s, i, nowUs)
+    const first = firstLive(rule, s, i, nowUs)
+    const used = (s[i + TOTAL] as number) - countsBefore(s, i, first)
+    if (used + cost > rule.capacity) return false
+    s[i + FIRST] = first
+    s[i + TOTAL] = used + cost
+    s[i + AT] = atUs
+    enter(rule, s, i, atUs, cost)
     return true
   },
 
@@ -136,11 +142,16 @@ export const slidingLogAlgorithm: Algorithm = {
 function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
   dropDead(rule, s, i, nowUs)
   const atUs = effectiveUs(s, i, nowUs)
+  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
+  s[i + AT] = atUs
+  enter(rule, s, i, atUs, cost)
+}
+
+/** Adds an admission to the entries: to the newest if it is of the same microsecond. */
+function enter(rule: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
   const newest = (s[i + END] as number) - 1
   if (newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) setCount(s, i, newest, countOf(s, i, newest) + cost)
   else append(rule, s, i, atUs, cost)
-  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
-  s[i + AT] = atUs
 }
 
 function clear(s: Float64Array, i: number, atUs: number): void {
@@ -182,10 +193,14 @@ function firstLive(rule: Rule, s: Float64Array, i: number, nowUs: number): numbe
 
 /** How many permits still count. */
 function usedAt(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  let used = s[i + TOTAL] as number
-  const live = firstLive(rule, s, i, nowUs)
-  for (let entry = s[i + FIRST] as number; entry < live; entry++) used -= countOf(s, i, entry)
-  return used
+  return (s[i + TOTAL] as number) - countsBefore(s, i, firstLive(rule, s, i, nowUs))
+}
+
+/** What the entries that are held but no longer live counted. */
+function countsBefore(s: Float64Array, i: number, live: number): number {
+  let counts = 0
+  for (let entry = s[i + FIRST] as number; entry < live; entry++) counts += countOf(s, i, entry)
+  return counts
 }
 
 function dropDead(rule: Rule, s: Float64Array, i: number, nowUs: number): void {

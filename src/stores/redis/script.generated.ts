@@ -59,6 +59,10 @@ end
 
 -- (a x b + add) / c, rounded up.
 local function mulAddDivUp(a, b, add, c)
+  local sum = a * b + add
+  if sum <= MAX_EXACT then
+    return math.ceil(sum / c)
+  end
   local quotient, rest = mulAddDiv(a, b, add, c)
   if rest == 0 then
     return quotient
@@ -126,12 +130,8 @@ local function putLevel(pace, s, atUs, whole, part)
 end
 
 local function left(rule, s, atUs)
-  local whole, part = levelOfTime(rule, debt(s, atUs))
-  local permits = rule.capacity - whole
-  if part > 0 then
-    permits = permits - 1
-  end
-  return math.max(permits, 0)
+  local us, part = debt(s, atUs)
+  return math.max(rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs), 0)
 end
 
 local function fitsInUs(rule, s, atUs, cost)
@@ -887,9 +887,9 @@ local function effectiveUs(s, nowUs)
   return math.max(s[AT], nowUs)
 end
 
-local function placeOf(rule, slot)
-  local size = rule.slots + 1
-  return COUNTS + (slot - math.floor(slot / size) * size)
+-- Where the count of a slot stands: the present one's first, the oldest one's last.
+local function placeOf(s, slot)
+  return COUNTS + s[SLOT] - slot
 end
 
 local function startUs(rule, slot, offset)
@@ -904,7 +904,7 @@ local function fullFrom(rule, s, slot)
   end
   local full = s[FULL]
   for left = written - rule.slots + 1, slot - rule.slots do
-    full = full - s[placeOf(rule, left)]
+    full = full - s[placeOf(s, left)]
   end
   return full
 end
@@ -914,7 +914,7 @@ local function look(rule, s, nowUs)
   local slot, offset = mulDiv(effectiveUs(s, nowUs), rule.perPeriod, rule.periodUs)
   local oldest = 0
   if slot - rule.slots <= s[SLOT] then
-    oldest = s[placeOf(rule, slot - rule.slots)]
+    oldest = s[placeOf(s, slot - rule.slots)]
   end
   return slot, offset, fullFrom(rule, s, slot), oldest
 end
@@ -938,7 +938,7 @@ local function firstFitUs(rule, s, room, slot, full)
     local leaving = slot - rule.slots
     local oldest = 0
     if leaving <= written then
-      oldest = s[placeOf(rule, leaving)]
+      oldest = s[placeOf(s, leaving)]
     end
     if full <= room then
       if full + oldest <= room then
@@ -950,7 +950,7 @@ local function firstFitUs(rule, s, room, slot, full)
       end
     end
     if leaving + 1 <= written then
-      full = full - s[placeOf(rule, leaving + 1)]
+      full = full - s[placeOf(s, leaving + 1)]
     end
     slot = slot + 1
   end
@@ -959,8 +959,11 @@ end
 local function advance(rule, s, nowUs)
   local slot, _, full = look(rule, s, nowUs)
   local passed = math.min(slot - s[SLOT], rule.slots + 1)
+  for k = rule.slots, passed, -1 do
+    s[COUNTS + k] = s[COUNTS + k - passed]
+  end
   for k = 0, passed - 1 do
-    s[placeOf(rule, slot - k)] = 0
+    s[COUNTS + k] = 0
   end
   s[AT], s[SLOT], s[FULL] = effectiveUs(s, nowUs), slot, full
 end
@@ -975,7 +978,7 @@ local function clear(rule, s, nowUs)
 end
 
 local function putCount(rule, s, slot, count)
-  s[placeOf(rule, slot)] = count
+  s[placeOf(s, slot)] = count
   if slot > s[SLOT] - rule.slots then
     s[FULL] = s[FULL] + count
   end
@@ -986,10 +989,10 @@ local function gather(rule, s, atUs, used)
   putCount(rule, s, s[SLOT], used)
 end
 
-local function heldBetween(rule, s, oldest, newest)
+local function heldBetween(s, oldest, newest)
   local held = 0
   for slot = oldest, math.min(newest, s[SLOT]) do
-    held = held + s[placeOf(rule, slot)]
+    held = held + s[placeOf(s, slot)]
   end
   return held
 end
@@ -997,7 +1000,7 @@ end
 local function giveBack(rule, s, cost, oldest, newest)
   local left = cost
   for slot = newest, oldest, -1 do
-    local place = placeOf(rule, slot)
+    local place = placeOf(s, slot)
     local given = math.min(left, s[place])
     s[place] = s[place] - given
     if slot > s[SLOT] - rule.slots then
@@ -1064,8 +1067,7 @@ end
 
 function slidingWindow.take(rule, s, nowUs, cost)
   advance(rule, s, nowUs)
-  local place = placeOf(rule, s[SLOT])
-  s[place] = s[place] + cost
+  s[COUNTS] = s[COUNTS] + cost
   s[FULL] = s[FULL] + cost
 end
 
@@ -1076,7 +1078,7 @@ function slidingWindow.give(rule, s, nowUs, cost, ofUs)
     newest = mulDiv(ofUs, rule.perPeriod, rule.periodUs)
     oldest = newest
   end
-  if newest > present or oldest < present - rule.slots or heldBetween(rule, s, oldest, newest) == 0 then
+  if newest > present or oldest < present - rule.slots or heldBetween(s, oldest, newest) == 0 then
     return false
   end
   advance(rule, s, nowUs)
@@ -1095,7 +1097,7 @@ end
 function slidingWindow.resetUs(rule, s, nowUs)
   local present = look(rule, s, nowUs)
   for slot = s[SLOT], math.max(present, s[SLOT]) - rule.slots, -1 do
-    if s[placeOf(rule, slot)] > 0 then
+    if s[placeOf(s, slot)] > 0 then
       return startUs(rule, slot + rule.slots + 1, 0) - nowUs
     end
   end
@@ -1105,7 +1107,7 @@ end
 function slidingWindow.encode(rule, s)
   local fields = { 'time', string.format('%.0f', s[AT]), 'limit', rule.numbers }
   for slot = s[SLOT] - rule.slots, s[SLOT] do
-    local count = s[placeOf(rule, slot)]
+    local count = s[placeOf(s, slot)]
     if count > 0 then
       fields[#fields + 1] = string.format('%.0f', slot)
       fields[#fields + 1] = string.format('%.0f', count)
