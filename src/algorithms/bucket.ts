@@ -29,7 +29,7 @@ import type { Pace } from './rate.ts'
 const AT = 2
 
 /** Everything of a bucket algorithm but its name and its text. */
-export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'decode' | 'ruleOf'> = {
+export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'ruleOf'> = {
   bookable: true,
 
   words: () => 3,

@@ -127,14 +127,10 @@ export function charge(rule: LevelRule, s: Float64Array, i: number, atUs: number
  */
 export function chargeIfFits(rule: LevelRule, s: Float64Array, i: number, atUs: number, cost: number): boolean {
   if (cost !== 1) return chargeManyIfFit(rule, s, i, atUs, cost)
-  let us = s[i + TAT] as number
-  let part = s[i + PART] as number
-  if (us < atUs) {
-    us = atUs
-    part = 0
-  }
-  us += rule.intervalUs
-  part += rule.intervalPart
+  const tatUs = s[i + TAT] as number
+  // `Math.max`, because a variable that is either an argument or a word of the state would be kept on the heap.
+  let us = Math.max(tatUs, atUs) + rule.intervalUs
+  let part = (tatUs < atUs ? 0 : (s[i + PART] as number)) + rule.intervalPart
   if (part >= rule.permits) {
     us += 1
     part -= rule.permits

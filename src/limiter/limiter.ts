@@ -143,9 +143,9 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, boolean> {
-    const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
-      const taken = plan.lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs())
+    const { lane } = options === undefined ? this.#base : this.#planOf(options)
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const taken = lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs())
       if (taken !== undefined) return taken as Answer<S, boolean>
     }
     return this.#tryAcquireByStep(key, cost, options)
@@ -160,8 +160,9 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
-      const verdict = plan.lane.take(key, cost as number, (this.#clock as Clock).nowUs())
+    const { lane } = plan
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const verdict = lane.take(key, cost as number, (this.#clock as Clock).nowUs())
       if (verdict !== undefined)
         return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
     }

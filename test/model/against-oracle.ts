@@ -2,10 +2,12 @@
  * Holds every step of a trace against the oracle: the outcome, every figure by what it means, and the state to the last digit.
  * Plain comparisons and one message when something is wrong, because this runs millions of times.
  */
+
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
 import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
+import { decode } from '../support/decode.ts'
 import { Fork } from './fork.ts'
 import { limitName, runTrace, scopesOf, type Taken } from './run-trace.ts'
 import { type Call, SEED, Trace } from './trace.ts'
@@ -200,7 +202,7 @@ class Comparison {
     const words = this.#words[k] as Float64Array
     const { rule } = limits[k] as Scope['limits'][number]
     const kind = this.#trace.kinds[k] as OracleKind
-    const numbers = rule.algorithm.decode(held, words, 0)
+    const numbers = decode(rule.algorithm, held, words, 0)
     this.#expect(
       numbers === state.numbers.name && SAME_STATE[kind](words, state),
       () => `the store holds ${JSON.stringify(held)}, the oracle ${shownState(state)}`,

@@ -2,6 +2,7 @@
  * Every Lua function beside its TypeScript twin, on the same arguments, in the real Redis: same result, same state.
  * Cases travel as text, because a Lua reply truncates numbers and `tostring` loses digits above 14.
  */
+
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
@@ -12,6 +13,7 @@ import type { LevelRule } from '../../src/algorithms/level.ts'
 import type { Rate } from '../../src/algorithms/rate.ts'
 import { tokenBucket, tokenBucketAlgorithm } from '../../src/algorithms/token-bucket/token-bucket.ts'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
 const MAX = 2 ** 53 - 1
@@ -556,7 +558,7 @@ function everyFunction(say: Say, rule: LevelRule, words: readonly number[], used
   const encoded = algorithm.encode(rule, at.s, at.i)
   say('encode', encodedText(encoded))
   const decoded = new Place(words.map(() => -1))
-  const numbers = algorithm.decode(encoded, decoded.s, decoded.i)
+  const numbers = decode(algorithm, encoded, decoded.s, decoded.i)
   say('decode', decoded.words, numbers)
   say('untouched', at.words)
   algorithm.take(rule, at.s, at.i, nowUs, cost)
@@ -693,7 +695,7 @@ end`
 function decodedText({ algorithm }: Kind, encoded: EncodedState): string {
   const s = new Float64Array(algorithm === gcraAlgorithm ? 2 : 3)
   try {
-    const numbers = algorithm.decode(encoded, s, 0)
+    const numbers = decode(algorithm, encoded, s, 0)
     return shown([[...s], numbers])
   } catch {
     return 'refused'

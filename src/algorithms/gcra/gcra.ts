@@ -88,15 +88,16 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
     return `${s[i + TAT]} ${rule.numbers}${s[i + PART] === 0 ? '' : ` ${s[i + PART]}`}`
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const match = typeof encoded === 'string' ? /^(\d+) (\d+ \d+ \d+)(?: (\d+))?$/.exec(encoded) : null
-    if (match === null) throw notOurs('gcra', encoded, "must be 'TAT burst permits periodUs [part]'")
-    s[i + TAT] = Number(match[1])
-    s[i + PART] = Number(match[3] ?? 0)
-    return match[2] as string
-  },
-
   ruleOf(figures, maxAheadUs) {
     return levelRuleOf(gcraAlgorithm, figures, maxAheadUs)
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeGcra(encoded: EncodedState, s: Float64Array, i: number): string {
+  const match = typeof encoded === 'string' ? /^(\d+) (\d+ \d+ \d+)(?: (\d+))?$/.exec(encoded) : null
+  if (match === null) throw notOurs('gcra', encoded, "must be 'TAT burst permits periodUs [part]'")
+  s[i + TAT] = Number(match[1])
+  s[i + PART] = Number(match[3] ?? 0)
+  return match[2] as string
 }

@@ -51,17 +51,18 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
     return { water: `${level[0]}`, part: `${level[1]}`, time: `${atUs}`, limit: rule.numbers }
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
-    if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
-      throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
-    }
-    const [, permits, periodUs] = figuresNamed(limit) as [number, number, number]
-    writeBucket({ permits, periodUs }, s, i, Number(water), Number(part), Number(time))
-    return limit
-  },
-
   ruleOf(figures, maxAheadUs) {
     return levelRuleOf(leakyBucketAlgorithm, figures, maxAheadUs)
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeLeakyBucket(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
+  if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
+    throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
+  }
+  const [, permits, periodUs] = figuresNamed(limit) as [number, number, number]
+  writeBucket({ permits, periodUs }, s, i, Number(water), Number(part), Number(time))
+  return limit
 }

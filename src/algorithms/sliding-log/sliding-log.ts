@@ -80,8 +80,7 @@ export const slidingLogAlgorithm: Algorithm = {
     const used = (s[i + TOTAL] as number) - countsBefore(s, i, first)
     if (used + cost > rule.capacity) return false
     s[i + FIRST] = first
-    s[i + TOTAL] = used + cost
-    s[i + AT] = atUs
+    s[i + TOTAL] = used
     enter(rule, s, i, atUs, cost)
     return true
   },
@@ -115,23 +114,6 @@ export const slidingLogAlgorithm: Algorithm = {
     return members
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const members = typeof encoded === 'string' ? [] : Object.keys(encoded)
-    const head = members.map((member) => /^at (\d+) limit (\d+ \d+)$/.exec(member)).find((match) => match !== null)
-    const others = members.filter((member) => member !== head?.[0])
-    if (head === undefined || !others.every((member) => /^\d+ \d+$/.test(member))) {
-      throw notOurs('slidingLog', encoded, "must be a sorted set of one member 'at ... limit ...' and one 'time count' for each admission")
-    }
-    clear(s, i, Number(head[1]))
-    const entries = others.map((member) => member.split(' ').map(Number) as [number, number])
-    for (const [timeUs, count] of entries.sort(([a], [b]) => a - b)) {
-      put(s, i, s[i + END] as number, timeUs, count)
-      s[i + END] = (s[i + END] as number) + 1
-      s[i + TOTAL] = (s[i + TOTAL] as number) + count
-    }
-    return head[2] as string
-  },
-
   ruleOf(figures, maxAheadUs) {
     const [capacity, windowUs] = figures as [number, number]
     const numbers = figures.join(' ')
@@ -139,19 +121,39 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 }
 
-function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
-  dropDead(rule, s, i, nowUs)
-  const atUs = effectiveUs(s, i, nowUs)
-  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
-  s[i + AT] = atUs
-  enter(rule, s, i, atUs, cost)
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeSlidingLog(encoded: EncodedState, s: Float64Array, i: number): string {
+  const members = typeof encoded === 'string' ? [] : Object.keys(encoded)
+  const head = members.map((member) => /^at (\d+) limit (\d+ \d+)$/.exec(member)).find((match) => match !== null)
+  const others = members.filter((member) => member !== head?.[0])
+  if (head === undefined || !others.every((member) => /^\d+ \d+$/.test(member))) {
+    throw notOurs('slidingLog', encoded, "must be a sorted set of one member 'at ... limit ...' and one 'time count' for each admission")
+  }
+  clear(s, i, Number(head[1]))
+  const entries = others.map((member) => member.split(' ').map(Number) as [number, number])
+  for (const [timeUs, count] of entries.sort(([a], [b]) => a - b)) {
+    put(s, i, s[i + END] as number, timeUs, count)
+    s[i + END] = (s[i + END] as number) + 1
+    s[i + TOTAL] = (s[i + TOTAL] as number) + count
+  }
+  return head[2] as string
 }
 
-/** Adds an admission to the entries: to the newest if it is of the same microsecond. */
+function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
+  dropDead(rule, s, i, nowUs)
+  enter(rule, s, i, effectiveUs(s, i, nowUs), cost)
+}
+
+/** Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date. */
 function enter(rule: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
   const newest = (s[i + END] as number) - 1
-  if (newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) setCount(s, i, newest, countOf(s, i, newest) + cost)
-  else append(rule, s, i, atUs, cost)
+  if (s[i + AT] === atUs && newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) {
+    setCount(s, i, newest, countOf(s, i, newest) + cost)
+  } else {
+    append(rule, s, i, atUs, cost)
+  }
+  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
+  s[i + AT] = atUs
 }
 
 function clear(s: Float64Array, i: number, atUs: number): void {

@@ -148,20 +148,6 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return fields
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const { time = '', limit = '', ...slots } = typeof encoded === 'string' ? {} : encoded
-    const foreign = notOurs.bind(undefined, 'slidingWindow', encoded, 'must be a hash of time, limit and the count of each slot')
-    if (!/^\d+$/.test(time) || !/^[1-9]\d* [1-9]\d* [1-9]\d{0,3}$/.test(limit)) throw foreign()
-    const rule = slidingWindowAlgorithm.ruleOf(figuresNamed(limit), 0)
-    slidingWindowAlgorithm.fresh(rule, s, i, Number(time))
-    for (const [slot, count] of Object.entries(slots)) {
-      const age = (s[i + SLOT] as number) - Number(slot)
-      if (!/^\d+$/.test(slot) || !/^\d+$/.test(count) || age < 0 || age > rule.slots) throw foreign()
-      putCount(rule, s, i, Number(slot), Number(count))
-    }
-    return limit
-  },
-
   ruleOf(figures, maxAheadUs) {
     const [capacity, lengthUs, slots] = figures as [number, number, number]
     const divisor = greatestCommonDivisor(slots, lengthUs)
@@ -180,6 +166,21 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
       periodUs,
     })
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeSlidingWindow(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { time = '', limit = '', ...slots } = typeof encoded === 'string' ? {} : encoded
+  const foreign = notOurs.bind(undefined, 'slidingWindow', encoded, 'must be a hash of time, limit and the count of each slot')
+  if (!/^\d+$/.test(time) || !/^[1-9]\d* [1-9]\d* [1-9]\d{0,3}$/.test(limit)) throw foreign()
+  const rule = slidingWindowAlgorithm.ruleOf(figuresNamed(limit), 0)
+  slidingWindowAlgorithm.fresh(rule, s, i, Number(time))
+  for (const [slot, count] of Object.entries(slots)) {
+    const age = (s[i + SLOT] as number) - Number(slot)
+    if (!/^\d+$/.test(slot) || !/^\d+$/.test(count) || age < 0 || age > rule.slots) throw foreign()
+    putCount(rule, s, i, Number(slot), Number(count))
+  }
+  return limit
 }
 
 function tryTakeAnew(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {

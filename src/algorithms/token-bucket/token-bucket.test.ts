@@ -3,7 +3,7 @@ import { HeldKey } from '../../../test/support/held-key.ts'
 import { SluiceError } from '../../errors.ts'
 import { COMPILE, type EncodedState } from '../algorithm.ts'
 import type { LevelRule } from '../level.ts'
-import { type TokenBucketOptions, tokenBucket, tokenBucketAlgorithm } from './token-bucket.ts'
+import { decodeTokenBucket, type TokenBucketOptions, tokenBucket, tokenBucketAlgorithm } from './token-bucket.ts'
 
 const SECOND = 1_000_000
 
@@ -101,7 +101,7 @@ describe('the hash in Redis', () => {
     { tokens: '999999', part: '86399999999', time: '1763200000000000', limit: '1000000 999983 86400000000' },
   ])('reads back as it was written: %o', (hash) => {
     const s = Float64Array.of(-7, 0, 0, 0, -7)
-    const numbers = tokenBucketAlgorithm.decode(hash, s, 1)
+    const numbers = decodeTokenBucket(hash, s, 1)
     const rule = tokenBucketAlgorithm.ruleOf(numbers.split(' ').map(Number), 0)
     expect(tokenBucketAlgorithm.encode(rule, s, 1)).toEqual(hash)
     expect([s[0], s[4]]).toEqual([-7, -7])
@@ -118,7 +118,7 @@ describe('the hash in Redis', () => {
     { tokens: '1', part: '0', time: '5', limit: '2 1' },
     { water: '1', part: '0', time: '5', limit: '2 1 1000' },
   ])('is refused if the token bucket did not write it: %j', (foreign) => {
-    const call = () => tokenBucketAlgorithm.decode(foreign as EncodedState, new Float64Array(3), 0)
+    const call = () => decodeTokenBucket(foreign as EncodedState, new Float64Array(3), 0)
     expect(call).toThrow(SluiceError)
     expect(call).toThrow(/^tokenBucket state .+ must be a hash of tokens, part, time and limit$/)
   })

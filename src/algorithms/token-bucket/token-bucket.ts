@@ -38,17 +38,18 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
     return { tokens: `${tokens}`, part: `${part > 0 ? rule.periodUs - part : 0}`, time: `${atUs}`, limit: rule.numbers }
   },
 
-  decode(encoded, s, i) {
-    const { tokens, part, time, limit } = fieldsOf(encoded)
-    const [capacity, permits, periodUs] = figuresNamed(limit) as [number, number, number]
-    if (part > 0) writeBucket({ permits, periodUs }, s, i, capacity - tokens - 1, periodUs - part, time)
-    else writeBucket({ permits, periodUs }, s, i, capacity - tokens, 0, time)
-    return limit
-  },
-
   ruleOf(figures, maxAheadUs) {
     return levelRuleOf(tokenBucketAlgorithm, figures, maxAheadUs)
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeTokenBucket(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { tokens, part, time, limit } = fieldsOf(encoded)
+  const [capacity, permits, periodUs] = figuresNamed(limit) as [number, number, number]
+  if (part > 0) writeBucket({ permits, periodUs }, s, i, capacity - tokens - 1, periodUs - part, time)
+  else writeBucket({ permits, periodUs }, s, i, capacity - tokens, 0, time)
+  return limit
 }
 
 function fieldsOf(encoded: EncodedState): { tokens: number; part: number; time: number; limit: string } {
