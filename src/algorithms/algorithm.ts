@@ -61,7 +61,7 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   cancel(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ticket: Float64Array): boolean
 
-  /** If bookable: when whoever reserved the last `cost` permits of a ticket may act. */
+  /** If bookable: when whoever reserved the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
   dueUs?(rule: R, ticket: Float64Array, cost: number): number
 
   /** If bookable: the ticket that a reservation of `cost` permits less would have been answered with. */
@@ -73,11 +73,8 @@ export interface Algorithm<R extends Rule = Rule> {
   /** How long until the key is idle, as if never used. */
   resetUs(rule: R, s: Float64Array, i: number, nowUs: number): number
 
-  /** The state as text, the way it stands in Redis. */
+  /** The state as text, the way it stands in Redis. Its reverse is a function beside the algorithm, for who needs one: Redis is read in Lua. */
   encode(rule: R, s: Float64Array, i: number): EncodedState
-
-  /** The other way: writes the words of `encoded` and returns the numbers it was written under. Throws on anything it did not write. */
-  decode(encoded: EncodedState, s: Float64Array, i: number): string
 
   /** The rule that these figures stand for, for settling a state that was written under them. */
   ruleOf(figures: readonly number[], maxAheadUs: number): R

@@ -56,6 +56,10 @@ end
 
 -- (a x b + add) / c, rounded up.
 local function mulAddDivUp(a, b, add, c)
+  local sum = a * b + add
+  if sum <= MAX_EXACT then
+    return math.ceil(sum / c)
+  end
   local quotient, rest = mulAddDiv(a, b, add, c)
   if rest == 0 then
     return quotient

@@ -73,8 +73,10 @@ export function mulAddDiv(a: number, b: number, add: number, c: number): number 
   return whole + extra
 }
 
-/** (a x b + add) / c, rounded up. */
+/** (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The short way is exact for the reason given at `divide`. */
 export function mulAddDivUp(a: number, b: number, add: number, c: number): number {
+  const sum = a * b + add
+  if (sum <= MAX_EXACT) return Math.ceil(sum / c)
   const quotient = mulAddDiv(a, b, add, c)
   return remainder[0] === 0 ? quotient : quotient + 1
 }

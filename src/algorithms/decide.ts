@@ -80,19 +80,17 @@ export function decide(
   return granted
 }
 
-/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. */
+/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. `cost` is from 1 to the capacity. */
 export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
   const { algorithm } = rule
-  const delayUs = cost > 0 && algorithm.delayUs !== undefined ? settledDelayUs(rule, s, i, nowUs) : 0
-  if (cost === 0 || cost > rule.capacity) {
-    algorithm.settle(rule, rule, s, i, nowUs)
-    ask(rule, s, i, nowUs, cost, -1, verdict)
-  } else if (algorithm.tryTake(rule, s, i, nowUs, cost)) {
-    answer(verdict, 'allowed', 0, delayUs)
-  } else {
-    answer(verdict, 'limited', algorithm.waitUs(rule, s, i, nowUs, cost), 0)
-  }
-  describe(rule, s, i, nowUs, verdict)
+  const delayUs = algorithm.delayUs === undefined ? 0 : settledDelayUs(rule, s, i, nowUs)
+  const taken = algorithm.tryTake(rule, s, i, nowUs, cost)
+  verdict.outcome = taken ? 'allowed' : 'limited'
+  verdict.retryUs = taken ? 0 : algorithm.waitUs(rule, s, i, nowUs, cost)
+  verdict.delayUs = taken ? delayUs : 0
+  verdict.atUs = nowUs
+  verdict.remaining = algorithm.remaining(rule, s, i, nowUs)
+  verdict.resetUs = algorithm.resetUs(rule, s, i, nowUs)
 }
 
 function settledDelayUs(rule: Rule, s: Float64Array, i: number, nowUs: number): number {

@@ -1,9 +1,9 @@
 -- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
--- Where the TypeScript leaves a pair in `level`, this returns two values.
+-- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in `level`, or has two functions for one, this returns
+-- two values.
 
 local function levelRule(capacity, permits, periodUs, maxAheadUs)
   local toleranceUs, tolerancePart = mulDiv(capacity, periodUs, permits)
-  local intervalUs, intervalPart = mulDiv(1, periodUs, permits)
   local windowUs = toleranceUs
   if tolerancePart > 0 then
     windowUs = toleranceUs + 1
@@ -16,13 +16,11 @@ local function levelRule(capacity, permits, periodUs, maxAheadUs)
     numbers = string.format('%.0f %.0f %.0f', capacity, permits, periodUs),
     windowUs = windowUs,
     maxAheadUs = maxAheadUs,
-    ceilingWhole = capacity + aheadWhole,
-    ceilingPart = ceilingPart,
-    idleUs = windowUs + maxAheadUs,
-    intervalUs = intervalUs,
-    intervalPart = intervalPart,
     toleranceUs = toleranceUs,
     tolerancePart = tolerancePart,
+    ceilingUs = toleranceUs + maxAheadUs,
+    ceilingWhole = capacity + aheadWhole,
+    ceilingPart = ceilingPart,
   }
 end
 
@@ -32,38 +30,104 @@ local function levelRuleNamed(numbers, maxAheadUs)
   return levelRule(tonumber(capacity), tonumber(permits), tonumber(periodUs), maxAheadUs)
 end
 
-local function subtract(rule, whole, part, lessWhole, lessPart)
+-- How far the TAT lies ahead of `atUs`, never below zero: us, part.
+local function debt(s, atUs)
+  if s[1] < atUs then
+    return 0, 0
+  end
+  return s[1] - atUs, s[2]
+end
+
+local function drainedInUs(s, atUs)
+  local us, part = debt(s, atUs)
+  if part > 0 then
+    return us + 1
+  end
+  return us
+end
+
+local function levelOfTime(rule, us, part)
+  return mulAddDiv(us, rule.permits, part, rule.periodUs)
+end
+
+local function putLevel(pace, s, atUs, whole, part)
+  local us, rest = mulAddDiv(whole, pace.periodUs, part, pace.permits)
+  s[1], s[2] = atUs + us, rest
+end
+
+local function left(rule, s, atUs)
+  local us, part = debt(s, atUs)
+  return math.max(rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs), 0)
+end
+
+local function fitsInUs(rule, s, atUs, cost)
+  local us, part = debt(s, atUs)
+  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  us = us - rule.toleranceUs + costUs
+  part = part - rule.tolerancePart + costPart
+  if part > rule.permits then
+    us = us + 2
+  elseif part > 0 then
+    us = us + 1
+  end
+  return math.max(us, 0)
+end
+
+local function charge(rule, s, atUs, cost)
+  local us, part = debt(s, atUs)
+  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  us, part = atUs + us + costUs, part + costPart
+  if part >= rule.permits then
+    us, part = us + 1, part - rule.permits
+  end
+  s[1], s[2] = us, part
+end
+
+local function moveEarlier(rule, s, atUs, us, part)
+  if (us == 0 and part == 0) or drainedInUs(s, atUs) == 0 then
+    return false
+  end
   local borrow = 0
-  if part < lessPart then
+  if s[2] < part then
     borrow = 1
   end
-  local left = whole - lessWhole - borrow
-  if left < 0 then
-    return 0, 0
+  local tatUs = s[1] - us - borrow
+  if tatUs < atUs then
+    s[1], s[2] = atUs, 0
+  else
+    s[1], s[2] = tatUs, s[2] - part + borrow * rule.permits
   end
-  return left, part - lessPart + borrow * rule.periodUs
+  return true
 end
 
-local function drain(rule, whole, part, elapsedUs)
-  if elapsedUs >= rule.idleUs then
-    return 0, 0
-  elseif elapsedUs <= 0 then
-    return whole, part
-  end
-  local drained, drainedPart = mulDiv(elapsedUs, rule.permits, rule.periodUs)
-  return subtract(rule, whole, part, drained, drainedPart)
+local function giveBack(rule, s, atUs, cost)
+  return moveEarlier(rule, s, atUs, mulDiv(cost, rule.periodUs, rule.permits))
 end
 
-local function drainTimeUs(rule, whole, part)
-  return mulAddDivUp(whole, rule.periodUs, part, rule.permits)
+-- Gives a reservation back, minus what was charged after it: what the TAT lies further ahead than the mark.
+local function giveBackTo(rule, s, atUs, cost, markUs, markPart)
+  local us, part = mulDiv(cost, rule.periodUs, rule.permits)
+  local afterUs, afterPart = debt(s, atUs)
+  afterUs, afterPart = afterUs - markUs, afterPart - markPart
+  if afterUs > 0 or (afterUs == 0 and afterPart > 0) then
+    us, part = us - afterUs, part - afterPart
+    if part < 0 then
+      us, part = us - 1, part + rule.permits
+    end
+    if part >= rule.permits then
+      us, part = us + 1, part - rule.permits
+    end
+  end
+  return us >= 0 and moveEarlier(rule, s, atUs, us, part)
 end
 
--- The level cut down to the ceiling, and whether it was above.
-local function cutToCeiling(rule, whole, part)
-  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
-    return rule.ceilingWhole, rule.ceilingPart, true
+local function cutToCeiling(rule, s, atUs)
+  local beyondUs = s[1] - atUs - rule.ceilingUs
+  if beyondUs < 0 or (beyondUs == 0 and s[2] <= rule.tolerancePart) then
+    return false
   end
-  return whole, part, false
+  s[1], s[2] = atUs + rule.ceilingUs, rule.tolerancePart
+  return true
 end
 
 local function carryParts(written, rule, whole, part)
@@ -82,19 +146,13 @@ local function carryOver(written, rule, whole, part)
   else
     whole, part = carryParts(written, rule, whole, part)
   end
-  whole, part = cutToCeiling(rule, whole, part)
+  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
+    return rule.ceilingWhole, rule.ceilingPart
+  end
   return whole, part
 end
 
-local function levelOfTime(rule, us, part)
-  return mulAddDiv(us, rule.permits, part, rule.periodUs)
-end
-
--- Whole permits left of the capacity when (whole, part) are in use.
-local function leftOf(rule, whole, part)
-  local left = rule.capacity - whole
-  if part > 0 then
-    left = left - 1
-  end
-  return math.max(left, 0)
+local function renumber(written, rule, s, atUs)
+  local whole, part = levelOfTime(written, debt(s, atUs))
+  putLevel(rule, s, atUs, carryOver(written, rule, whole, part))
 end

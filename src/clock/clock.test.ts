@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { systemClock } from './clock.ts'
 import { turnClock } from './turn-clock.ts'
 
@@ -14,6 +14,18 @@ test('the system clock reads whole microseconds since 1970 and never goes back',
     expect(now).toBeGreaterThanOrEqual(before)
     before = now
   }
+})
+
+test('the system clock is the one of performance.now(), also where that is the only one', async () => {
+  vi.stubGlobal('process', undefined)
+  vi.resetModules()
+  const { systemClock: plain } = await import('./clock.ts')
+  vi.unstubAllGlobals()
+  expect(plain.nowUs).not.toBe(systemClock.nowUs)
+  // Readings one after the other: nothing but a slow machine lies between them.
+  const between = Array.from({ length: 100 }, () => systemClock.nowUs() - plain.nowUs())
+  expect(Math.max(...between)).toBeGreaterThan(-1000)
+  expect(Math.max(...between)).toBeLessThan(1000)
 })
 
 test('the turn clock stands still within a turn and moves with the next', async () => {

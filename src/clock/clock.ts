@@ -13,12 +13,17 @@ export interface Clock {
 const monotonic = performance
 const originMs = monotonic.timeOrigin
 
+type HrTime = () => [seconds: number, nanoseconds: number]
+
+/** Where there is one, as in Node: the same clock as `performance.now()`, read in three quarters of the time and without a number on the heap. */
+const hrtime = (globalThis as { process?: { hrtime?: HrTime } }).process?.hrtime
+
 /** A longer one would fire at once: waits beyond it are made of several. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** The default: microseconds since 1970 by the process's monotonic clock. It never steps back, unlike `Date.now()`. */
 export const systemClock: Clock = {
-  nowUs: () => Math.floor((originMs + monotonic.now()) * 1000),
+  nowUs: hrtime === undefined ? nowByPerformance : nowByHrtime(hrtime),
   setTimer(fn, us, keepAlive = true) {
     let leftMs = Math.ceil(us / 1000)
     let timer: ReturnType<typeof setTimeout>
@@ -32,6 +37,24 @@ export const systemClock: Clock = {
     wait()
     return () => clearTimeout(timer)
   },
+}
+
+function nowByPerformance(): number {
+  return Math.floor((originMs + monotonic.now()) * 1000)
+}
+
+/** Its seconds count from anywhere: what is missing to 1970 is read once, the least of a few readings being the least disturbed. */
+function nowByHrtime(read: HrTime): () => number {
+  const sinceUs = () => {
+    const nowUs = nowByPerformance()
+    const [seconds, nanoseconds] = read()
+    return nowUs - seconds * 1_000_000 - Math.floor(nanoseconds / 1000)
+  }
+  const originUs = Math.max(sinceUs(), sinceUs(), sinceUs())
+  return () => {
+    const time = read()
+    return originUs + time[0] * 1_000_000 + ((time[1] / 1000) | 0)
+  }
 }
 
 /** Clocks whose readings need no checking, because they are ours. */

@@ -43,20 +43,26 @@ export interface Asked<Name extends string> {
   readonly rule: { readonly capacity: number }
 }
 
-/** The decision of a limiter with one limit. */
+/** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
 export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, verdict: Verdict): Decision<Name> {
-  const { outcome, remaining, retryUs, resetUs, delayUs, atUs } = verdict
+  const { outcome, remaining } = verdict
+  const limit = rule.capacity
+  const retryAfterMs = verdict.retryUs / 1000
+  const resetAfterMs = verdict.resetUs / 1000
+  const delayMs = verdict.delayUs / 1000
+  const part: DecisionPart = { outcome, limit, remaining, retryAfterMs, resetAfterMs, delayMs }
   return {
     outcome,
     allowed: outcome === 'allowed',
-    limit: rule.capacity,
+    limit,
     remaining,
-    retryAfterMs: retryUs / 1000,
-    resetAfterMs: resetUs / 1000,
-    delayMs: delayUs / 1000,
-    atMs: atUs / 1000,
+    retryAfterMs,
+    resetAfterMs,
+    delayMs,
+    atMs: verdict.atUs / 1000,
     policy: name,
-    parts: onlyPart(name, partOf(rule.capacity, verdict)),
+    // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
+    parts: name === 'default' ? { default: part } : { [name]: part },
     degraded: false,
   } as Decision<Name>
 }
@@ -104,11 +110,6 @@ function partsOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: r
     parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
   }
   return parts
-}
-
-/** A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long. */
-function onlyPart<Name extends string>(name: Name, part: DecisionPart): Record<Name, DecisionPart> {
-  return (name === 'default' ? { default: part } : { [name]: part }) as Record<Name, DecisionPart>
 }
 
 function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Verdict): DecisionPart {

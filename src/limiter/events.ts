@@ -20,12 +20,12 @@ interface Channel {
   publish(message: unknown): void
 }
 
-/** Looked up at run time, so that the core imports nothing from Node and runs elsewhere too. */
-const channel: Channel | undefined = (
+/** Looked up at run time, so that the core imports nothing from Node and runs elsewhere too; there nobody ever subscribes. */
+const channel: Channel = (
   globalThis as { process?: { getBuiltinModule?: (id: string) => { channel(name: string): Channel } | undefined } }
 ).process
   ?.getBuiltinModule?.('node:diagnostics_channel')
-  ?.channel('sluice:decision')
+  ?.channel('sluice:decision') ?? { hasSubscribers: false, publish() {} }
 
 export class Listeners {
   readonly #onDecision: ((event: DecisionEvent) => void) | undefined
@@ -35,11 +35,11 @@ export class Listeners {
   }
 
   get any(): boolean {
-    return this.#onDecision !== undefined || (channel?.hasSubscribers ?? false)
+    return this.#onDecision !== undefined || channel.hasSubscribers
   }
 
   tell(event: DecisionEvent): void {
     this.#onDecision?.(event)
-    if (channel?.hasSubscribers) channel.publish(event)
+    if (channel.hasSubscribers) channel.publish(event)
   }
 }

@@ -13,11 +13,11 @@ export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 /** The limits that a key or a cost may be given for. */
 type Named<Name extends string> = readonly { readonly name: Name }[]
 
-export function isKey(key: unknown): key is string {
+function isKey(key: unknown): key is string {
   return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
 }
 
-export function isCost(cost: unknown): cost is number {
+function isCost(cost: unknown): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= MAX_PERMITS
 }
 

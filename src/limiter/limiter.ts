@@ -10,7 +10,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
-import { type Cost, checkSignal, costFor, instantUs, isCost, isKey, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
+import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
 import {
   checkOptions,
   clockOf,
@@ -190,22 +190,33 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     options?: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
     if (options !== undefined && ('timeoutMs' in options || 'signal' in options)) return this.#tryToWait(key, cost, options)
-    const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
-      const taken = plan.lane.tryTake(key, cost, (this.#clock as Clock).nowUs())
+    const { lane } = options === undefined ? this.#base : this.#planOf(options)
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const taken = lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs())
       if (taken !== undefined) return taken as Answer<S, boolean>
     }
+    return this.#tryAcquireByStep(key, cost, options)
+  }
+
+  /** The long way. A function of its own, so that the short way stays small enough for the compiler to fit it into its callers. */
+  #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
     if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
+    const plan = this.#planOf(options)
     return this.#apply(TAKE, plan, this.#parts(plan, key, cost), allAllowed)
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#base : this.#planOf(options)
-    if (plan.lane !== undefined && isKey(key) && isCost(cost) && !this.#closed && !this.#listeners.any) {
-      const verdict = plan.lane.take(key, cost, (this.#clock as Clock).nowUs())
+    const { lane } = plan
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const verdict = lane.take(key, cost as number, (this.#clock as Clock).nowUs())
       if (verdict !== undefined)
         return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
     }
+    return this.#consumeByStep(key, cost, options)
+  }
+
+  #consumeByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, Decision<LimitName<L>>> {
     if (this.#listeners.any) return this.#told('consume', key, cost, options, (decision) => decision)
     return this.#decide(TAKE, key, cost, options)
   }

@@ -58,13 +58,14 @@ export interface SyncStore {
 
 /**
  * One limit of one limiter in a synchronous store, where a `take` needs no step to be made. Answers undefined where there is no short way
- * for this key now (it is not held, say): then the caller goes through `apply`.
+ * for this key and cost now (it is not held, say): then the caller goes through `apply`. So anything may be asked for as a key, because what is
+ * no key is not held, and any whole number as a cost.
  */
 export interface Lane {
   /** Only yes or no. */
-  tryTake(key: string, cost: number, nowUs: number): boolean | undefined
+  tryTake(key: unknown, cost: number, nowUs: number): boolean | undefined
   /** The verdict is the lane's own and is overwritten by the next call. */
-  take(key: string, cost: number, nowUs: number): Verdict | undefined
+  take(key: unknown, cost: number, nowUs: number): Verdict | undefined
 }
 
 export interface AsyncStore {

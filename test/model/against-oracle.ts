@@ -2,10 +2,12 @@
  * Holds every step of a trace against the oracle: the outcome, every figure by what it means, and the state to the last digit.
  * Plain comparisons and one message when something is wrong, because this runs millions of times.
  */
+
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
 import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
+import { decode } from '../support/decode.ts'
 import { Fork } from './fork.ts'
 import { limitName, runTrace, scopesOf, type Taken } from './run-trace.ts'
 import { type Call, SEED, Trace } from './trace.ts'
@@ -200,7 +202,7 @@ class Comparison {
     const words = this.#words[k] as Float64Array
     const { rule } = limits[k] as Scope['limits'][number]
     const kind = this.#trace.kinds[k] as OracleKind
-    const numbers = rule.algorithm.decode(held, words, 0)
+    const numbers = decode(rule.algorithm, held, words, 0)
     this.#expect(
       numbers === state.numbers.name && SAME_STATE[kind](words, state),
       () => `the store holds ${JSON.stringify(held)}, the oracle ${shownState(state)}`,
@@ -262,18 +264,19 @@ class Comparison {
   }
 }
 
-function sameBucket([used, usedPart, writtenUs]: Float64Array, { units, atUs, numbers: { periodUs } }: OracleState): boolean {
-  const level = BigInt(used as number) * periodUs + BigInt(usedPart as number)
-  return level === units && BigInt(writtenUs as number) === atUs && isPart(usedPart, periodUs)
+/** The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds. */
+function sameLevel([tatUs, part]: Float64Array, { units, atUs, numbers: { permits } }: OracleState): boolean {
+  const tat = BigInt(tatUs as number) * permits + BigInt(part as number)
+  return tat === atUs * permits + units && isPart(part, permits)
+}
+
+function sameBucket(words: Float64Array, state: OracleState): boolean {
+  return sameLevel(words, state) && BigInt(words[2] as number) === state.atUs
 }
 
 /** Which state of the algorithm is the oracle's level: the same fraction, written in the one way it may be written. */
 const SAME_STATE: Readonly<Record<OracleKind, (words: Float64Array, state: OracleState) => boolean>> = {
-  // The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds.
-  gcra([tatUs, tatPart], { units, atUs, numbers: { permits } }) {
-    const tat = BigInt(tatUs as number) * permits + BigInt(tatPart as number)
-    return tat === atUs * permits + units && isPart(tatPart, permits)
-  },
+  gcra: sameLevel,
   tokenBucket: sameBucket,
   leakyBucket: sameBucket,
 }

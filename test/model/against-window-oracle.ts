@@ -2,6 +2,7 @@
  * Holds every step of a trace of a window against its oracle: the outcome, every figure by what it means, the state, and what the window promises
  * of its admissions. Plain comparisons and one message when something is wrong, because this runs millions of times.
  */
+
 import type { EncodedState, Rule } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
@@ -16,6 +17,7 @@ import {
   WindowOracle,
   type WindowState,
 } from '../../src/testing/window-oracle.ts'
+import { decode } from '../support/decode.ts'
 import type { Coverage } from './against-oracle.ts'
 import { Fork } from './fork.ts'
 import { limitName, runTrace, type Taken } from './run-trace.ts'
@@ -185,7 +187,7 @@ class Comparison {
 /** The words of a state, with room for one more charge. */
 export function decodedWords(rule: Rule, held: EncodedState): Float64Array {
   const words = new Float64Array(rule.algorithm.words(rule))
-  rule.algorithm.decode(held, words, 0)
+  decode(rule.algorithm, held, words, 0)
   return words
 }
 

@@ -3,6 +3,7 @@
  * laws-gcra.test.ts and laws-token-bucket.test.ts hold every step of long traces against the oracle, which covers laws 1 to 6, 8 and 10 at
  * once; here each law is said alone. Law 7 (same tape, same decisions on every store) is stores-agree.test.ts.
  */
+
 import { describe, expect, test } from 'vitest'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
@@ -10,6 +11,7 @@ import { createLimiter, gcra, type Limit, memoryStore, SluiceError, tokenBucket 
 import type { Scope } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
+import { decode } from '../support/decode.ts'
 import { Coverage, compareTraces } from './against-oracle.ts'
 import { Fork } from './fork.ts'
 import { Random } from './random.ts'
@@ -41,7 +43,7 @@ function forEverySituation(kind: OracleKind, usualTraces: number, visit: (situat
       const { rule } = (taken.step.scope as Scope).limits[0] as Scope['limits'][number]
       const words = new Float64Array(3)
       const held = store.inspect('laws', 'a', KEY)
-      if (held !== undefined) rule.algorithm.decode(held, words, 0)
+      if (held !== undefined) decode(rule.algorithm, held, words, 0)
       const fork = new Fork([{ rule, state: held === undefined ? undefined : words }])
       const { nowUs, numbers } = taken.call
       const { windowUs } = (trace.palette[numbers] as readonly TraceNumbers[])[0] as TraceNumbers

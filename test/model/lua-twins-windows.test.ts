@@ -3,10 +3,12 @@
  * States travel in the form that Redis keeps them in, so that encode and decode are compared with everything else. Leaky bucket is in
  * lua-twins.test.ts.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/window-oracle.ts'
+import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { Random } from './random.ts'
 import { SEED } from './trace.ts'
@@ -259,7 +261,7 @@ class Place {
 
 function placed(rule: Rule, pairs: Pairs, room: number): Place {
   const place = new Place(rule, room)
-  const numbers = rule.algorithm.decode(encodedOf(pairs), place.s, place.i)
+  const numbers = decode(rule.algorithm, encodedOf(pairs), place.s, place.i)
   if (numbers !== rule.numbers) throw new Error(`${numbers} is decoded, ${rule.numbers} was written`)
   return place
 }
@@ -439,7 +441,7 @@ return answers`
 
 function readOrRefused(algorithm: Algorithm, pairs: Pairs): string {
   try {
-    return figuresNamed(algorithm.decode(encodedOf(pairs), new Float64Array(64), 0)).length > 0 ? 'read' : 'nothing'
+    return figuresNamed(decode(algorithm, encodedOf(pairs), new Float64Array(64), 0)).length > 0 ? 'read' : 'nothing'
   } catch {
     return 'refused'
   }

@@ -2,6 +2,7 @@
  * Every Lua function beside its TypeScript twin, on the same arguments, in the real Redis: same result, same state.
  * Cases travel as text, because a Lua reply truncates numbers and `tostring` loses digits above 14.
  */
+
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
@@ -12,6 +13,7 @@ import type { LevelRule } from '../../src/algorithms/level.ts'
 import type { Rate } from '../../src/algorithms/rate.ts'
 import { tokenBucket, tokenBucketAlgorithm } from '../../src/algorithms/token-bucket/token-bucket.ts'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
 const MAX = 2 ** 53 - 1
@@ -218,27 +220,30 @@ interface Level {
   part: number
 }
 
+/** The first two words of each of them: when the level will have drained. */
+function tatOf(rule: LevelRule, { whole, part }: Level, atUs: number, nowUs: number): number[] {
+  const time = BigInt(whole) * BigInt(rule.periodUs) + BigInt(part)
+  const tatUs = BigInt(atUs) + time / BigInt(rule.permits)
+  // A state that nobody repaired may lie far ahead, but not so far that asking about it leaves the exact numbers.
+  const most = Math.max(atUs, Math.min(MAX, nowUs + MAX - 2 * MAX_FILL_US))
+  return tatUs > BigInt(most) ? [most, 0] : [Number(tatUs), Number(time % BigInt(rule.permits))]
+}
+
 const KINDS: Readonly<Record<string, Kind>> = {
   gcra: {
     algorithm: gcraAlgorithm,
     rule: ([rate, burst], maxAheadUs) => gcra({ rate, burst })[COMPILE](maxAheadUs) as LevelRule,
-    state(rule, { whole, part }, atUs, nowUs) {
-      const time = BigInt(whole) * BigInt(rule.periodUs) + BigInt(part)
-      const tatUs = BigInt(atUs) + time / BigInt(rule.permits)
-      // A state that nobody repaired may lie far ahead, but not so far that asking about it leaves the exact numbers.
-      const most = Math.min(MAX, nowUs + MAX - 2 * MAX_FILL_US)
-      return tatUs > BigInt(most) ? [most, 0] : [Number(tatUs), Number(time % BigInt(rule.permits))]
-    },
+    state: tatOf,
   },
   tokenBucket: {
     algorithm: tokenBucketAlgorithm,
     rule: ([refill, capacity], maxAheadUs) => tokenBucket({ capacity, refill })[COMPILE](maxAheadUs) as LevelRule,
-    state: (_rule, { whole, part }, atUs) => [whole, part, atUs],
+    state: (rule, level, atUs, nowUs) => [...tatOf(rule, level, atUs, nowUs), atUs],
   },
   leakyBucket: {
     algorithm: leakyBucketAlgorithm,
     rule: ([leak, capacity], maxAheadUs) => leakyBucket({ capacity, leak })[COMPILE](maxAheadUs) as LevelRule,
-    state: (_rule, { whole, part }, atUs) => [whole, part, atUs],
+    state: (rule, level, atUs, nowUs) => [...tatOf(rule, level, atUs, nowUs), atUs],
   },
 }
 
@@ -305,7 +310,8 @@ function farAbove({ permits, periodUs }: LevelRule): number {
 }
 
 /** When the state was written, as seen from now. */
-function writtenAt({ windowUs, idleUs }: LevelRule, { clock, distance }: DrawnState, nowUs: number): number {
+function writtenAt({ windowUs, maxAheadUs }: LevelRule, { clock, distance }: DrawnState, nowUs: number): number {
+  const idleUs = windowUs + maxAheadUs
   const aheadUs: Record<DrawnState['clock'], number> = {
     'long ago': -idleUs - portion(MAX_FILL_US, distance),
     'a while ago': -1 - portion(idleUs, distance),
@@ -316,7 +322,8 @@ function writtenAt({ windowUs, idleUs }: LevelRule, { clock, distance }: DrawnSt
     'beyond one window ahead': windowUs + 1,
     'far ahead': windowUs + 1 + portion(MAX_FILL_US, distance),
   }
-  return clampTo(0, nowUs + aheadUs[clock], MAX)
+  // A date was a reading of a clock once.
+  return clampTo(0, nowUs + aheadUs[clock], MAX_NOW_US)
 }
 
 const drawnNow = fc.oneof(
@@ -374,10 +381,11 @@ function ticketDrawn(kind: Kind, rule: LevelRule, settled: readonly number[], co
 
 /** The state before `permits` more were taken at the same instant. */
 function earlier({ periodUs, permits: pace }: LevelRule, words: readonly number[], permits: number): number[] {
-  const [first, part, at] = words as [number, number, number | undefined]
-  if (at !== undefined) return [Math.max(0, first - permits), part, at]
-  const time = BigInt(first) * BigInt(pace) + BigInt(part) - BigInt(permits) * BigInt(periodUs)
-  return time < 0n ? [0, 0] : [Number(time / BigInt(pace)), Number(time % BigInt(pace))]
+  const [tatUs, part, ...at] = words as [number, number, ...number[]]
+  const [atUs = 0] = at
+  const time = BigInt(tatUs) * BigInt(pace) + BigInt(part) - BigInt(permits) * BigInt(periodUs)
+  if (time < BigInt(atUs) * BigInt(pace)) return [atUs, 0, ...at]
+  return [Number(time / BigInt(pace)), Number(time % BigInt(pace)), ...at]
 }
 
 // ------------------------------------------------------------------------------------------------------------ every function by itself
@@ -496,7 +504,7 @@ local function answer(fields)
     said[#said + 1] = shown({ ... })
   end
   say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
-  say('rule', rule.idleUs, rule.intervalUs, rule.intervalPart, rule.toleranceUs, rule.tolerancePart)
+  say('rule', rule.toleranceUs, rule.tolerancePart, rule.ceilingUs)
   say('fresh', algorithm.fresh(rule, nowUs))
   local settled = copyOf(state)
   local wrote = algorithm.settle(rule, written, settled, nowUs)
@@ -551,7 +559,7 @@ function everyFunction(say: Say, rule: LevelRule, words: readonly number[], used
   const encoded = algorithm.encode(rule, at.s, at.i)
   say('encode', encodedText(encoded))
   const decoded = new Place(words.map(() => -1))
-  const numbers = algorithm.decode(encoded, decoded.s, decoded.i)
+  const numbers = decode(algorithm, encoded, decoded.s, decoded.i)
   say('decode', decoded.words, numbers)
   say('untouched', at.words)
   algorithm.take(rule, at.s, at.i, nowUs, cost)
@@ -568,7 +576,7 @@ function answerOf(used: Case): string {
   const said: string[] = []
   const say: Say = (...values) => said.push(shown(values))
   say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
-  say('rule', rule.idleUs, rule.intervalUs, rule.intervalPart, rule.toleranceUs, rule.tolerancePart)
+  say('rule', rule.toleranceUs, rule.tolerancePart, rule.ceilingUs)
   const fresh = new Place(state.map(() => -1))
   algorithm.fresh(rule, fresh.s, fresh.i, nowUs)
   say('fresh', fresh.words)
@@ -587,11 +595,11 @@ function levelKind({ capacity, ceilingWhole, ceilingPart, maxAheadUs }: LevelRul
   return maxAheadUs > 0 && whole === ceilingWhole && part === ceilingPart ? 'at the ceiling' : 'booked ahead'
 }
 
-function clockKind({ windowUs, idleUs }: LevelRule, aheadUs: number): string {
+function clockKind({ windowUs, maxAheadUs }: LevelRule, aheadUs: number): string {
   if (aheadUs > windowUs) return aheadUs === windowUs + 1 ? 'dated just beyond one window ahead' : 'dated far ahead'
   if (aheadUs === windowUs) return 'dated one window ahead'
   if (aheadUs > 0) return 'dated ahead'
-  return -aheadUs >= idleUs ? 'long idle' : 'written lately'
+  return -aheadUs >= windowUs + maxAheadUs ? 'long idle' : 'written lately'
 }
 
 function rateKind({ numbers }: LevelRule, corners: ReadonlySet<string>): string {
@@ -688,7 +696,7 @@ end`
 function decodedText({ algorithm }: Kind, encoded: EncodedState): string {
   const s = new Float64Array(algorithm === gcraAlgorithm ? 2 : 3)
   try {
-    const numbers = algorithm.decode(encoded, s, 0)
+    const numbers = decode(algorithm, encoded, s, 0)
     return shown([[...s], numbers])
   } catch {
     return 'refused'

@@ -1,4 +1,5 @@
 /** Law 7 for the windows: same tape, same decisions, same decoded state, on every store. Leaky bucket is in stores-agree.test.ts. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed } from '../../src/algorithms/algorithm.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
@@ -10,6 +11,7 @@ import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
 import { RecordShape } from '../../src/stores/shared-memory/record-shape.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import type { WindowKind } from '../../src/testing/window-oracle.ts'
+import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { type Decoded, Playback, type Recorded, recordTrace } from './tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
@@ -85,7 +87,7 @@ function asText(algorithm: Algorithm, state: EncodedState | undefined): Decoded 
   if (state === undefined) return undefined
   const text = sortedText(state)
   const words = new Float64Array(MOST_WORDS[algorithm.type as WindowKind])
-  const rule = algorithm.ruleOf(figuresNamed(algorithm.decode(state, words, 0)), 0)
+  const rule = algorithm.ruleOf(figuresNamed(decode(algorithm, state, words, 0)), 0)
   const again = sortedText(algorithm.encode(rule, words, 0))
   if (again !== text) throw new Error(`${text} reads back as ${again}`)
   return text

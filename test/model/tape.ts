@@ -1,9 +1,11 @@
 /** A trace written down as it ran on the memory store, so that other stores can be played the same tape and asked the same questions. */
+
 import type { Algorithm, EncodedState } from '../../src/algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import type { Part, Step } from '../../src/stores/store.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
+import { decode } from '../support/decode.ts'
 import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
 import { type Call, Trace } from './trace.ts'
 
@@ -37,7 +39,7 @@ export function recordTrace(trace: Pick<Trace, 'next'>, scopes: TraceScopes, key
 export function decoded(algorithm: Algorithm, state: EncodedState | undefined): Decoded {
   if (state === undefined) return undefined
   const words = new Float64Array(8)
-  const numbers = algorithm.decode(state, words, 0)
+  const numbers = decode(algorithm, state, words, 0)
   return `${numbers}: ${words.join(' ')}`
 }
 

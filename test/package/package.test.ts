@@ -219,7 +219,7 @@ describe('in a browser', () => {
 
 describe('the size of what is imported, minified and gzipped,', () => {
   // The goal is 6 kB (6144 bytes). This is where we are: it may only go down.
-  const MOST_BYTES = 8_900
+  const MOST_BYTES = 8_800
 
   function aloneWith(factory: string): Promise<Bundle> {
     return bundled(project, `export { createLimiter, ${factory} } from 'sluice'`)

@@ -1,5 +1,7 @@
 /** One key and the walk that every decision takes (settle, ask, charge), straight on the functions of an algorithm. Times in microseconds. */
+
 import { COMPILE, type EncodedState, type Limit, type Rule } from '../../src/algorithms/algorithm.ts'
+import { decode } from './decode.ts'
 
 /** Room for the largest state that these tests make. */
 const ROOM = 256
@@ -80,6 +82,6 @@ function roomFor(rule: Rule): number {
 export function readBack(limit: Limit, state: EncodedState): EncodedState {
   const { algorithm } = limit[COMPILE](0)
   const s = new Float64Array(ROOM).fill(-7)
-  const numbers = algorithm.decode(state, s, 5)
+  const numbers = decode(algorithm, state, s, 5)
   return algorithm.encode(algorithm.ruleOf(numbers.split(' ').map(Number), 0), s, 5)
 }

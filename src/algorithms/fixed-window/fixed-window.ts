@@ -84,9 +84,14 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   take,
 
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
-    if (counted(rule, s, i, nowUs) + cost > rule.capacity) return false
-    take(rule, s, i, nowUs, cost)
+    const count = s[i + COUNT] as number
+    // In the window that was counted in, with the clock running forward, there is only the count to look at.
+    if (count === 0 || (s[i + AT] as number) > nowUs || nowUs - (s[i + START] as number) >= rule.windowUs) {
+      return tryTakeAnew(rule, s, i, nowUs, cost)
+    }
+    if (count + cost > rule.capacity) return false
+    s[i + COUNT] = count + cost
+    s[i + AT] = nowUs
     return true
   },
 
@@ -113,13 +118,6 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return `${s[i + COUNT]} ${s[i + START]} ${s[i + AT]} ${rule.numbers}`
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const match = typeof encoded === 'string' ? /^(\d+) (-?\d+) (\d+) (\d+ \d+ [01] \d+)$/.exec(encoded) : null
-    if (match === null) throw notOurs('fixedWindow', encoded, "must be 'count start time limit window first offset'")
-    write(s, i, Number(match[2]), Number(match[1]), Number(match[3]))
-    return match[4] as string
-  },
-
   ruleOf(figures, maxAheadUs) {
     const [capacity, windowUs, first, offset] = figures as [number, number, number, number]
     return Object.freeze({
@@ -133,6 +131,21 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
       offsetUs: offset,
     })
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeFixedWindow(encoded: EncodedState, s: Float64Array, i: number): string {
+  const match = typeof encoded === 'string' ? /^(\d+) (-?\d+) (\d+) (\d+ \d+ [01] \d+)$/.exec(encoded) : null
+  if (match === null) throw notOurs('fixedWindow', encoded, "must be 'count start time limit window first offset'")
+  write(s, i, Number(match[2]), Number(match[1]), Number(match[3]))
+  return match[4] as string
+}
+
+function tryTakeAnew(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {
+  repair(rule, s, i, nowUs)
+  if (counted(rule, s, i, nowUs) + cost > rule.capacity) return false
+  take(rule, s, i, nowUs, cost)
+  return true
 }
 
 function take(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): void {

@@ -3,23 +3,26 @@
 local leakyBucket = bucketFace()
 
 -- Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still.
-function leakyBucket.delayUs(rule, s, nowUs)
-  if leakyBucket.remaining(rule, s, nowUs) == rule.capacity then
+function leakyBucket.delayUs(_rule, s, nowUs)
+  local atUs = math.max(s[3], nowUs)
+  local leakedInUs = drainedInUs(s, atUs)
+  if leakedInUs == 0 then
     return 0
   end
-  return leakyBucket.resetUs(rule, s, nowUs)
+  return leakedInUs + atUs - nowUs
 end
 
 -- Its time comes when only its own water is left of what was there.
 function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
-  return leakyBucket.cancelAbove(cost, rule, s, nowUs, cost, ticket)
+  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, mulDiv(cost, rule.periodUs, rule.permits))
 end
 
 function leakyBucket.encode(rule, s)
+  local water, part, atUs = leakyBucket.read(rule, s)
   return {
-    'water', string.format('%.0f', s[1]),
-    'part', string.format('%.0f', s[2]),
-    'time', string.format('%.0f', s[3]),
+    'water', string.format('%.0f', water),
+    'part', string.format('%.0f', part),
+    'time', string.format('%.0f', atUs),
     'limit', rule.numbers,
   }
 end
@@ -31,7 +34,7 @@ function leakyBucket.decode(fields)
   if not (water and part and time and string.match(fields.limit or '', '^%d+ %d+ %d+$')) then
     return nil
   end
-  return { water, part, time }, fields.limit
+  return leakyBucket.written(fields.limit, water, part, time), fields.limit
 end
 
 return leakyBucket

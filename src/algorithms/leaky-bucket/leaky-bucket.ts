@@ -4,9 +4,10 @@
  * State: a bucket (../bucket.ts) whose level is the water. As a meter it decides like a token bucket; as a queue it also says how long
  * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
  */
-import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
-import { bucket, cancelAbove, drainedInUs, levelReachedUs, writeBucket } from '../bucket.ts'
-import { type LevelRule, levelRule, levelRuleOf } from '../level.ts'
+import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf } from '../algorithm.ts'
+import { mulDiv, remainder } from '../arithmetic.ts'
+import { bucket, cancelAhead, effectiveUs, readBucket, writeBucket } from '../bucket.ts'
+import { drainedInUs, type LevelRule, level, levelRule, levelRuleOf, reachedUs } from '../level.ts'
 import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface LeakyBucketOptions {
@@ -33,33 +34,40 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   type: 'leakyBucket',
 
   /** Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still. */
-  delayUs(rule, s, i, nowUs) {
-    return bucket.remaining(rule, s, i, nowUs) === rule.capacity ? 0 : drainedInUs(rule, s, i, nowUs)
+  delayUs(_rule, s, i, nowUs) {
+    const atUs = effectiveUs(s, i, nowUs)
+    const leakedInUs = drainedInUs(s, i, atUs)
+    return leakedInUs === 0 ? 0 : leakedInUs + atUs - nowUs
   },
 
   /** Its time comes when only its own water is left of what was there. */
   cancel(rule, s, i, nowUs, cost, ticket) {
-    return cancelAbove(cost, rule, s, i, nowUs, cost, ticket)
+    const costUs = mulDiv(cost, rule.periodUs, rule.permits)
+    return cancelAhead(rule, s, i, nowUs, cost, ticket, costUs, remainder[0] as number)
   },
 
   dueUs(rule, ticket, cost) {
-    return levelReachedUs(rule, ticket, cost)
+    const costUs = mulDiv(cost, rule.periodUs, rule.permits)
+    return reachedUs(ticket, costUs, remainder[0] as number)
   },
 
   encode(rule, s, i) {
-    return { water: `${s[i]}`, part: `${s[i + 1]}`, time: `${s[i + 2]}`, limit: rule.numbers }
-  },
-
-  decode(encoded: EncodedState, s, i) {
-    const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
-    if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
-      throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
-    }
-    writeBucket(s, i, Number(water), Number(part), Number(time))
-    return limit
+    const atUs = readBucket(rule, s, i)
+    return { water: `${level[0]}`, part: `${level[1]}`, time: `${atUs}`, limit: rule.numbers }
   },
 
   ruleOf(figures, maxAheadUs) {
     return levelRuleOf(leakyBucketAlgorithm, figures, maxAheadUs)
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeLeakyBucket(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
+  if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
+    throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
+  }
+  const [, permits, periodUs] = figuresNamed(limit) as [number, number, number]
+  writeBucket({ permits, periodUs }, s, i, Number(water), Number(part), Number(time))
+  return limit
 }

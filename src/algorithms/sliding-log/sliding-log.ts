@@ -74,9 +74,14 @@ export const slidingLogAlgorithm: Algorithm = {
   take,
 
   tryTake(rule, s, i, nowUs, cost) {
-    repair(rule, s, i, nowUs)
-    if (usedAt(rule, s, i, nowUs) + cost > rule.capacity) return false
-    take(rule, s, i, nowUs, cost)
+    if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
+    const atUs = effectiveUs(s, i, nowUs)
+    const first = firstLive(rule, s, i, nowUs)
+    const used = (s[i + TOTAL] as number) - countsBefore(s, i, first)
+    if (used + cost > rule.capacity) return false
+    s[i + FIRST] = first
+    s[i + TOTAL] = used
+    enter(rule, s, i, atUs, cost)
     return true
   },
 
@@ -109,23 +114,6 @@ export const slidingLogAlgorithm: Algorithm = {
     return members
   },
 
-  decode(encoded: EncodedState, s, i) {
-    const members = typeof encoded === 'string' ? [] : Object.keys(encoded)
-    const head = members.map((member) => /^at (\d+) limit (\d+ \d+)$/.exec(member)).find((match) => match !== null)
-    const others = members.filter((member) => member !== head?.[0])
-    if (head === undefined || !others.every((member) => /^\d+ \d+$/.test(member))) {
-      throw notOurs('slidingLog', encoded, "must be a sorted set of one member 'at ... limit ...' and one 'time count' for each admission")
-    }
-    clear(s, i, Number(head[1]))
-    const entries = others.map((member) => member.split(' ').map(Number) as [number, number])
-    for (const [timeUs, count] of entries.sort(([a], [b]) => a - b)) {
-      put(s, i, s[i + END] as number, timeUs, count)
-      s[i + END] = (s[i + END] as number) + 1
-      s[i + TOTAL] = (s[i + TOTAL] as number) + count
-    }
-    return head[2] as string
-  },
-
   ruleOf(figures, maxAheadUs) {
     const [capacity, windowUs] = figures as [number, number]
     const numbers = figures.join(' ')
@@ -133,12 +121,37 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 }
 
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeSlidingLog(encoded: EncodedState, s: Float64Array, i: number): string {
+  const members = typeof encoded === 'string' ? [] : Object.keys(encoded)
+  const head = members.map((member) => /^at (\d+) limit (\d+ \d+)$/.exec(member)).find((match) => match !== null)
+  const others = members.filter((member) => member !== head?.[0])
+  if (head === undefined || !others.every((member) => /^\d+ \d+$/.test(member))) {
+    throw notOurs('slidingLog', encoded, "must be a sorted set of one member 'at ... limit ...' and one 'time count' for each admission")
+  }
+  clear(s, i, Number(head[1]))
+  const entries = others.map((member) => member.split(' ').map(Number) as [number, number])
+  for (const [timeUs, count] of entries.sort(([a], [b]) => a - b)) {
+    put(s, i, s[i + END] as number, timeUs, count)
+    s[i + END] = (s[i + END] as number) + 1
+    s[i + TOTAL] = (s[i + TOTAL] as number) + count
+  }
+  return head[2] as string
+}
+
 function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
   dropDead(rule, s, i, nowUs)
-  const atUs = effectiveUs(s, i, nowUs)
+  enter(rule, s, i, effectiveUs(s, i, nowUs), cost)
+}
+
+/** Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date. */
+function enter(rule: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
   const newest = (s[i + END] as number) - 1
-  if (newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) setCount(s, i, newest, countOf(s, i, newest) + cost)
-  else append(rule, s, i, atUs, cost)
+  if (s[i + AT] === atUs && newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) {
+    setCount(s, i, newest, countOf(s, i, newest) + cost)
+  } else {
+    append(rule, s, i, atUs, cost)
+  }
   s[i + TOTAL] = (s[i + TOTAL] as number) + cost
   s[i + AT] = atUs
 }
@@ -182,10 +195,14 @@ function firstLive(rule: Rule, s: Float64Array, i: number, nowUs: number): numbe
 
 /** How many permits still count. */
 function usedAt(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  let used = s[i + TOTAL] as number
-  const live = firstLive(rule, s, i, nowUs)
-  for (let entry = s[i + FIRST] as number; entry < live; entry++) used -= countOf(s, i, entry)
-  return used
+  return (s[i + TOTAL] as number) - countsBefore(s, i, firstLive(rule, s, i, nowUs))
+}
+
+/** What the entries that are held but no longer live counted. */
+function countsBefore(s: Float64Array, i: number, live: number): number {
+  let counts = 0
+  for (let entry = s[i + FIRST] as number; entry < live; entry++) counts += countOf(s, i, entry)
+  return counts
 }
 
 function dropDead(rule: Rule, s: Float64Array, i: number, nowUs: number): void {

@@ -9,9 +9,9 @@ local function effectiveUs(s, nowUs)
   return math.max(s[AT], nowUs)
 end
 
-local function placeOf(rule, slot)
-  local size = rule.slots + 1
-  return COUNTS + (slot - math.floor(slot / size) * size)
+-- Where the count of a slot stands: the present one's first, the oldest one's last.
+local function placeOf(s, slot)
+  return COUNTS + s[SLOT] - slot
 end
 
 local function startUs(rule, slot, offset)
@@ -26,7 +26,7 @@ local function fullFrom(rule, s, slot)
   end
   local full = s[FULL]
   for left = written - rule.slots + 1, slot - rule.slots do
-    full = full - s[placeOf(rule, left)]
+    full = full - s[placeOf(s, left)]
   end
   return full
 end
@@ -36,7 +36,7 @@ local function look(rule, s, nowUs)
   local slot, offset = mulDiv(effectiveUs(s, nowUs), rule.perPeriod, rule.periodUs)
   local oldest = 0
   if slot - rule.slots <= s[SLOT] then
-    oldest = s[placeOf(rule, slot - rule.slots)]
+    oldest = s[placeOf(s, slot - rule.slots)]
   end
   return slot, offset, fullFrom(rule, s, slot), oldest
 end
@@ -60,7 +60,7 @@ local function firstFitUs(rule, s, room, slot, full)
     local leaving = slot - rule.slots
     local oldest = 0
     if leaving <= written then
-      oldest = s[placeOf(rule, leaving)]
+      oldest = s[placeOf(s, leaving)]
     end
     if full <= room then
       if full + oldest <= room then
@@ -72,7 +72,7 @@ local function firstFitUs(rule, s, room, slot, full)
       end
     end
     if leaving + 1 <= written then
-      full = full - s[placeOf(rule, leaving + 1)]
+      full = full - s[placeOf(s, leaving + 1)]
     end
     slot = slot + 1
   end
@@ -81,8 +81,11 @@ end
 local function advance(rule, s, nowUs)
   local slot, _, full = look(rule, s, nowUs)
   local passed = math.min(slot - s[SLOT], rule.slots + 1)
+  for k = rule.slots, passed, -1 do
+    s[COUNTS + k] = s[COUNTS + k - passed]
+  end
   for k = 0, passed - 1 do
-    s[placeOf(rule, slot - k)] = 0
+    s[COUNTS + k] = 0
   end
   s[AT], s[SLOT], s[FULL] = effectiveUs(s, nowUs), slot, full
 end
@@ -97,7 +100,7 @@ local function clear(rule, s, nowUs)
 end
 
 local function putCount(rule, s, slot, count)
-  s[placeOf(rule, slot)] = count
+  s[placeOf(s, slot)] = count
   if slot > s[SLOT] - rule.slots then
     s[FULL] = s[FULL] + count
   end
@@ -108,10 +111,10 @@ local function gather(rule, s, atUs, used)
   putCount(rule, s, s[SLOT], used)
 end
 
-local function heldBetween(rule, s, oldest, newest)
+local function heldBetween(s, oldest, newest)
   local held = 0
   for slot = oldest, math.min(newest, s[SLOT]) do
-    held = held + s[placeOf(rule, slot)]
+    held = held + s[placeOf(s, slot)]
   end
   return held
 end
@@ -119,7 +122,7 @@ end
 local function giveBack(rule, s, cost, oldest, newest)
   local left = cost
   for slot = newest, oldest, -1 do
-    local place = placeOf(rule, slot)
+    local place = placeOf(s, slot)
     local given = math.min(left, s[place])
     s[place] = s[place] - given
     if slot > s[SLOT] - rule.slots then
@@ -186,8 +189,7 @@ end
 
 function slidingWindow.take(rule, s, nowUs, cost)
   advance(rule, s, nowUs)
-  local place = placeOf(rule, s[SLOT])
-  s[place] = s[place] + cost
+  s[COUNTS] = s[COUNTS] + cost
   s[FULL] = s[FULL] + cost
 end
 
@@ -198,7 +200,7 @@ function slidingWindow.give(rule, s, nowUs, cost, ofUs)
     newest = mulDiv(ofUs, rule.perPeriod, rule.periodUs)
     oldest = newest
   end
-  if newest > present or oldest < present - rule.slots or heldBetween(rule, s, oldest, newest) == 0 then
+  if newest > present or oldest < present - rule.slots or heldBetween(s, oldest, newest) == 0 then
     return false
   end
   advance(rule, s, nowUs)
@@ -217,7 +219,7 @@ end
 function slidingWindow.resetUs(rule, s, nowUs)
   local present = look(rule, s, nowUs)
   for slot = s[SLOT], math.max(present, s[SLOT]) - rule.slots, -1 do
-    if s[placeOf(rule, slot)] > 0 then
+    if s[placeOf(s, slot)] > 0 then
       return startUs(rule, slot + rule.slots + 1, 0) - nowUs
     end
   end
@@ -227,7 +229,7 @@ end
 function slidingWindow.encode(rule, s)
   local fields = { 'time', string.format('%.0f', s[AT]), 'limit', rule.numbers }
   for slot = s[SLOT] - rule.slots, s[SLOT] do
-    local count = s[placeOf(rule, slot)]
+    local count = s[placeOf(s, slot)]
     if count > 0 then
       fields[#fields + 1] = string.format('%.0f', slot)
       fields[#fields + 1] = string.format('%.0f', count)

@@ -178,13 +178,6 @@ describe('giving back', () => {
   })
 })
 
-test('giving back what was taken at 0 looks at the first slot only', () => {
-  const key = new HeldKey(slidingWindow({ limit: 10, window: '1s', slots: 10 }))
-  key.take(150 * MS)
-  const { state } = key
-  expect([key.give(250 * MS, 1, 0), key.state]).toEqual([false, state])
-})
-
 test('the short form takes its slot from its own words: the word before them may look like one', () => {
   const rule = slidingWindow({ limit: 10, window: '1s', slots: 2 })[COMPILE](0)
   const nowUs = 3 * SECOND

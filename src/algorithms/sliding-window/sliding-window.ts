@@ -2,14 +2,14 @@
  * Sliding window: the window is cut into sub-windows (slots) that are counted one by one; the oldest counts by the part of it that the
  * window still overlaps. See sliding-window.md.
  *
- * State: [atUs, slot, full, counts of slots + 1 slots]. `slot` is the number of the slot that `atUs` lies in; the count of slot n stands at
- * n modulo (slots + 1). `full` is the sum of all counts but the oldest one's, so that a decision does not have to add them up.
+ * State: [atUs, slot, full, counts of slots + 1 slots]. `slot` is the number of the slot that `atUs` lies in; its count stands first, those of
+ * the slots before it behind it. `full` is the sum of all counts but the oldest one's, so that a decision does not have to add them up.
  *
  * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers and offsets are exact for any window:
  * time x perPeriod / periodUs is the slot's number and leaves the offset.
  */
 import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
+import { greatestCommonDivisor, MAX_EXACT, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
 import { type Duration, durationUs, notOurs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
 
 const AT = 0
@@ -95,18 +95,21 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   take(rule, s, i, nowUs, cost) {
     look(rule, s, i, nowUs)
     advance(rule, s, i, nowUs)
-    add(rule, s, i, cost)
+    add(s, i, cost)
   },
 
   tryTake(rule, s, i, nowUs, cost) {
-    if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
-    const atUs = effectiveUs(s, i, nowUs)
-    const slot = mulDiv(atUs, rule.perPeriod, rule.periodUs)
-    if (slot === s[i + SLOT]) return tryTakeInSlot(rule, s, i, atUs, cost, slot, remainder[0] as number)
-    look(rule, s, i, nowUs)
-    if (!seenToFit(rule, cost)) return false
-    advance(rule, s, i, nowUs)
-    add(rule, s, i, cost)
+    const time = nowUs * rule.perPeriod
+    const offset = time - (s[i + SLOT] as number) * rule.periodUs
+    // In the slot that was counted in, with the clock running forward, nothing has left the window: sum and counts are the ones that stand here.
+    if (offset >= rule.periodUs || time > MAX_EXACT || (s[i + AT] as number) > nowUs) return tryTakeAnew(rule, s, i, nowUs, cost)
+    const full = s[i + FULL] as number
+    const oldest = s[i + COUNTS + rule.slots] as number
+    const room = rule.capacity - cost - full
+    if (room < oldest && (room < 0 || room < weighed(rule, oldest, offset))) return false
+    s[i + COUNTS] = (s[i + COUNTS] as number) + cost
+    s[i + FULL] = full + cost
+    s[i + AT] = nowUs
     return true
   },
 
@@ -114,7 +117,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     look(rule, s, i, nowUs)
     const newest = ofUs < 0 ? seen.slot : mulDiv(ofUs, rule.perPeriod, rule.periodUs)
     const oldest = ofUs < 0 ? seen.slot - rule.slots : newest
-    if (newest > seen.slot || oldest < seen.slot - rule.slots || heldBetween(rule, s, i, oldest, newest) === 0) return false
+    if (newest > seen.slot || oldest < seen.slot - rule.slots || heldBetween(s, i, oldest, newest) === 0) return false
     advance(rule, s, i, nowUs)
     giveBack(rule, s, i, cost, oldest, newest)
     return true
@@ -130,7 +133,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     look(rule, s, i, nowUs)
     const latest = s[i + SLOT] as number
     for (let slot = latest; slot >= seen.slot - rule.slots && slot >= latest - rule.slots; slot--) {
-      if ((s[placeOf(rule, i, slot)] as number) > 0) return startUs(rule, slot + rule.slots + 1, 0) - nowUs
+      if ((s[placeOf(s, i, slot)] as number) > 0) return startUs(rule, slot + rule.slots + 1, 0) - nowUs
     }
     // An empty key is idle once its time no longer stands still.
     return effectiveUs(s, i, nowUs) - nowUs
@@ -139,24 +142,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   encode(rule, s, i) {
     const fields: Record<string, string> = { time: `${s[i + AT]}`, limit: rule.numbers }
     for (let slot = (s[i + SLOT] as number) - rule.slots; slot <= (s[i + SLOT] as number); slot++) {
-      const count = s[placeOf(rule, i, slot)] as number
+      const count = s[placeOf(s, i, slot)] as number
       if (count > 0) fields[`${slot}`] = `${count}`
     }
     return fields
-  },
-
-  decode(encoded: EncodedState, s, i) {
-    const { time = '', limit = '', ...slots } = typeof encoded === 'string' ? {} : encoded
-    const foreign = notOurs.bind(undefined, 'slidingWindow', encoded, 'must be a hash of time, limit and the count of each slot')
-    if (!/^\d+$/.test(time) || !/^[1-9]\d* [1-9]\d* [1-9]\d{0,3}$/.test(limit)) throw foreign()
-    const rule = slidingWindowAlgorithm.ruleOf(figuresNamed(limit), 0)
-    slidingWindowAlgorithm.fresh(rule, s, i, Number(time))
-    for (const [slot, count] of Object.entries(slots)) {
-      const age = (s[i + SLOT] as number) - Number(slot)
-      if (!/^\d+$/.test(slot) || !/^\d+$/.test(count) || age < 0 || age > rule.slots) throw foreign()
-      putCount(rule, s, i, Number(slot), Number(count))
-    }
-    return limit
   },
 
   ruleOf(figures, maxAheadUs) {
@@ -179,14 +168,37 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   },
 }
 
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeSlidingWindow(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { time = '', limit = '', ...slots } = typeof encoded === 'string' ? {} : encoded
+  const foreign = notOurs.bind(undefined, 'slidingWindow', encoded, 'must be a hash of time, limit and the count of each slot')
+  if (!/^\d+$/.test(time) || !/^[1-9]\d* [1-9]\d* [1-9]\d{0,3}$/.test(limit)) throw foreign()
+  const rule = slidingWindowAlgorithm.ruleOf(figuresNamed(limit), 0)
+  slidingWindowAlgorithm.fresh(rule, s, i, Number(time))
+  for (const [slot, count] of Object.entries(slots)) {
+    const age = (s[i + SLOT] as number) - Number(slot)
+    if (!/^\d+$/.test(slot) || !/^\d+$/.test(count) || age < 0 || age > rule.slots) throw foreign()
+    putCount(rule, s, i, Number(slot), Number(count))
+  }
+  return limit
+}
+
+function tryTakeAnew(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {
+  repair(rule, s, i, nowUs)
+  look(rule, s, i, nowUs)
+  if (!seenToFit(rule, cost)) return false
+  advance(rule, s, i, nowUs)
+  add(s, i, cost)
+  return true
+}
+
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-function placeOf(rule: SlidingWindowRule, i: number, slot: number): number {
-  // Not `%`: on numbers of this size that takes ten times as long.
-  const size = rule.slots + 1
-  return i + COUNTS + (slot - Math.floor(slot / size) * size)
+/** Where the count of a slot stands: the present one's first, the oldest one's last. */
+function placeOf(s: Float64Array, i: number, slot: number): number {
+  return i + COUNTS + (s[i + SLOT] as number) - slot
 }
 
 /** The first microsecond that lies at or behind an offset into a slot. */
@@ -200,7 +212,7 @@ function look(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number
   seen.slot = slot
   seen.offset = remainder[0] as number
   seen.full = fullFrom(rule, s, i, slot)
-  seen.oldest = slot - rule.slots <= (s[i + SLOT] as number) ? (s[placeOf(rule, i, slot - rule.slots)] as number) : 0
+  seen.oldest = slot - rule.slots <= (s[i + SLOT] as number) ? (s[placeOf(s, i, slot - rule.slots)] as number) : 0
 }
 
 /** The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted. */
@@ -208,7 +220,7 @@ function fullFrom(rule: SlidingWindowRule, s: Float64Array, i: number, slot: num
   const written = s[i + SLOT] as number
   if (slot - written >= rule.slots) return 0
   let full = s[i + FULL] as number
-  for (let left = written - rule.slots + 1; left <= slot - rule.slots; left++) full -= s[placeOf(rule, i, left)] as number
+  for (let left = written - rule.slots + 1; left <= slot - rule.slots; left++) full -= s[placeOf(s, i, left)] as number
   return full
 }
 
@@ -228,56 +240,38 @@ function seenToFit(rule: SlidingWindowRule, cost: number): boolean {
   return room >= seen.oldest || (room >= 0 && room >= weighed(rule, seen.oldest, seen.offset))
 }
 
-/** The common case: nothing has left the window since the state was written, so the sum and the places are the ones that stand there. */
-function tryTakeInSlot(
-  rule: SlidingWindowRule,
-  s: Float64Array,
-  i: number,
-  atUs: number,
-  cost: number,
-  slot: number,
-  offset: number,
-): boolean {
-  const full = s[i + FULL] as number
-  const place = placeOf(rule, i, slot)
-  const oldest = s[place === i + COUNTS + rule.slots ? i + COUNTS : place + 1] as number
-  const room = rule.capacity - cost - full
-  if (room < oldest && (room < 0 || room < weighed(rule, oldest, offset))) return false
-  s[place] = (s[place] as number) + cost
-  s[i + FULL] = full + cost
-  s[i + AT] = atUs
-  return true
-}
-
 /** When no more than `room` is in use: within some slot from the present one on, as its oldest count fades. */
 function firstFitUs(rule: SlidingWindowRule, s: Float64Array, i: number, room: number): number {
   const written = s[i + SLOT] as number
   let full = seen.full
   for (let slot = seen.slot; ; slot++) {
     const leaving = slot - rule.slots
-    const oldest = leaving <= written ? (s[placeOf(rule, i, leaving)] as number) : 0
+    const oldest = leaving <= written ? (s[placeOf(s, i, leaving)] as number) : 0
     if (full <= room) {
       if (full + oldest <= room) return startUs(rule, slot, 0)
       const fadedTo = mulDiv(room - full, rule.periodUs, oldest)
       if (fadedTo > 0) return startUs(rule, slot, rule.periodUs - fadedTo)
     }
     // In the next slot this one's successor is the oldest and no longer full.
-    full -= leaving + 1 <= written ? (s[placeOf(rule, i, leaving + 1)] as number) : 0
+    full -= leaving + 1 <= written ? (s[placeOf(s, i, leaving + 1)] as number) : 0
   }
 }
 
 /** Counts in the present slot. */
-function add(rule: SlidingWindowRule, s: Float64Array, i: number, cost: number): void {
-  const place = placeOf(rule, i, s[i + SLOT] as number)
-  s[place] = (s[place] as number) + cost
+function add(s: Float64Array, i: number, cost: number): void {
+  s[i + COUNTS] = (s[i + COUNTS] as number) + cost
   s[i + FULL] = (s[i + FULL] as number) + cost
 }
 
-/** Moves the state to what the last `look` saw: slots that have left the window are emptied. */
+/** Moves the state to what the last `look` saw: counts move back by the slots that have passed, and those that leave the window are gone. */
 function advance(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): void {
   const written = s[i + SLOT] as number
   const passed = Math.min(seen.slot - written, rule.slots + 1)
-  for (let k = 0; k < passed; k++) s[placeOf(rule, i, seen.slot - k)] = 0
+  if (passed > 0) {
+    const counts = i + COUNTS
+    s.copyWithin(counts + passed, counts, counts + rule.slots + 1 - passed)
+    s.fill(0, counts, counts + passed)
+  }
   s[i + AT] = effectiveUs(s, i, nowUs)
   s[i + SLOT] = seen.slot
   s[i + FULL] = seen.full
@@ -290,13 +284,13 @@ function gather(rule: SlidingWindowRule, s: Float64Array, i: number, atUs: numbe
 }
 
 function putCount(rule: SlidingWindowRule, s: Float64Array, i: number, slot: number, count: number): void {
-  s[placeOf(rule, i, slot)] = count
+  s[placeOf(s, i, slot)] = count
   if (slot > (s[i + SLOT] as number) - rule.slots) s[i + FULL] = (s[i + FULL] as number) + count
 }
 
-function heldBetween(rule: SlidingWindowRule, s: Float64Array, i: number, oldest: number, newest: number): number {
+function heldBetween(s: Float64Array, i: number, oldest: number, newest: number): number {
   let held = 0
-  for (let slot = oldest; slot <= newest && slot <= (s[i + SLOT] as number); slot++) held += s[placeOf(rule, i, slot)] as number
+  for (let slot = oldest; slot <= newest && slot <= (s[i + SLOT] as number); slot++) held += s[placeOf(s, i, slot)] as number
   return held
 }
 
@@ -304,7 +298,7 @@ function heldBetween(rule: SlidingWindowRule, s: Float64Array, i: number, oldest
 function giveBack(rule: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): void {
   let left = cost
   for (let slot = newest; slot >= oldest && left > 0; slot--) {
-    const place = placeOf(rule, i, slot)
+    const place = placeOf(s, i, slot)
     const given = Math.min(left, s[place] as number)
     s[place] = (s[place] as number) - given
     if (slot > (s[i + SLOT] as number) - rule.slots) s[i + FULL] = (s[i + FULL] as number) - given

@@ -4,14 +4,15 @@
 local tokenBucket = bucketFace()
 
 function tokenBucket.encode(rule, s)
-  local tokens, part = rule.capacity - s[1], 0
-  if s[2] > 0 then
-    tokens, part = tokens - 1, rule.periodUs - s[2]
+  local used, part, atUs = tokenBucket.read(rule, s)
+  local tokens = rule.capacity - used
+  if part > 0 then
+    tokens, part = tokens - 1, rule.periodUs - part
   end
   return {
     'tokens', string.format('%.0f', tokens),
     'part', string.format('%.0f', part),
-    'time', string.format('%.0f', s[3]),
+    'time', string.format('%.0f', atUs),
     'limit', rule.numbers,
   }
 end
@@ -27,9 +28,9 @@ function tokenBucket.decode(fields)
     return nil
   end
   if part > 0 then
-    return { capacity - tokens - 1, periodUs - part, time }, fields.limit
+    return tokenBucket.written(fields.limit, capacity - tokens - 1, periodUs - part, time), fields.limit
   end
-  return { capacity - tokens, 0, time }, fields.limit
+  return tokenBucket.written(fields.limit, capacity - tokens, 0, time), fields.limit
 end
 
 return tokenBucket

@@ -3,7 +3,7 @@ import { HeldKey } from '../../../test/support/held-key.ts'
 import { SluiceError } from '../../errors.ts'
 import { COMPILE, type EncodedState } from '../algorithm.ts'
 import type { LevelRule } from '../level.ts'
-import { type TokenBucketOptions, tokenBucket, tokenBucketAlgorithm } from './token-bucket.ts'
+import { decodeTokenBucket, type TokenBucketOptions, tokenBucket, tokenBucketAlgorithm } from './token-bucket.ts'
 
 const SECOND = 1_000_000
 
@@ -101,7 +101,7 @@ describe('the hash in Redis', () => {
     { tokens: '999999', part: '86399999999', time: '1763200000000000', limit: '1000000 999983 86400000000' },
   ])('reads back as it was written: %o', (hash) => {
     const s = Float64Array.of(-7, 0, 0, 0, -7)
-    const numbers = tokenBucketAlgorithm.decode(hash, s, 1)
+    const numbers = decodeTokenBucket(hash, s, 1)
     const rule = tokenBucketAlgorithm.ruleOf(numbers.split(' ').map(Number), 0)
     expect(tokenBucketAlgorithm.encode(rule, s, 1)).toEqual(hash)
     expect([s[0], s[4]]).toEqual([-7, -7])
@@ -118,7 +118,7 @@ describe('the hash in Redis', () => {
     { tokens: '1', part: '0', time: '5', limit: '2 1' },
     { water: '1', part: '0', time: '5', limit: '2 1 1000' },
   ])('is refused if the token bucket did not write it: %j', (foreign) => {
-    const call = () => tokenBucketAlgorithm.decode(foreign as EncodedState, new Float64Array(3), 0)
+    const call = () => decodeTokenBucket(foreign as EncodedState, new Float64Array(3), 0)
     expect(call).toThrow(SluiceError)
     expect(call).toThrow(/^tokenBucket state .+ must be a hash of tokens, part, time and limit$/)
   })
@@ -142,7 +142,7 @@ describe('a clock that steps back', () => {
     const key = new Key(rule, 100 * SECOND)
     key.take(100 * SECOND)
     const nowUs = 98 * SECOND - 1
-    expect([key.settle(nowUs), key.s]).toEqual([true, Float64Array.of(1, 0, nowUs)])
+    expect([key.settle(nowUs), key.s]).toEqual([true, Float64Array.of(nowUs + SECOND, 0, nowUs)])
     expect([key.remaining(nowUs), key.resetUs(nowUs)]).toEqual([1, SECOND])
     expect(key.settle(nowUs)).toBe(false)
   })
@@ -150,7 +150,7 @@ describe('a clock that steps back', () => {
   test('and takes meanwhile are charged at the time that stands still', () => {
     const key = new Key(rule, 100 * SECOND)
     key.take(100 * SECOND)
-    expect([key.take(99 * SECOND), key.s]).toEqual([0, Float64Array.of(2, 0, 100 * SECOND)])
+    expect([key.take(99 * SECOND), key.s]).toEqual([0, Float64Array.of(102 * SECOND, 0, 100 * SECOND)])
     expect(key.take(99 * SECOND)).toBe(2 * SECOND)
   })
 
@@ -164,16 +164,13 @@ describe('a clock that steps back', () => {
 test('a level above what may be booked ahead is cut down to it', () => {
   const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
   key.reserve(0, 40)
-  expect([key.settle(0, ruleOf({ capacity: 2, refill: '1/s' }, 3 * SECOND)), key.s]).toEqual([true, Float64Array.of(5, 0, 0)])
+  expect([key.settle(0, ruleOf({ capacity: 2, refill: '1/s' }, 3 * SECOND)), key.s]).toEqual([true, Float64Array.of(5 * SECOND, 0, 0)])
 })
 
-test.each([
-  [40, 0],
-  [5, 500_001],
-])('the short form cuts a level of %i and %i parts down too', (used, part) => {
+test.each([40 * SECOND, 5_500_001])('the short form cuts a level that drains in %i microseconds down too', (drainedInUs) => {
   const rule = ruleOf({ capacity: 2, refill: '1/s' }, 3.5 * SECOND)
-  const s = Float64Array.of(used, part, 0)
-  expect([tokenBucketAlgorithm.tryTake(rule, s, 0, 0, 1), s]).toEqual([false, Float64Array.of(5, 500_000, 0)])
+  const s = Float64Array.of(drainedInUs, 0, 0)
+  expect([tokenBucketAlgorithm.tryTake(rule, s, 0, 0, 1), s]).toEqual([false, Float64Array.of(5_500_000, 0, 0)])
 })
 
 describe('changed numbers', () => {
@@ -210,14 +207,14 @@ describe('changed numbers', () => {
     key.take(0)
     // Two thirds of a permit are left to drain. Over 7 microseconds that is 4 2/3 of 7 parts, so 5.
     key.settle(1, ruleOf({ capacity: 10, refill: '1/7us' }))
-    expect([key.s, key.resetUs(1)]).toEqual([Float64Array.of(0, 5, 1), 5])
+    expect([key.s, key.resetUs(1)]).toEqual([Float64Array.of(6, 0, 1), 5])
   })
 
   test('round what was used up to a whole token where that is the unit', () => {
     const key = new Key(ruleOf({ capacity: 10, refill: '1/3us' }))
     key.take(0)
     key.settle(1, ruleOf({ capacity: 10, refill: '1/us' }))
-    expect(key.s).toEqual(Float64Array.of(1, 0, 1))
+    expect(key.hash).toEqual({ tokens: '9', part: '0', time: '1', limit: '10 1 1' })
   })
 
   test('that are the same numbers change nothing', () => {
@@ -249,7 +246,7 @@ describe('giving back', () => {
     const key = new Key(ruleOf({ capacity: 2, refill: '1/s' }, 60 * SECOND))
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
-    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(2, 0, 0)])
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(2 * SECOND, 0, 0)])
   })
 
   test('cancels an earlier reservation minus what was reserved after it', () => {
@@ -257,7 +254,7 @@ describe('giving back', () => {
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
     key.reserve(0)
-    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(4, 0, 0)])
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([true, Float64Array.of(4 * SECOND, 0, 0)])
   })
 
   test('cancels nothing when as much was reserved after it', () => {
@@ -265,7 +262,7 @@ describe('giving back', () => {
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
     key.reserve(0, 2)
-    expect([key.cancel(0, 2, ticket), key.s]).toEqual([false, Float64Array.of(6, 0, 0)])
+    expect([key.cancel(0, 2, ticket), key.s]).toEqual([false, Float64Array.of(6 * SECOND, 0, 0)])
   })
 
   test('cancels nothing once the time of the reservation has come', () => {
@@ -299,7 +296,8 @@ describe('a ticket', () => {
   test.each([1, 2, 3, 4, 10])('of %i tells when its reservation may act: when it would have fitted', (cost) => {
     const key = used()
     const waitUs = key.waitUs(12_345, cost)
-    expect(tokenBucketAlgorithm.dueUs?.(rule, key.reserve(12_345, cost), cost)).toBe(12_345 + waitUs)
+    const dueUs = tokenBucketAlgorithm.dueUs?.(rule, key.reserve(12_345, cost), cost) as number
+    expect(Math.max(dueUs, 12_345)).toBe(12_345 + waitUs)
   })
 
   test('of what fits exactly may act at once', () => {

@@ -4,8 +4,8 @@
  * State: a bucket (../bucket.ts) whose level is the tokens that are missing. People see the tokens that are there.
  */
 import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf } from '../algorithm.ts'
-import { bucket, writeBucket } from '../bucket.ts'
-import { type LevelRule, levelRule, levelRuleOf } from '../level.ts'
+import { bucket, readBucket, writeBucket } from '../bucket.ts'
+import { type LevelRule, level, levelRule, levelRuleOf } from '../level.ts'
 import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface TokenBucketOptions {
@@ -32,22 +32,24 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
   type: 'tokenBucket',
 
   encode(rule, s, i) {
-    const [used, part, atUs] = s.subarray(i, i + 3) as unknown as [number, number, number]
+    const atUs = readBucket(rule, s, i)
+    const [used, part] = level as unknown as [number, number]
     const tokens = rule.capacity - used - (part > 0 ? 1 : 0)
     return { tokens: `${tokens}`, part: `${part > 0 ? rule.periodUs - part : 0}`, time: `${atUs}`, limit: rule.numbers }
-  },
-
-  decode(encoded, s, i) {
-    const { tokens, part, time, limit } = fieldsOf(encoded)
-    const [capacity, , periodUs] = figuresNamed(limit) as [number, number, number]
-    if (part > 0) writeBucket(s, i, capacity - tokens - 1, periodUs - part, time)
-    else writeBucket(s, i, capacity - tokens, 0, time)
-    return limit
   },
 
   ruleOf(figures, maxAheadUs) {
     return levelRuleOf(tokenBucketAlgorithm, figures, maxAheadUs)
   },
+}
+
+/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
+export function decodeTokenBucket(encoded: EncodedState, s: Float64Array, i: number): string {
+  const { tokens, part, time, limit } = fieldsOf(encoded)
+  const [capacity, permits, periodUs] = figuresNamed(limit) as [number, number, number]
+  if (part > 0) writeBucket({ permits, periodUs }, s, i, capacity - tokens - 1, periodUs - part, time)
+  else writeBucket({ permits, periodUs }, s, i, capacity - tokens, 0, time)
+  return limit
 }
 
 function fieldsOf(encoded: EncodedState): { tokens: number; part: number; time: number; limit: string } {

@@ -2,7 +2,7 @@ import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Lane } from '../store.ts'
-import { type Rows, rowsFor, wordsFor } from './rows.ts'
+import { Rows, wordsFor } from './rows.ts'
 
 /** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
 const SWEEP = 2
@@ -34,7 +34,7 @@ export class Table {
     this.#limit = limit
     this.#algorithm = rule.algorithm
     this.#maxKeys = maxKeys
-    this.#rows = rowsFor(rule)
+    this.#rows = new Rows(rule)
   }
 
   get size(): number {
@@ -93,7 +93,7 @@ export class Table {
 
   #pointAtScratch(cell: Cell): void {
     this.#scratch.fill(0, 0, 8)
-    const words = wordsFor(cell.rule, this.#scratch)
+    const words = wordsFor(cell.rule, this.#scratch, 0)
     if (this.#scratch.length < words) this.#scratch = new Float64Array(words)
     cell.s = this.#scratch
     cell.i = 0

@@ -59,6 +59,10 @@ end
 
 -- (a x b + add) / c, rounded up.
 local function mulAddDivUp(a, b, add, c)
+  local sum = a * b + add
+  if sum <= MAX_EXACT then
+    return math.ceil(sum / c)
+  end
   local quotient, rest = mulAddDiv(a, b, add, c)
   if rest == 0 then
     return quotient
@@ -69,11 +73,11 @@ end
 
 /** src/algorithms/level.lua */
 export const level = `-- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
--- Where the TypeScript leaves a pair in \`level\`, this returns two values.
+-- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in \`level\`, or has two functions for one, this returns
+-- two values.
 
 local function levelRule(capacity, permits, periodUs, maxAheadUs)
   local toleranceUs, tolerancePart = mulDiv(capacity, periodUs, permits)
-  local intervalUs, intervalPart = mulDiv(1, periodUs, permits)
   local windowUs = toleranceUs
   if tolerancePart > 0 then
     windowUs = toleranceUs + 1
@@ -86,13 +90,11 @@ local function levelRule(capacity, permits, periodUs, maxAheadUs)
     numbers = string.format('%.0f %.0f %.0f', capacity, permits, periodUs),
     windowUs = windowUs,
     maxAheadUs = maxAheadUs,
-    ceilingWhole = capacity + aheadWhole,
-    ceilingPart = ceilingPart,
-    idleUs = windowUs + maxAheadUs,
-    intervalUs = intervalUs,
-    intervalPart = intervalPart,
     toleranceUs = toleranceUs,
     tolerancePart = tolerancePart,
+    ceilingUs = toleranceUs + maxAheadUs,
+    ceilingWhole = capacity + aheadWhole,
+    ceilingPart = ceilingPart,
   }
 end
 
@@ -102,38 +104,104 @@ local function levelRuleNamed(numbers, maxAheadUs)
   return levelRule(tonumber(capacity), tonumber(permits), tonumber(periodUs), maxAheadUs)
 end
 
-local function subtract(rule, whole, part, lessWhole, lessPart)
+-- How far the TAT lies ahead of \`atUs\`, never below zero: us, part.
+local function debt(s, atUs)
+  if s[1] < atUs then
+    return 0, 0
+  end
+  return s[1] - atUs, s[2]
+end
+
+local function drainedInUs(s, atUs)
+  local us, part = debt(s, atUs)
+  if part > 0 then
+    return us + 1
+  end
+  return us
+end
+
+local function levelOfTime(rule, us, part)
+  return mulAddDiv(us, rule.permits, part, rule.periodUs)
+end
+
+local function putLevel(pace, s, atUs, whole, part)
+  local us, rest = mulAddDiv(whole, pace.periodUs, part, pace.permits)
+  s[1], s[2] = atUs + us, rest
+end
+
+local function left(rule, s, atUs)
+  local us, part = debt(s, atUs)
+  return math.max(rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs), 0)
+end
+
+local function fitsInUs(rule, s, atUs, cost)
+  local us, part = debt(s, atUs)
+  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  us = us - rule.toleranceUs + costUs
+  part = part - rule.tolerancePart + costPart
+  if part > rule.permits then
+    us = us + 2
+  elseif part > 0 then
+    us = us + 1
+  end
+  return math.max(us, 0)
+end
+
+local function charge(rule, s, atUs, cost)
+  local us, part = debt(s, atUs)
+  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  us, part = atUs + us + costUs, part + costPart
+  if part >= rule.permits then
+    us, part = us + 1, part - rule.permits
+  end
+  s[1], s[2] = us, part
+end
+
+local function moveEarlier(rule, s, atUs, us, part)
+  if (us == 0 and part == 0) or drainedInUs(s, atUs) == 0 then
+    return false
+  end
   local borrow = 0
-  if part < lessPart then
+  if s[2] < part then
     borrow = 1
   end
-  local left = whole - lessWhole - borrow
-  if left < 0 then
-    return 0, 0
+  local tatUs = s[1] - us - borrow
+  if tatUs < atUs then
+    s[1], s[2] = atUs, 0
+  else
+    s[1], s[2] = tatUs, s[2] - part + borrow * rule.permits
   end
-  return left, part - lessPart + borrow * rule.periodUs
+  return true
 end
 
-local function drain(rule, whole, part, elapsedUs)
-  if elapsedUs >= rule.idleUs then
-    return 0, 0
-  elseif elapsedUs <= 0 then
-    return whole, part
-  end
-  local drained, drainedPart = mulDiv(elapsedUs, rule.permits, rule.periodUs)
-  return subtract(rule, whole, part, drained, drainedPart)
+local function giveBack(rule, s, atUs, cost)
+  return moveEarlier(rule, s, atUs, mulDiv(cost, rule.periodUs, rule.permits))
 end
 
-local function drainTimeUs(rule, whole, part)
-  return mulAddDivUp(whole, rule.periodUs, part, rule.permits)
+-- Gives a reservation back, minus what was charged after it: what the TAT lies further ahead than the mark.
+local function giveBackTo(rule, s, atUs, cost, markUs, markPart)
+  local us, part = mulDiv(cost, rule.periodUs, rule.permits)
+  local afterUs, afterPart = debt(s, atUs)
+  afterUs, afterPart = afterUs - markUs, afterPart - markPart
+  if afterUs > 0 or (afterUs == 0 and afterPart > 0) then
+    us, part = us - afterUs, part - afterPart
+    if part < 0 then
+      us, part = us - 1, part + rule.permits
+    end
+    if part >= rule.permits then
+      us, part = us + 1, part - rule.permits
+    end
+  end
+  return us >= 0 and moveEarlier(rule, s, atUs, us, part)
 end
 
--- The level cut down to the ceiling, and whether it was above.
-local function cutToCeiling(rule, whole, part)
-  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
-    return rule.ceilingWhole, rule.ceilingPart, true
+local function cutToCeiling(rule, s, atUs)
+  local beyondUs = s[1] - atUs - rule.ceilingUs
+  if beyondUs < 0 or (beyondUs == 0 and s[2] <= rule.tolerancePart) then
+    return false
   end
-  return whole, part, false
+  s[1], s[2] = atUs + rule.ceilingUs, rule.tolerancePart
+  return true
 end
 
 local function carryParts(written, rule, whole, part)
@@ -152,121 +220,115 @@ local function carryOver(written, rule, whole, part)
   else
     whole, part = carryParts(written, rule, whole, part)
   end
-  whole, part = cutToCeiling(rule, whole, part)
+  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
+    return rule.ceilingWhole, rule.ceilingPart
+  end
   return whole, part
 end
 
-local function levelOfTime(rule, us, part)
-  return mulAddDiv(us, rule.permits, part, rule.periodUs)
-end
-
--- Whole permits left of the capacity when (whole, part) are in use.
-local function leftOf(rule, whole, part)
-  local left = rule.capacity - whole
-  if part > 0 then
-    left = left - 1
-  end
-  return math.max(left, 0)
+local function renumber(written, rule, s, atUs)
+  local whole, part = levelOfTime(written, debt(s, atUs))
+  putLevel(rule, s, atUs, carryOver(written, rule, whole, part))
 end
 `
 
 /** src/algorithms/bucket.lua */
-export const bucket = `-- A bucket: a level with the time it was written. The twin of bucket.ts. State: { used, usedPart, atUs }.
+export const bucket = `-- A bucket: a level with the time it was written. The twin of bucket.ts. State: { tatUs, part, atUs }.
 
 local bucket = { kind = 'hash', bookable = true, ruleNamed = levelRuleNamed }
-
-local function write(s, used, part, atUs)
-  s[1], s[2], s[3] = used, part, atUs
-end
 
 -- An earlier reading of the clock counts as the time of writing.
 local function effectiveUs(s, nowUs)
   return math.max(s[3], nowUs)
 end
 
-local function usedAt(rule, s, nowUs)
-  return drain(rule, s[1], s[2], nowUs - s[3])
-end
-
-local function giveBack(rule, s, nowUs, whole, part)
-  local used, usedPart = usedAt(rule, s, nowUs)
-  if (whole == 0 and part == 0) or (used == 0 and usedPart == 0) then
-    return false
+local function dated(changed, s, atUs)
+  if changed then
+    s[3] = atUs
   end
-  used, usedPart = subtract(rule, used, usedPart, whole, part)
-  write(s, used, usedPart, effectiveUs(s, nowUs))
-  return true
+  return changed
 end
 
 local function repair(rule, s, nowUs)
-  local redated = s[3] - nowUs > rule.windowUs
+  local aheadUs = s[3] - nowUs
+  local redated = aheadUs > rule.windowUs
   if redated then
-    s[3] = nowUs
+    s[1], s[3] = s[1] - aheadUs, nowUs
   end
-  local used, part, cut = cutToCeiling(rule, s[1], s[2])
-  write(s, used, part, s[3])
-  return redated or cut
+  return cutToCeiling(rule, s, s[3]) or redated
 end
 
 function bucket.fresh(rule, nowUs)
-  return { 0, 0, nowUs }
+  return { nowUs, 0, nowUs }
 end
 
 function bucket.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
-    local used, part = usedAt(written, s, nowUs)
-    used, part = carryOver(written, rule, used, part)
-    write(s, used, part, effectiveUs(s, nowUs))
+    s[3] = effectiveUs(s, nowUs)
+    renumber(written, rule, s, s[3])
   end
   return repair(rule, s, nowUs) or renumbered
 end
 
 function bucket.waitUs(rule, s, nowUs, cost)
-  local used, part = usedAt(rule, s, nowUs)
-  local over = used + cost - rule.capacity
-  if over < 0 or (over == 0 and part == 0) then
+  local atUs = effectiveUs(s, nowUs)
+  local waitUs = fitsInUs(rule, s, atUs, cost)
+  if waitUs == 0 then
     return 0
   end
-  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, over, part)
+  return waitUs + atUs - nowUs
 end
 
 function bucket.take(rule, s, nowUs, cost)
-  local used, part = usedAt(rule, s, nowUs)
-  write(s, used + cost, part, effectiveUs(s, nowUs))
+  s[3] = effectiveUs(s, nowUs)
+  charge(rule, s, s[3], cost)
 end
 
 function bucket.give(rule, s, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
     return false
   end
-  return giveBack(rule, s, nowUs, cost, 0)
+  local atUs = effectiveUs(s, nowUs)
+  return dated(giveBack(rule, s, atUs, cost), s, atUs)
 end
 
--- Gives a reservation back, minus what was charged after it, as long as its ticket's level is above \`turn\`.
-function bucket.cancelAbove(turn, rule, s, nowUs, cost, ticket)
-  local mark, markPart = drain(rule, ticket[1], ticket[2], effectiveUs(s, nowUs) - ticket[3])
-  if mark < turn or (mark == turn and markPart == 0) then
+-- Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead than its turn.
+function bucket.cancelAhead(rule, s, nowUs, cost, ticket, turnUs, turnPart)
+  local atUs = effectiveUs(s, nowUs)
+  local markUs, markPart = debt(ticket, effectiveUs(ticket, atUs))
+  if markUs < turnUs or (markUs == turnUs and markPart <= turnPart) then
     return false
   end
-  local used, part = usedAt(rule, s, nowUs)
-  local after, afterPart = subtract(rule, used, part, mark, markPart)
-  local back, backPart = subtract(rule, cost, 0, after, afterPart)
-  return giveBack(rule, s, nowUs, back, backPart)
+  return dated(giveBackTo(rule, s, atUs, cost, markUs, markPart), s, atUs)
 end
 
 function bucket.cancel(rule, s, nowUs, cost, ticket)
-  return bucket.cancelAbove(rule.capacity, rule, s, nowUs, cost, ticket)
+  return bucket.cancelAhead(rule, s, nowUs, cost, ticket, rule.toleranceUs, rule.tolerancePart)
 end
 
 function bucket.remaining(rule, s, nowUs)
-  return leftOf(rule, usedAt(rule, s, nowUs))
+  return left(rule, s, effectiveUs(s, nowUs))
 end
 
 function bucket.resetUs(rule, s, nowUs)
-  local used, part = usedAt(rule, s, nowUs)
-  return effectiveUs(s, nowUs) - nowUs + drainTimeUs(rule, used, part)
+  local atUs = effectiveUs(s, nowUs)
+  return atUs - nowUs + drainedInUs(s, atUs)
+end
+
+-- What was in use when the state was written, and when that was: for the texts.
+function bucket.read(rule, s)
+  local used, part = levelOfTime(rule, s[1] - s[3], s[2])
+  return used, part, s[3]
+end
+
+-- The other way. The numbers are those that the state names.
+function bucket.written(numbers, used, part, atUs)
+  local permits, periodUs = string.match(numbers, '^%d+ (%d+) (%d+)$')
+  local s = { 0, 0, atUs }
+  putLevel({ permits = tonumber(permits), periodUs = tonumber(periodUs) }, s, atUs, used, part)
+  return s
 end
 
 -- A face of the bucket: everything above, to be given a text of its own.
@@ -513,57 +575,9 @@ return fixedWindow
 `
 
 /** src/algorithms/gcra/gcra.lua */
-export const gcra = `-- GCRA: the twin of gcra.ts. State: { tatUs, tatPart }. In Redis: a string, \`TAT burst permits periodUs [part]\`.
+export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }. In Redis: a string, \`TAT burst permits periodUs [part]\`.
 
 local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
-
--- How far the TAT lies ahead of now, never below zero.
-local function debt(s, nowUs)
-  if s[1] < nowUs then
-    return 0, 0
-  end
-  return s[1] - nowUs, s[2]
-end
-
-local function isIdle(s, nowUs)
-  local us, part = debt(s, nowUs)
-  return us == 0 and part == 0
-end
-
-local function liesAhead(rule, ticket, nowUs)
-  local us = ticket[1] - nowUs - rule.toleranceUs
-  return us > 0 or (us == 0 and ticket[2] > rule.tolerancePart)
-end
-
--- Moves the TAT (us, part) earlier, but not before now.
-local function moveEarlier(rule, s, nowUs, us, part)
-  local borrow = 0
-  if s[2] < part then
-    borrow = 1
-  end
-  local tatUs = s[1] - us - borrow
-  if tatUs < nowUs then
-    s[1], s[2] = nowUs, 0
-  else
-    s[1], s[2] = tatUs, s[2] - part + borrow * rule.permits
-  end
-end
-
-local function clamp(rule, s, nowUs)
-  local furthestUs = nowUs + rule.toleranceUs + rule.maxAheadUs
-  if s[1] < furthestUs or (s[1] == furthestUs and s[2] <= rule.tolerancePart) then
-    return false
-  end
-  s[1], s[2] = furthestUs, rule.tolerancePart
-  return true
-end
-
-local function renumber(written, rule, s, nowUs)
-  local whole, part = levelOfTime(written, debt(s, nowUs))
-  whole, part = carryOver(written, rule, whole, part)
-  local us, rest = mulAddDiv(whole, rule.periodUs, part, rule.permits)
-  s[1], s[2] = nowUs + us, rest
-end
 
 function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
@@ -572,77 +586,36 @@ end
 function gcra.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
-    clamp(written, s, nowUs)
+    cutToCeiling(written, s, nowUs)
     renumber(written, rule, s, nowUs)
   end
-  return clamp(rule, s, nowUs) or renumbered
+  return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
-function gcra.waitUs(rule, s, nowUs, cost)
-  local us, part = debt(s, nowUs)
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
-  us = us + costUs - rule.toleranceUs
-  part = part + costPart - rule.tolerancePart
-  if part > rule.permits then
-    us = us + 2
-  elseif part > 0 then
-    us = us + 1
-  end
-  return math.max(us, 0)
-end
+gcra.waitUs = fitsInUs
 
-function gcra.take(rule, s, nowUs, cost)
-  if s[1] < nowUs then
-    s[1], s[2] = nowUs, 0
-  end
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
-  local us, part = s[1] + costUs, s[2] + costPart
-  if part >= rule.permits then
-    us, part = us + 1, part - rule.permits
-  end
-  s[1], s[2] = us, part
-end
+gcra.take = charge
 
 function gcra.give(rule, s, nowUs, cost, ofUs)
-  if isIdle(s, nowUs) or (ofUs >= 0 and nowUs - ofUs >= rule.windowUs) then
+  if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
     return false
   end
-  moveEarlier(rule, s, nowUs, mulDiv(cost, rule.periodUs, rule.permits))
-  return true
+  return giveBack(rule, s, nowUs, cost)
 end
 
 function gcra.cancel(rule, s, nowUs, cost, ticket)
-  if isIdle(s, nowUs) or not liesAhead(rule, ticket, nowUs) then
+  local aheadUs, part = ticket[1] - nowUs, ticket[2]
+  -- Its time has come when its TAT lies no more than the tolerance ahead.
+  if aheadUs < rule.toleranceUs or (aheadUs == rule.toleranceUs and part <= rule.tolerancePart) then
     return false
   end
-  local us, part = mulDiv(cost, rule.periodUs, rule.permits)
-  local afterUs, afterPart = s[1] - ticket[1], s[2] - ticket[2]
-  if afterUs > 0 or (afterUs == 0 and afterPart > 0) then
-    us, part = us - afterUs, part - afterPart
-    if part < 0 then
-      us, part = us - 1, part + rule.permits
-    end
-    if part >= rule.permits then
-      us, part = us + 1, part - rule.permits
-    end
-    if us < 0 or (us == 0 and part == 0) then
-      return false
-    end
-  end
-  moveEarlier(rule, s, nowUs, us, part)
-  return true
+  return giveBackTo(rule, s, nowUs, cost, aheadUs, part)
 end
 
-function gcra.remaining(rule, s, nowUs)
-  return leftOf(rule, levelOfTime(rule, debt(s, nowUs)))
-end
+gcra.remaining = left
 
-function gcra.resetUs(rule, s, nowUs)
-  local us, part = debt(s, nowUs)
-  if part > 0 then
-    return us + 1
-  end
-  return us
+function gcra.resetUs(_rule, s, nowUs)
+  return drainedInUs(s, nowUs)
 end
 
 function gcra.encode(rule, s)
@@ -671,23 +644,26 @@ export const leakyBucket = `-- Leaky bucket: the twin of leaky-bucket.ts. State:
 local leakyBucket = bucketFace()
 
 -- Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still.
-function leakyBucket.delayUs(rule, s, nowUs)
-  if leakyBucket.remaining(rule, s, nowUs) == rule.capacity then
+function leakyBucket.delayUs(_rule, s, nowUs)
+  local atUs = math.max(s[3], nowUs)
+  local leakedInUs = drainedInUs(s, atUs)
+  if leakedInUs == 0 then
     return 0
   end
-  return leakyBucket.resetUs(rule, s, nowUs)
+  return leakedInUs + atUs - nowUs
 end
 
 -- Its time comes when only its own water is left of what was there.
 function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
-  return leakyBucket.cancelAbove(cost, rule, s, nowUs, cost, ticket)
+  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, mulDiv(cost, rule.periodUs, rule.permits))
 end
 
 function leakyBucket.encode(rule, s)
+  local water, part, atUs = leakyBucket.read(rule, s)
   return {
-    'water', string.format('%.0f', s[1]),
-    'part', string.format('%.0f', s[2]),
-    'time', string.format('%.0f', s[3]),
+    'water', string.format('%.0f', water),
+    'part', string.format('%.0f', part),
+    'time', string.format('%.0f', atUs),
     'limit', rule.numbers,
   }
 end
@@ -699,7 +675,7 @@ function leakyBucket.decode(fields)
   if not (water and part and time and string.match(fields.limit or '', '^%d+ %d+ %d+$')) then
     return nil
   end
-  return { water, part, time }, fields.limit
+  return leakyBucket.written(fields.limit, water, part, time), fields.limit
 end
 
 return leakyBucket
@@ -911,9 +887,9 @@ local function effectiveUs(s, nowUs)
   return math.max(s[AT], nowUs)
 end
 
-local function placeOf(rule, slot)
-  local size = rule.slots + 1
-  return COUNTS + (slot - math.floor(slot / size) * size)
+-- Where the count of a slot stands: the present one's first, the oldest one's last.
+local function placeOf(s, slot)
+  return COUNTS + s[SLOT] - slot
 end
 
 local function startUs(rule, slot, offset)
@@ -928,7 +904,7 @@ local function fullFrom(rule, s, slot)
   end
   local full = s[FULL]
   for left = written - rule.slots + 1, slot - rule.slots do
-    full = full - s[placeOf(rule, left)]
+    full = full - s[placeOf(s, left)]
   end
   return full
 end
@@ -938,7 +914,7 @@ local function look(rule, s, nowUs)
   local slot, offset = mulDiv(effectiveUs(s, nowUs), rule.perPeriod, rule.periodUs)
   local oldest = 0
   if slot - rule.slots <= s[SLOT] then
-    oldest = s[placeOf(rule, slot - rule.slots)]
+    oldest = s[placeOf(s, slot - rule.slots)]
   end
   return slot, offset, fullFrom(rule, s, slot), oldest
 end
@@ -962,7 +938,7 @@ local function firstFitUs(rule, s, room, slot, full)
     local leaving = slot - rule.slots
     local oldest = 0
     if leaving <= written then
-      oldest = s[placeOf(rule, leaving)]
+      oldest = s[placeOf(s, leaving)]
     end
     if full <= room then
       if full + oldest <= room then
@@ -974,7 +950,7 @@ local function firstFitUs(rule, s, room, slot, full)
       end
     end
     if leaving + 1 <= written then
-      full = full - s[placeOf(rule, leaving + 1)]
+      full = full - s[placeOf(s, leaving + 1)]
     end
     slot = slot + 1
   end
@@ -983,8 +959,11 @@ end
 local function advance(rule, s, nowUs)
   local slot, _, full = look(rule, s, nowUs)
   local passed = math.min(slot - s[SLOT], rule.slots + 1)
+  for k = rule.slots, passed, -1 do
+    s[COUNTS + k] = s[COUNTS + k - passed]
+  end
   for k = 0, passed - 1 do
-    s[placeOf(rule, slot - k)] = 0
+    s[COUNTS + k] = 0
   end
   s[AT], s[SLOT], s[FULL] = effectiveUs(s, nowUs), slot, full
 end
@@ -999,7 +978,7 @@ local function clear(rule, s, nowUs)
 end
 
 local function putCount(rule, s, slot, count)
-  s[placeOf(rule, slot)] = count
+  s[placeOf(s, slot)] = count
   if slot > s[SLOT] - rule.slots then
     s[FULL] = s[FULL] + count
   end
@@ -1010,10 +989,10 @@ local function gather(rule, s, atUs, used)
   putCount(rule, s, s[SLOT], used)
 end
 
-local function heldBetween(rule, s, oldest, newest)
+local function heldBetween(s, oldest, newest)
   local held = 0
   for slot = oldest, math.min(newest, s[SLOT]) do
-    held = held + s[placeOf(rule, slot)]
+    held = held + s[placeOf(s, slot)]
   end
   return held
 end
@@ -1021,7 +1000,7 @@ end
 local function giveBack(rule, s, cost, oldest, newest)
   local left = cost
   for slot = newest, oldest, -1 do
-    local place = placeOf(rule, slot)
+    local place = placeOf(s, slot)
     local given = math.min(left, s[place])
     s[place] = s[place] - given
     if slot > s[SLOT] - rule.slots then
@@ -1088,8 +1067,7 @@ end
 
 function slidingWindow.take(rule, s, nowUs, cost)
   advance(rule, s, nowUs)
-  local place = placeOf(rule, s[SLOT])
-  s[place] = s[place] + cost
+  s[COUNTS] = s[COUNTS] + cost
   s[FULL] = s[FULL] + cost
 end
 
@@ -1100,7 +1078,7 @@ function slidingWindow.give(rule, s, nowUs, cost, ofUs)
     newest = mulDiv(ofUs, rule.perPeriod, rule.periodUs)
     oldest = newest
   end
-  if newest > present or oldest < present - rule.slots or heldBetween(rule, s, oldest, newest) == 0 then
+  if newest > present or oldest < present - rule.slots or heldBetween(s, oldest, newest) == 0 then
     return false
   end
   advance(rule, s, nowUs)
@@ -1119,7 +1097,7 @@ end
 function slidingWindow.resetUs(rule, s, nowUs)
   local present = look(rule, s, nowUs)
   for slot = s[SLOT], math.max(present, s[SLOT]) - rule.slots, -1 do
-    if s[placeOf(rule, slot)] > 0 then
+    if s[placeOf(s, slot)] > 0 then
       return startUs(rule, slot + rule.slots + 1, 0) - nowUs
     end
   end
@@ -1129,7 +1107,7 @@ end
 function slidingWindow.encode(rule, s)
   local fields = { 'time', string.format('%.0f', s[AT]), 'limit', rule.numbers }
   for slot = s[SLOT] - rule.slots, s[SLOT] do
-    local count = s[placeOf(rule, slot)]
+    local count = s[placeOf(s, slot)]
     if count > 0 then
       fields[#fields + 1] = string.format('%.0f', slot)
       fields[#fields + 1] = string.format('%.0f', count)
@@ -1167,14 +1145,15 @@ export const tokenBucket = `-- Token bucket: the twin of token-bucket.ts. State:
 local tokenBucket = bucketFace()
 
 function tokenBucket.encode(rule, s)
-  local tokens, part = rule.capacity - s[1], 0
-  if s[2] > 0 then
-    tokens, part = tokens - 1, rule.periodUs - s[2]
+  local used, part, atUs = tokenBucket.read(rule, s)
+  local tokens = rule.capacity - used
+  if part > 0 then
+    tokens, part = tokens - 1, rule.periodUs - part
   end
   return {
     'tokens', string.format('%.0f', tokens),
     'part', string.format('%.0f', part),
-    'time', string.format('%.0f', s[3]),
+    'time', string.format('%.0f', atUs),
     'limit', rule.numbers,
   }
 end
@@ -1190,9 +1169,9 @@ function tokenBucket.decode(fields)
     return nil
   end
   if part > 0 then
-    return { capacity - tokens - 1, periodUs - part, time }, fields.limit
+    return tokenBucket.written(fields.limit, capacity - tokens - 1, periodUs - part, time), fields.limit
   end
-  return { capacity - tokens, 0, time }, fields.limit
+  return tokenBucket.written(fields.limit, capacity - tokens, 0, time), fields.limit
 end
 
 return tokenBucket
