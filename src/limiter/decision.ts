@@ -89,9 +89,10 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
 
 /** The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as they are then, if nothing else happened. */
 export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number): Decision<Name> {
-  if (waitedUs <= 0) return decision
-  const parts = Object.entries<DecisionPart>(decision.parts).map(([name, part]) => [name, { ...part, ...waited(part, waitedUs) }])
-  return { ...decision, ...waited(decision, waitedUs), atMs: plusUs(decision.atMs, waitedUs), parts: Object.fromEntries(parts) }
+  if (decision.delayMs === 0) return decision
+  const us = Math.max(waitedUs, 0)
+  const parts = Object.entries<DecisionPart>(decision.parts).map(([name, part]) => [name, { ...part, ...waited(part, us) }])
+  return { ...decision, ...waited(decision, us), atMs: plusUs(decision.atMs, us), parts: Object.fromEntries(parts) }
 }
 
 function waited({ resetAfterMs }: { readonly resetAfterMs: number }, us: number): { delayMs: number; resetAfterMs: number } {

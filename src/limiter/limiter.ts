@@ -93,15 +93,15 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>>>
   /** A function that waits its turn before it runs. Key and cost may be found from its arguments. */
   wrap<This, Args extends unknown[], Result>(
-    key: Key<LimitName<L>> | ((...args: Args) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((...args: NoInfer<Args>) => Key<LimitName<L>>),
     fn: (this: This, ...args: Args) => Result,
-    options?: PaceOptions<LimitName<L>, P, Args>,
+    options?: PaceOptions<LimitName<L>, P, NoInfer<Args>>,
   ): (this: This, ...args: Args) => Promise<Awaited<Result>>
   /** The same items at the limiter's pace: `for await (const url of limiter.pace('crawler', urls))`. */
   pace<Item>(
-    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((item: NoInfer<Item>) => Key<LimitName<L>>),
     source: Iterable<Item> | AsyncIterable<Item>,
-    options?: PaceOptions<LimitName<L>, P, [item: Item]>,
+    options?: PaceOptions<LimitName<L>, P, [item: NoInfer<Item>]>,
   ): AsyncGenerator<Item, void, undefined>
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
@@ -242,21 +242,23 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   async acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
-    return this.#wait('acquire', key, options.cost ?? 1, options, ACQUIRE_OPTIONS)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
+    const { cost = 1, ...others } = options
+    return this.#wait('acquire', key, cost, others)
   }
 
   wrap<This, Args extends unknown[], Result>(
-    key: Key<LimitName<L>> | ((...args: Args) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((...args: NoInfer<Args>) => Key<LimitName<L>>),
     fn: (this: This, ...args: Args) => Result,
-    options: PaceOptions<LimitName<L>, P, Args> = {},
+    options: PaceOptions<LimitName<L>, P, NoInfer<Args>> = {},
   ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
     return wrapped(this, key, fn, options)
   }
 
   pace<Item>(
-    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((item: NoInfer<Item>) => Key<LimitName<L>>),
     source: Iterable<Item> | AsyncIterable<Item>,
-    options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
+    options: PaceOptions<LimitName<L>, P, [item: NoInfer<Item>]> = {},
   ): AsyncGenerator<Item, void, undefined> {
     return paced(this, key, source, options)
   }
@@ -391,7 +393,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
     try {
-      await this.#wait('tryAcquire', key, cost, options, WAIT_OPTIONS)
+      await this.#wait('tryAcquire', key, cost, options)
       return true
     } catch (error) {
       if (error instanceof WaitError) return false
@@ -404,9 +406,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
-    known: readonly string[],
   ): Promise<Acquired<LimitName<L>>> {
-    const parts = this.#parts(this.#planOf(options, known), key, cost)
+    const parts = this.#parts(this.#planOf(options, WAIT_OPTIONS), key, cost)
     const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
     checkSignal(options.signal)
     this.#checkOpen()
