@@ -20,7 +20,7 @@ export {
   type WaitOptions,
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
-export type { PaceOptions } from './limiter/pacing.ts'
+export type { PaceOptions, Wrapped } from './limiter/pacing.ts'
 export { WaitError } from './limiter/waiting/wait-error.ts'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
 export type { AsyncStore, Part, Scope, Step, Store, SyncStore } from './stores/store.ts'

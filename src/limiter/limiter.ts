@@ -25,7 +25,7 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
-import { type PaceOptions, paced, wrapped } from './pacing.ts'
+import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
@@ -92,16 +92,16 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
   acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>>>
   /** A function that waits its turn before it runs. Key and cost may be found from its arguments. */
-  wrap<This, Args extends unknown[], Result>(
-    key: Key<LimitName<L>> | ((...args: NoInfer<Args>) => Key<LimitName<L>>),
-    fn: (this: This, ...args: Args) => Result,
-    options?: PaceOptions<LimitName<L>, P, NoInfer<Args>>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>>
+  wrap<Fn extends AnyFunction>(
+    key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
+    fn: Fn,
+    options?: PaceOptions<LimitName<L>, P, Parameters<Fn>>,
+  ): Wrapped<Fn>
   /** The same items at the limiter's pace: `for await (const url of limiter.pace('crawler', urls))`. */
   pace<Item>(
-    key: Key<LimitName<L>> | ((item: NoInfer<Item>) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
     source: Iterable<Item> | AsyncIterable<Item>,
-    options?: PaceOptions<LimitName<L>, P, [item: NoInfer<Item>]>,
+    options?: PaceOptions<LimitName<L>, P, [item: Item]>,
   ): AsyncGenerator<Item, void, undefined>
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
@@ -247,18 +247,18 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     return this.#wait('acquire', key, cost, others)
   }
 
-  wrap<This, Args extends unknown[], Result>(
-    key: Key<LimitName<L>> | ((...args: NoInfer<Args>) => Key<LimitName<L>>),
-    fn: (this: This, ...args: Args) => Result,
-    options: PaceOptions<LimitName<L>, P, NoInfer<Args>> = {},
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+  wrap<Fn extends AnyFunction>(
+    key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
+    fn: Fn,
+    options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
+  ): Wrapped<Fn> {
     return wrapped(this, key, fn, options)
   }
 
   pace<Item>(
-    key: Key<LimitName<L>> | ((item: NoInfer<Item>) => Key<LimitName<L>>),
+    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
     source: Iterable<Item> | AsyncIterable<Item>,
-    options: PaceOptions<LimitName<L>, P, [item: NoInfer<Item>]> = {},
+    options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
     return paced(this, key, source, options)
   }

@@ -13,15 +13,20 @@ export interface PaceOptions<Name extends string, P extends string, From extends
   readonly cost?: Cost<Name> | ((...from: From) => Cost<Name>)
 }
 
-export function wrapped<Name extends string, P extends string, This, Args extends unknown[], Result>(
+export type AnyFunction = (this: never, ...args: never[]) => unknown
+
+/** The same function, answering with a promise. */
+export type Wrapped<Fn extends AnyFunction> = (this: ThisParameterType<Fn>, ...args: Parameters<Fn>) => Promise<Awaited<ReturnType<Fn>>>
+
+export function wrapped<Name extends string, P extends string, Fn extends AnyFunction>(
   limiter: Acquirer<Name, P>,
-  key: Key<Name> | ((...args: Args) => Key<Name>),
-  fn: (this: This, ...args: Args) => Result,
-  { cost = 1, ...options }: PaceOptions<Name, P, Args>,
-): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-  return async function (this: This, ...args: Args): Promise<Awaited<Result>> {
+  key: Key<Name> | ((...args: Parameters<Fn>) => Key<Name>),
+  fn: Fn,
+  { cost = 1, ...options }: PaceOptions<Name, P, Parameters<Fn>>,
+): Wrapped<Fn> {
+  return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
     await limiter.acquire(found(key, args), { ...options, cost: found(cost, args) })
-    return await fn.apply(this, args)
+    return (await fn.apply(this as never, args as never)) as Awaited<ReturnType<Fn>>
   }
 }
 
