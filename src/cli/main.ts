@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../algorithms/all.ts'
 import { limitFrom } from '../config/config.ts'
 import { SluiceError } from '../errors.ts'
+import { inspectCommand } from './inspect.ts'
 import { type Colours, type Contestant, drawn, simulate } from './simulate.ts'
 import { TRAFFIC, type Traffic, trafficNamed } from './traffic.ts'
 
@@ -13,7 +14,12 @@ const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
   --traffic NAME   only this one: ${TRAFFIC.map(({ name }) => name).join(', ')};
                    or the arrivals themselves in milliseconds: 0,10,20
   --limit JSON     this limit instead of the six: '{ "type": "gcra", "rate": "5/s", "burst": 3 }'
-  --json           the counts as JSON, for other programs`
+  --json           the counts as JSON, for other programs
+
+sluice inspect KEY [--url redis://localhost:6379] [--json]
+
+  Reads one key of Redis, such as sluice:api:{user:42}:default, and says what it means now. It needs one of the packages redis, ioredis,
+  iovalkey beside it, and writes nothing.`
 
 const CONTESTANTS: readonly Contestant[] = [
   {
@@ -50,12 +56,13 @@ const CONTESTANTS: readonly Contestant[] = [
 
 const SLICES = 60
 
-function main(args: readonly string[]): number {
+async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args
   if (command === undefined || command === '--help' || command === '-h' || command === 'help') return said(USAGE)
-  if (command !== 'simulate') return refused(`there is no command '${command}'`)
   try {
-    return simulateCommand(rest)
+    if (command === 'simulate') return simulateCommand(rest)
+    if (command === 'inspect') return said(await inspectCommand(rest, () => USAGE))
+    return refused(`there is no command '${command}'`)
   } catch (error) {
     if (error instanceof SluiceError || isParseError(error)) return refused(error.message)
     throw error
@@ -118,4 +125,4 @@ function refused(reason: string): number {
   return 2
 }
 
-process.exitCode = main(process.argv.slice(2))
+process.exitCode = await main(process.argv.slice(2))

@@ -4,9 +4,12 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { algorithmFolders, generated, luaSources } from '../../scripts/embed-lua.mjs'
+import * as factories from '../../src/algorithms/all.ts'
+import { decoders } from '../../src/algorithms/decoders.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'src')
+const peers = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).peerDependencies)
 
 /** For each layer, the layers it may import from, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -56,7 +59,9 @@ describe('imports point one way', () => {
     const outside = sources.flatMap(({ path, layer, imports }) =>
       imports.filter((name) => !name.startsWith('.')).map((name) => ({ path, layer, name })),
     )
-    expect(outside.filter(({ name }) => !name.startsWith('node:'))).toEqual([])
+    const packages = outside.filter(({ name }) => !name.startsWith('node:'))
+    // The command line connects with whichever client is installed beside it.
+    expect(packages.filter(({ path, name }) => path !== 'cli/inspect.ts' || !peers.includes(name))).toEqual([])
     expect(outside.filter(({ layer }) => CORE.includes(layer))).toEqual([])
   })
 })
@@ -66,6 +71,10 @@ describe('every algorithm folder has its four files', () => {
     const wanted = ['.lua', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
     expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
   })
+})
+
+test('every algorithm can be decoded', () => {
+  expect([...decoders.keys()].sort()).toEqual(Object.keys(factories).sort())
 })
 
 describe('the embedded Lua', () => {

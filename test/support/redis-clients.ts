@@ -10,7 +10,7 @@ export type TopologyName = 'single' | 'sentinel' | 'cluster'
 
 export interface Opened {
   readonly client: RedisClient
-  close(): void | Promise<unknown>
+  close(): unknown
 }
 
 export interface ClientCase {

@@ -175,6 +175,43 @@ describe('giving back', () => {
   })
 })
 
+test('giving back what was taken then finds every entry of a long log', () => {
+  const times = [0, 2, 4, 10, 14, 22, 26, 34]
+  for (const ofUs of times) {
+    const key = new HeldKey(slidingLog({ limit: 10, window: '1s' }))
+    for (const nowUs of times) key.take(nowUs)
+    expect([key.give(40, 1, ofUs + 1), key.give(40, 1, ofUs)]).toEqual([false, true])
+    expect(Object.values(key.state)).toEqual(['0', ...times.filter((time) => time !== ofUs).map(String)])
+  }
+})
+
+test('a log that is given less room than its limit moves its entries to the front, not beyond its end', () => {
+  const rule = slidingLog({ limit: 4, window: '1s' })[COMPILE](0)
+  const s = new Float64Array(3 + 4 + 2 * 2)
+  rule.algorithm.fresh(rule, s, 3, 0)
+  for (const nowUs of [0, 1, SECOND + 5]) rule.algorithm.take(rule, s, 3, nowUs, 1)
+  expect(rule.algorithm.encode(rule, s, 3)).toEqual({ 'at 1000005 limit 4 1000000': '0', '1000005 1': '1000005' })
+})
+
+test('a sorted set is read in the order of its times, in whatever order its members come', () => {
+  const state = { '700 1': '700', 'at 900 limit 3 1000000': '0', '90 2': '90' }
+  expect(Object.keys(readBack(slidingLog({ limit: 3, window: '1s' }), state))).toEqual(['at 900 limit 3 1000000', '90 2', '700 1'])
+})
+
+test('a log asks for room for the entries it holds and one more, whatever it has dropped, and never for more than its limit', () => {
+  const rule = slidingLog({ limit: 4, window: '1s' })[COMPILE](0)
+  const key = new HeldKey(rule)
+  const roomFor = () => ((rule.algorithm.neededWords?.(rule, key.s, 0) as number) - 4) / 2
+  const rooms = [0, 1, 2, 3, SECOND + 1, SECOND + 2].map((nowUs) => {
+    const room = roomFor()
+    key.take(nowUs)
+    return room
+  })
+  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 4, 4, 4, 4])
+  key.take(SECOND + 4, 1)
+  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([4, 0, 2])
+})
+
 describe('the factory', () => {
   test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
     const limit = slidingLog({ limit: 5, window: '1min' })
@@ -183,6 +220,10 @@ describe('the factory', () => {
     expect(json).toEqual({ type: 'slidingLog', limit: 5, window: '1min' })
     expect(slidingLog(json)[COMPILE](0)).toEqual(limit[COMPILE](0))
     expect(limit[COMPILE](0).numbers).toBe('5 60000000')
+  })
+
+  test('keeps up to 100,000 admissions', () => {
+    expect(slidingLog({ limit: 100_000, window: '1s' })[COMPILE](0).capacity).toBe(100_000)
   })
 
   const bad: [unknown, string][] = [

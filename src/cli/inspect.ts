@@ -1,0 +1,86 @@
+/** `sluice inspect`: what a key in Redis means. */
+import { parseArgs } from 'node:util'
+import { SluiceError } from '../errors.ts'
+import type { RedisClient } from '../stores/redis/client.ts'
+import { type Inspected, inspectKey } from '../stores/redis/inspect.ts'
+
+const DEFAULT_URL = 'redis://localhost:6379'
+
+export async function inspectCommand(args: readonly string[], usage: () => string): Promise<string> {
+  const known = { url: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
+  const { values, positionals } = parseArgs({ args: [...args], options: known, allowPositionals: true })
+  if (values.help) return usage()
+  const [key, ...others] = positionals
+  if (key === undefined || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}:default')
+  const { client, close } = await connected(values.url ?? DEFAULT_URL)
+  try {
+    const inspected = await inspectKey(client, key)
+    if (values.json) return JSON.stringify(inspected ?? null)
+    return inspected === undefined ? `${key}: no such key: nothing is in use` : drawn(inspected)
+  } finally {
+    close()
+  }
+}
+
+function drawn({ key, type, limit, windowMs, remaining, resetAfterMs, ttlMs, state }: Inspected): string {
+  return [
+    `${key}`,
+    `  ${type}, ${limit} at once, all back within ${windowMs} ms`,
+    `  ${remaining} of ${limit} left now, idle in ${resetAfterMs} ms`,
+    `  ${ttlMs < 0 ? 'no time to live: the next call sets one' : `forgotten in ${ttlMs} ms`}`,
+    `  state: ${typeof state === 'string' ? state : JSON.stringify(state)}`,
+  ].join('\n')
+}
+
+interface Connected {
+  readonly client: RedisClient
+  close(): void
+}
+
+/** The library brings no client: whichever is installed will do. */
+const CLIENTS: Readonly<Record<string, (url: string) => Promise<Connected>>> = {
+  async redis(url) {
+    const { createClient } = await import('redis')
+    const client = createClient({ url, socket: { reconnectStrategy: false } })
+    client.on('error', () => undefined)
+    await client.connect()
+    return { client, close: () => client.destroy() }
+  },
+  async ioredis(url) {
+    const { Redis } = await import('ioredis')
+    return lazyClient(new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: null as never }))
+  },
+  async iovalkey(url) {
+    const { Redis } = await import('iovalkey')
+    return lazyClient(new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: null as never }))
+  },
+}
+
+interface LazyClient {
+  call(...args: never[]): Promise<unknown>
+  connect(): Promise<void>
+  disconnect(): void
+  on(event: 'error', fn: () => void): unknown
+}
+
+async function lazyClient(client: LazyClient): Promise<Connected> {
+  client.on('error', () => undefined)
+  await client.connect()
+  return { client, close: () => client.disconnect() }
+}
+
+async function connected(url: string): Promise<Connected> {
+  for (const connect of Object.values(CLIENTS)) {
+    try {
+      return await connect(url)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw unreachable(url, error)
+    }
+  }
+  throw new SluiceError('UNSUPPORTED', `inspect needs a Redis client: install one of ${Object.keys(CLIENTS).join(', ')}`)
+}
+
+function unreachable(url: string, cause: unknown): SluiceError {
+  const reason = cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : String(cause)
+  return new SluiceError('STORE', `no Redis at ${url}: ${reason}`, { cause })
+}

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { freePort } from '../support/redis-servers.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+interface Run {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function inspect(...args: string[]): Promise<Run> {
+  const child = spawn(process.execPath, [MAIN, 'inspect', ...args])
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  return new Promise((resolve) => child.once('close', (status) => resolve({ status, stdout, stderr })))
+}
+
+const url = () => `redis://127.0.0.1:${inject('redisPort')}`
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+
+const LIMITS: readonly (readonly [name: string, limit: Limit])[] = [
+  ['gcra', gcra({ rate: '5/h', burst: 5 })],
+  ['tokenBucket', tokenBucket({ refill: '5/h', capacity: 5 })],
+  ['leakyBucket', leakyBucket({ leak: '5/h', capacity: 5 })],
+  ['fixedWindow', fixedWindow({ limit: 5, window: '1h', anchor: 'first' })],
+  ['slidingWindow', slidingWindow({ limit: 5, window: '1h' })],
+  ['slidingLog', slidingLog({ limit: 5, window: '1h' })],
+]
+
+test.each(LIMITS)('a key of %s is read back', async (type, limit) => {
+  const prefix = `test:${randomUUID()}`
+  const limiter = createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }) })
+  await limiter.consume('user:42', 2)
+  const key = `${prefix}:api:{user:42}:default`
+  const before = await redis.send(['DUMP', key])
+  const { status, stdout } = await inspect(key, '--url', url(), '--json')
+  expect(status).toBe(0)
+  const { resetAfterMs } = await limiter.peek('user:42')
+  const inspected = JSON.parse(stdout)
+  expect(inspected).toMatchObject({ key, type, limit: 5, remaining: 3, state: expect.anything() })
+  expect(Math.abs(inspected.resetAfterMs - resetAfterMs)).toBeLessThan(60_000)
+  expect(inspected.ttlMs).toBeGreaterThan(0)
+  expect(await redis.send(['DUMP', key])).toEqual(before)
+})
+
+test('people get lines', async () => {
+  const prefix = `test:${randomUUID()}`
+  await createLimiter(gcra({ rate: '5/h', burst: 5 }), { name: 'api', store: redisStore(redis, { prefix }) }).consume('user:42', 2)
+  const { stdout } = await inspect(`${prefix}:api:{user:42}:default`, '--url', url())
+  expect(stdout).toContain('gcra, 5 at once, all back within 3600000 ms')
+  expect(stdout).toContain('3 of 5 left now, idle in ')
+})
+
+test('a key that is not there is idle, one of somebody else is an error', async () => {
+  expect((await inspect('sluice:api:{nobody}:default', '--url', url())).stdout).toContain('nothing is in use')
+  const key = `other:${randomUUID()}`
+  await redis.send(['SADD', key, 'x'])
+  const { status, stderr } = await inspect(key, '--url', url())
+  expect(status).toBe(2)
+  expect(stderr).toContain('which Sluice did not write')
+})
+
+test('no key, no server: told so', async () => {
+  expect((await inspect('--url', url())).stderr).toContain('inspect wants one key')
+  const { status, stderr } = await inspect('a', '--url', `redis://127.0.0.1:${await freePort()}`)
+  expect(status).toBe(2)
+  expect(stderr).toContain('no Redis at redis://127.0.0.1:')
+})
