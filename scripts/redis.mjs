@@ -13,6 +13,14 @@ export function ensureRedis() {
   }
 }
 
+/** Valkey is tested too where the system's packages have it. It is not in all of them, so it is not required. */
+export function tryValkey() {
+  if (succeeds('valkey-server', ['--version']) || !succeeds('apt-cache', ['show', 'valkey-server'])) return
+  step('installing valkey-server')
+  const apt = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get']
+  succeeds(apt[0], [...apt.slice(1), 'install', '-y', '-q', '--no-install-recommends', 'valkey-server'])
+}
+
 function installWithApt() {
   const root = process.getuid?.() === 0
   const apt = root ? ['apt-get'] : ['sudo', '-n', 'apt-get']

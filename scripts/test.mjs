@@ -1,9 +1,10 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
-import { ensureRedis } from './redis.mjs'
+import { ensureRedis, tryValkey } from './redis.mjs'
 import { installPackages, run, step } from './run.mjs'
 
 installPackages()
 ensureRedis()
+tryValkey()
 step('build')
 run('npm', ['run', '--silent', 'build'])
 step('types')

@@ -7,7 +7,7 @@ import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
 import { playStory, playTape, storeCases } from '../../src/testing/index.ts'
 import { type ClientCase, clientCases, leftOut, type Opened, type TopologyName } from '../support/redis-clients.ts'
-import { type RedisServer, startCluster, startSentinels, startServer } from '../support/redis-servers.ts'
+import { hasValkey, type RedisServer, startCluster, startSentinels, startServer } from '../support/redis-servers.ts'
 import { stories, tapes } from '../support/vectors.ts'
 
 /** Whom clients are told of, and who holds the keys. */
@@ -22,6 +22,10 @@ const running = {} as Record<TopologyName, Running>
 async function startAll(): Promise<void> {
   const single = await startServer()
   running.single = { addresses: [single], servers: [single], stop: () => single.kill() }
+  if (hasValkey()) {
+    const valkey = await startServer([], undefined, 'valkey-server')
+    running.valkey = { addresses: [valkey], servers: [valkey], stop: () => valkey.kill() }
+  }
   const sentinels = await startSentinels()
   running.sentinel = { ...sentinels, addresses: sentinels.sentinels }
   const cluster = await startCluster()
@@ -35,11 +39,11 @@ afterAll(async () => {
 
 test('the matrix has all its cells', () => {
   const clients = ['redis', 'redis pool', 'ioredis', 'iovalkey', 'valkey-glide']
-  const topologies: TopologyName[] = ['single', 'sentinel', 'cluster']
+  const topologies: TopologyName[] = ['single', 'sentinel', 'cluster', 'valkey']
   const cells = clients.flatMap((name) => topologies.map((topology) => `${name} on ${topology}`))
   const named = (cell: { name: string; topology: string }) => `${cell.name} on ${cell.topology}`
   expect([...clientCases.map(named), ...leftOut.map(named)].sort()).toEqual(cells.sort())
-  expect(clientCases).toHaveLength(12)
+  expect(clientCases).toHaveLength(hasValkey() ? 17 : 12)
   for (const { name, topology, why } of leftOut) console.log(`left out: ${name} on ${topology}: ${why}`)
 })
 

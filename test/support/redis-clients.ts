@@ -4,9 +4,9 @@ import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
 import type { RedisClient } from '../../src/stores/redis/index.ts'
-import type { RedisServer } from './redis-servers.ts'
+import { hasValkey, type RedisServer } from './redis-servers.ts'
 
-export type TopologyName = 'single' | 'sentinel' | 'cluster'
+export type TopologyName = 'single' | 'sentinel' | 'cluster' | 'valkey'
 
 export interface Opened {
   readonly client: RedisClient
@@ -105,16 +105,22 @@ const glideCases: ClientCase[] = [
   },
 ]
 
-export const clientCases: readonly ClientCase[] = [
+const onRedis: readonly ClientCase[] = [
   ...nodeRedisCases,
   ...ioredisCases('ioredis', ioredis),
   ...ioredisCases('iovalkey', iovalkey as unknown as typeof ioredis),
   ...glideCases,
 ]
 
+/** Every client on a single Valkey too. */
+const onValkey = onRedis.filter(({ topology }) => topology === 'single').map((cell): ClientCase => ({ ...cell, topology: 'valkey' }))
+
+export const clientCases: readonly ClientCase[] = hasValkey() ? [...onRedis, ...onValkey] : onRedis
+
 /** Cells of the matrix that are not there, and why. */
 export const leftOut: readonly { readonly name: string; readonly topology: TopologyName; readonly why: string }[] = [
   { name: 'valkey-glide', topology: 'sentinel', why: 'the client has no support for Sentinel' },
   { name: 'redis pool', topology: 'sentinel', why: 'a pool is of one server; the sentinel client has pools of its own' },
   { name: 'redis pool', topology: 'cluster', why: 'a pool is of one server' },
+  ...(hasValkey() ? [] : onValkey).map(({ name, topology }) => ({ name, topology, why: "the system's packages have no valkey-server" })),
 ]

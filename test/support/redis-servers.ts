@@ -1,5 +1,5 @@
 /** Real servers of our own on free ports: one alone, one with sentinels and a replica, a cluster of three primaries and three replicas. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -26,6 +26,11 @@ export interface Topology {
   stop(): Promise<void>
 }
 
+/** Whether the system has a Valkey to test against. */
+export function hasValkey(): boolean {
+  return spawnSync('valkey-server', ['--version']).status === 0
+}
+
 export async function freePort(below = 65_000): Promise<number> {
   for (;;) {
     const probe = createServer()
@@ -37,7 +42,7 @@ export async function freePort(below = 65_000): Promise<number> {
 }
 
 /** Resolves when the server says that it is up. */
-export async function startServer(options: readonly string[] = [], port?: number): Promise<RedisServer> {
+export async function startServer(options: readonly string[] = [], port?: number, program = 'redis-server'): Promise<RedisServer> {
   const ownPort = port ?? (await freePort(65_000 - BUS_OFFSET))
   const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
   const base = [
@@ -54,7 +59,7 @@ export async function startServer(options: readonly string[] = [], port?: number
     '--dir',
     folder,
   ]
-  const child = await started('redis-server', [...base, ...options], 'Ready to accept connections')
+  const child = await started(program, [...base, ...options], 'Ready to accept connections')
   return serverOf(child, ownPort, folder)
 }
 
