@@ -145,8 +145,8 @@ type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 const REFUND_OPTIONS = ['plan', 'atMs']
-const WAIT_OPTIONS = ['plan', 'timeoutMs', 'signal']
-const ACQUIRE_OPTIONS = ['cost', ...WAIT_OPTIONS]
+const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
+const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
 
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
@@ -156,6 +156,8 @@ const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
 /** Numbers to decide by, and the store's short way for them if it has one. */
 interface Plan<Name extends string> {
   readonly scope: NamedScope<Name>
+  /** Whether one of the limits lets callers act only some time after they were charged. */
+  readonly spaced: boolean
   readonly lane: Lane | undefined
 }
 
@@ -243,8 +245,17 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   async acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
-    const { cost = 1, ...others } = options
-    return this.#wait('acquire', key, cost, others)
+    const { cost = 1, timeoutMs, signal, plan } = options
+    if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
+      const decision = this.consume(key, cost) as Decision<LimitName<L>>
+      if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
+    }
+    return this.#wait('acquire', key, cost, options)
+  }
+
+  /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
+  #goesAtOnce(): boolean {
+    return this.#store.mode === 'sync' && this.#waiting.isEmpty && !this.#listeners.any && !this.#base.spaced
   }
 
   wrap<Fn extends AnyFunction>(
@@ -252,7 +263,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    return wrapped(this, key, fn, options)
+    const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
+    return wrapped(this, takesAtOnce, key, fn, options)
   }
 
   pace<Item>(
@@ -305,7 +317,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
-    return { scope, lane: store.mode === 'sync' && limits.length === 1 ? store.lane?.(scope) : undefined }
+    const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
+    return { scope, spaced, lane: store.mode === 'sync' && limits.length === 1 ? store.lane?.(scope) : undefined }
   }
 
   #compiledPlans(base: Plan<LimitName<L>>, plans: Readonly<Record<string, SameLimits<L>>>): Map<string, Plan<LimitName<L>>> {
@@ -381,7 +394,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       maxAheadUs: this.#maxAheadUs,
       nowUs: () => clock.nowUs(),
       apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) =>
-        this.#store.apply({ ...verb, scope: this.#planNamed(plan).scope, parts, nowUs: this.#clock?.nowUs() }),
+        this.#store.apply(this.#step(verb, this.#planNamed(plan), parts)),
     }
     return new Waiting(desk, clock, !unref)
   }
@@ -392,6 +405,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
+    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
     try {
       await this.#wait('tryAcquire', key, cost, options)
       return true
@@ -407,7 +421,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
   ): Promise<Acquired<LimitName<L>>> {
-    const parts = this.#parts(this.#planOf(options, WAIT_OPTIONS), key, cost)
+    const parts = this.#parts(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
     const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
     checkSignal(options.signal)
     this.#checkOpen()
@@ -424,7 +438,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       const { decision, answeredUs, dueUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
       const acquired = atItsTime(decision, dueUs - answeredUs)
       tell(acquired)
-      return { ...acquired, waitedMs: (servedUs - sinceUs) / 1000 } as Acquired<LimitName<L>>
+      return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
     } catch (error) {
       if (error instanceof WaitError && error.decision !== undefined) tell(error.decision)
       throw error
@@ -448,12 +462,16 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     }
   }
 
-  #apply<T>(verb: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+  #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     this.#checkOpen()
-    const step: Step = { op: verb.op, aheadUs: verb.aheadUs, ofUs: verb.ofUs, scope, parts, nowUs: this.#clock?.nowUs() }
+    const step = this.#step(verb, plan, parts)
     const store = this.#store
     const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read)
     return answer as Answer<S, T>
+  }
+
+  #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
+    return { op, aheadUs, ofUs, scope, parts, nowUs: this.#clock?.nowUs() }
   }
 
   /**

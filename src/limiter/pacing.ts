@@ -18,15 +18,20 @@ export type AnyFunction = (this: never, ...args: never[]) => unknown
 /** The same function, answering with a promise. */
 export type Wrapped<Fn extends AnyFunction> = (this: ThisParameterType<Fn>, ...args: Parameters<Fn>) => Promise<Awaited<ReturnType<Fn>>>
 
+/** `takesAtOnce`: takes what is asked for if nobody has to wait, and tells whether it did. */
 export function wrapped<Name extends string, P extends string, Fn extends AnyFunction>(
   limiter: Acquirer<Name, P>,
+  takesAtOnce: (key: Key<Name>, cost: Cost<Name>) => boolean,
   key: Key<Name> | ((...args: Parameters<Fn>) => Key<Name>),
   fn: Fn,
   { cost = 1, ...options }: PaceOptions<Name, P, Parameters<Fn>>,
 ): Wrapped<Fn> {
+  const isBounded = Object.keys(options).length > 0
   return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
-    await limiter.acquire(found(key, args), { ...options, cost: found(cost, args) })
-    return (await fn.apply(this as never, args as never)) as Awaited<ReturnType<Fn>>
+    const keyOfCall = found(key, args)
+    const costOfCall = found(cost, args)
+    if (isBounded || !takesAtOnce(keyOfCall, costOfCall)) await limiter.acquire(keyOfCall, { ...options, cost: costOfCall })
+    return fn.apply(this as never, args as never) as Awaited<ReturnType<Fn>>
   }
 }
 

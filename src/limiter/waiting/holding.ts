@@ -46,6 +46,17 @@ export class Holding {
     return Number.NEGATIVE_INFINITY
   }
 
+  /** When the last `cost` permits but for those `behind` may be acted on, by the store's time. */
+  dueFromEndUs(cost: number, behind: number): number {
+    let left = behind
+    for (let k = this.#booked.length - 1; k >= this.#first; k--) {
+      const booked = this.#booked[k] as Booked
+      if (booked.cost > left) return dueAtStoreUs(without(booked, left), cost)
+      left -= booked.cost
+    }
+    return Number.NEGATIVE_INFINITY
+  }
+
   /** Uses up the first `cost` permits. */
   spend(cost: number): void {
     let left = cost

@@ -14,16 +14,15 @@ export class Line {
     this.firstOutside ??= waiter
   }
 
-  /**
-   * Lets a new waiter, or the first outside, stand with the booked ones. If answers came out of order it goes before those who asked after it
-   * and were booked for later; never before one who asked earlier, whose time may have moved up since it was booked.
-   */
-  standBooked(waiter: Waiter, isNew: boolean): void {
+  get lastBooked(): Waiter | undefined {
+    return this.#before(this.firstOutside)
+  }
+
+  /** Lets a new waiter, or the first outside, stand with the booked ones: before one of them, or at their end. */
+  standBooked(waiter: Waiter, isNew: boolean, behind: Waiter | undefined): void {
     waiter.state = 'booked'
     if (!isNew) this.remove(waiter)
-    let behind = this.firstOutside
-    for (let before = this.#before(behind); before !== undefined && wasAheadOf(waiter, before); before = behind.before) behind = before
-    this.#insert(waiter, behind)
+    this.#insert(waiter, behind ?? this.firstOutside)
   }
 
   remove(waiter: Waiter): void {
@@ -62,9 +61,4 @@ export class Line {
     else behind.before = waiter
     this.length += 1
   }
-}
-
-/** Whether the store saw `waiter` before another whose answer came first. By the store's time: answers take longer and shorter to arrive. */
-function wasAheadOf(waiter: Waiter, other: Waiter): boolean {
-  return waiter.askedAs < other.askedAs && waiter.takenForUs < other.takenForUs
 }

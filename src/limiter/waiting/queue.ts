@@ -37,19 +37,31 @@ export class Queue {
   readonly #asking = new Set<Waiter>()
   /** What the booked ones hold: one for each limit, in their order. */
   #holdings: readonly Holding[] = []
-  #questions = 0
+  /** How many takes are on their way to the store or back. */
+  #onTheirWay = 0
+  /** Those who left meanwhile. What they held is given back when all answers are there: only then it is known which permits are the latest. */
+  #left: Waiter[] = []
   /** When the first outside tries again. */
   #retryAtUs = 0
   #alarm: Alarm | undefined = undefined
 
-  constructor(desk: Desk, alarms: Alarms) {
+  /** Called when nobody waits and no answer is awaited. */
+  readonly #onIdle: () => void
+
+  constructor(desk: Desk, alarms: Alarms, onIdle: () => void) {
     this.#desk = desk
     this.#alarms = alarms
+    this.#onIdle = onIdle
   }
 
   /** How many have neither got their turn nor left. */
   get size(): number {
     return this.#line.length + this.#asking.size
+  }
+
+  /** Nobody waits any longer: if no answer is awaited, the queue can be forgotten. */
+  endIfIdle(): void {
+    if (this.size === 0 && this.#onTheirWay === 0) this.#onIdle()
   }
 
   enter(waiter: Waiter): void {
@@ -92,6 +104,7 @@ export class Queue {
   /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
   startAnew(): void {
     this.#holdings = []
+    this.#left = []
     this.#line.allOutside()
     this.tryAgain()
   }
@@ -99,8 +112,9 @@ export class Queue {
   /** Gives back everything that is booked: everybody waits outside until told to try again. */
   unbook(): void {
     for (const waiter of this.#line) {
-      if (waiter.state === 'booked') this.#release(waiter)
+      if (waiter.state === 'booked') this.#giveBack(waiter)
     }
+    this.#releaseLeft()
     this.#line.allOutside()
   }
 
@@ -148,7 +162,8 @@ export class Queue {
     if (!first.mayBook) return first.bookedForUs
     let latestUs = Number.NEGATIVE_INFINITY
     this.#eachHolding(first.parts, (holding, { cost }) => {
-      latestUs = Math.max(latestUs, holding.dueUs(cost))
+      // Whoever asks for nothing of a limit does not wait for those who do.
+      if (cost > 0) latestUs = Math.max(latestUs, holding.dueUs(cost))
     })
     return latestUs
   }
@@ -173,7 +188,6 @@ export class Queue {
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
     waiter.state = 'asking'
-    waiter.askedAs = this.#questions++
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     try {
@@ -182,9 +196,13 @@ export class Queue {
         this.#answered(verb, waiter, parts, answer)
         return
       }
+      if (op === 'take') this.#onTheirWay += 1
       const later = (act: () => void) => {
+        if (op === 'take') this.#onTheirWay -= 1
         act()
+        if (this.#onTheirWay === 0) this.#releaseLeft()
         this.goOn()
+        this.endIfIdle()
       }
       answer.then(
         (verdicts) => later(() => this.#answered(verb, waiter, parts, verdicts)),
@@ -205,22 +223,23 @@ export class Queue {
     const nowUs = this.#desk.nowUs()
     const delayUs = longest(verdicts, 'delayUs')
     const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
-    if (taken && delayUs > 0 && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
     const isGone = waiter.state === 'gone'
     waiter.answered(verdicts, nowUs, nowUs + delayUs)
+    const behind = taken && delayUs > 0 ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
+    if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
     if (isGone) {
       if (taken) this.#release(waiter)
       return
     }
     if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
     else if (delayUs === 0) this.#takeOut(waiter).serve(nowUs, nowUs)
-    else this.#booked(waiter)
+    else this.#booked(waiter, behind)
   }
 
-  #booked(waiter: Waiter): void {
+  #booked(waiter: Waiter, behind: Waiter | undefined): void {
     const refusal = this.#refusal(waiter, waiter.bookedForUs)
     if (refusal === undefined) {
-      this.#line.standBooked(waiter, this.#asking.delete(waiter))
+      this.#line.standBooked(waiter, this.#asking.delete(waiter), behind)
       return
     }
     this.#release(waiter)
@@ -257,6 +276,29 @@ export class Queue {
     return waiter
   }
 
+  /**
+   * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later. There are none, unless
+   * answers came out of order, or it asked for less limits than they did. What counts is their time now: it may have moved up.
+   */
+  #whoIsBehind(waiter: Waiter, forUs: number): Waiter | undefined {
+    const permits = waiter.parts.map(() => 0)
+    let behind: Waiter | undefined
+    for (let other = this.#line.lastBooked; other !== undefined && this.#comesAfter(other, waiter, permits, forUs); other = other.before) {
+      for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
+      behind = other
+    }
+    return behind
+  }
+
+  /** `permits`: how many are held behind the other, of each limit. */
+  #comesAfter(other: Waiter, waiter: Waiter, permits: readonly number[], forUs: number): boolean {
+    if (!waiter.mayBook) return other.bookedForUs > waiter.bookedForUs
+    return this.#holdings.some((holding, k) => {
+      const { cost } = other.parts[k] as Part
+      return cost > 0 && holding.dueFromEndUs(cost, permits[k] as number) > forUs
+    })
+  }
+
   /** Adds what the store answered to what the queue holds. */
   #hold(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): void {
     if (this.#holdings.length === 0) this.#holdings = parts.map(() => new Holding())
@@ -266,13 +308,26 @@ export class Queue {
     })
   }
 
+  /** A waiter who held something has left: it is given back, and whoever is first outside may try. */
+  #release(waiter: Waiter): void {
+    this.#retryAtUs = 0
+    if (waiter.mayBook && this.#onTheirWay > 0) this.#left.push(waiter)
+    else this.#giveBack(waiter)
+  }
+
+  #releaseLeft(): void {
+    const left = this.#left
+    this.#left = []
+    for (const waiter of left) this.#giveBack(waiter)
+    if (left.length > 0) this.#retryAtUs = 0
+  }
+
   /**
    * Gives back what was taken for a waiter before its time. Where permits are booked they are the queue's, and the latest are given back;
    * elsewhere (a window among the limits) it is a refund of the moment they were taken.
    */
-  #release(waiter: Waiter): void {
-    this.#retryAtUs = 0
-    if (!waiter.mayBook || waiter.bookedForUs === waiter.answeredUs) {
+  #giveBack(waiter: Waiter): void {
+    if (!waiter.mayBook) {
       for (const { atUs, places } of waiter.taken) this.#give(waiter, partsAt(waiter.parts, places), atUs)
       return
     }

@@ -52,8 +52,6 @@ export class Waiter {
   bookedForUs = 0
   /** What that answer took, by the store's time. */
   taken: Taken = []
-  /** Which question of its queue it asked last. */
-  askedAs = 0
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
   #decision: Decision | undefined = undefined
@@ -75,11 +73,6 @@ export class Waiter {
   /** Whether others can be before it: nothing is had at once, and too much never. */
   get hasToWait(): boolean {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
-  }
-
-  /** When it may act, by the store's time. */
-  get takenForUs(): number {
-    return (this.taken[0]?.atUs ?? 0) + this.bookedForUs - this.answeredUs
   }
 
   answered(verdicts: readonly Verdict[], nowUs: number, bookedForUs: number): void {

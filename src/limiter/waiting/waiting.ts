@@ -39,7 +39,7 @@ export class Waiting {
       const onEnd = () => {
         if (alarm !== undefined) this.#alarms.stop(alarm)
         signal && this.#signals.unwatch(signal, abort)
-        if (queue.size === 0) this.#queues.delete(id)
+        queue.endIfIdle()
       }
       const waiter = new Waiter(request, deadlineUs, { onEnd, resolve, reject })
       queue.enter(waiter)
@@ -55,6 +55,10 @@ export class Waiting {
       }
       if (deadlineUs < Number.POSITIVE_INFINITY) alarm = this.#alarms.set(deadlineUs, timeOut)
     })
+  }
+
+  get isEmpty(): boolean {
+    return this.#queues.size === 0
   }
 
   /** How many wait in a queue, or in all. */
@@ -90,11 +94,13 @@ export class Waiting {
   }
 
   #queueFor(id: string): Queue {
-    let queue = this.#queues.get(id)
-    if (queue === undefined) {
-      queue = new Queue(this.#desk, this.#alarms)
-      this.#queues.set(id, queue)
-    }
+    const known = this.#queues.get(id)
+    if (known !== undefined) return known
+    // An idle queue may still hear from the store, when another has long taken its place.
+    const queue: Queue = new Queue(this.#desk, this.#alarms, () => {
+      if (this.#queues.get(id) === queue) this.#queues.delete(id)
+    })
+    this.#queues.set(id, queue)
     return queue
   }
 }
