@@ -2,8 +2,8 @@
  * A bucket: a level with the time it was written. Token bucket and leaky bucket are this, seen from the two ends: what one calls
  * missing tokens the other calls water. They differ in what people see (`encode`) and in who must wait (`delayUs`).
  *
- * State: [tatUs, part, atUs]: a level (level.ts) and its date. What is in use is kept, not what is left, because that is what must survive when
- * the capacity changes.
+ * State: [tatUs, part, atUs]: a level (level.ts) and its date. What is in use is kept, not what is left, because that is what must survive
+ * when the capacity changes.
  */
 import type { Algorithm } from './algorithm.ts'
 import {

@@ -80,7 +80,7 @@ export function decide(
   return granted
 }
 
-/** `take` for one limit whose state was written under the same numbers: the same answer by the short form. `cost` is from 1 to the capacity. */
+/** `take` for one limit whose state was written under the same numbers, by the short form. `cost` is from 1 to the capacity. */
 export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
   const { algorithm } = rule
   const delayUs = algorithm.delayUs === undefined ? 0 : settledDelayUs(rule, s, i, nowUs)

@@ -1,9 +1,9 @@
 /**
  * The level: how many permits are in use, draining at a steady pace. GCRA, token bucket and leaky bucket are three faces of it.
  *
- * It is kept as a moment, the theoretical arrival time (TAT), at which everything will have drained: one permit in use is one interval that the
- * TAT lies ahead. So time drains the level by passing, and a charge is an addition. State, in the first two words: [tatUs, part], where the part
- * counts over `rule.permits`, the unit in which one permit's interval is exact. The same level in permits is
+ * It is kept as a moment, the theoretical arrival time (TAT), at which everything will have drained: one permit in use is one interval that
+ * the TAT lies ahead. So time drains the level by passing, and a charge is an addition. State, in the first two words: [tatUs, part], where
+ * the part counts over `rule.permits`, the unit in which one permit's interval is exact. The same level in permits is
  *
  *   (TAT - now) x permits / periodUs = whole + part / periodUs
  *
@@ -122,8 +122,8 @@ export function charge(rule: LevelRule, s: Float64Array, i: number, atUs: number
 }
 
 /**
- * `cutToCeiling`, `fitsInUs` and `charge` in one: tells whether `cost` fits, and charges it then. For a cost of 1, the usual one, by a short form
- * of the three.
+ * `cutToCeiling`, `fitsInUs` and `charge` in one: tells whether `cost` fits, and charges it then. For a cost of 1, the usual one, by a
+ * short form of the three.
  */
 export function chargeIfFits(rule: LevelRule, s: Float64Array, i: number, atUs: number, cost: number): boolean {
   if (cost !== 1) return chargeManyIfFit(rule, s, i, atUs, cost)
@@ -160,8 +160,8 @@ export function giveBack(rule: LevelRule, s: Float64Array, i: number, atUs: numb
 }
 
 /**
- * Gives a reservation back, minus what was charged after it. `mark` is how far ahead the TAT would lie if nothing had been: what it lies further
- * ahead was charged since.
+ * Gives a reservation back, minus what was charged after it. `mark` is how far ahead the TAT would lie if nothing had been: what it lies
+ * further ahead was charged since.
  */
 export function giveBackTo(
   rule: LevelRule,

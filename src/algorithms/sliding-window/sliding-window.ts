@@ -102,6 +102,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     const time = nowUs * rule.perPeriod
     const offset = time - (s[i + SLOT] as number) * rule.periodUs
     // In the slot that was counted in, with the clock running forward, nothing has left the window: sum and counts are the ones that stand here.
+    // Both products are exact, because the larger is at most 2^53 - 1.
     if (offset >= rule.periodUs || time > MAX_EXACT || (s[i + AT] as number) > nowUs) return tryTakeAnew(rule, s, i, nowUs, cost)
     const full = s[i + FULL] as number
     const oldest = s[i + COUNTS + rule.slots] as number
