@@ -191,16 +191,26 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     cost: Cost<LimitName<L>> = 1,
     options?: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    if (options !== undefined && ('timeoutMs' in options || 'signal' in options)) return this.#tryToWait(key, cost, options)
-    const { lane } = options === undefined ? this.#base : this.#planOf(options)
-    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
-      const taken = lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs())
-      if (taken !== undefined) return taken as Answer<S, boolean>
-    }
-    return this.#tryAcquireByStep(key, cost, options)
+    // Kept small, and the rare ways in functions of their own, so that the compiler can fit the short way into its callers.
+    if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
+    return this.#tryTake(this.#base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, undefined)
   }
 
-  /** The long way. A function of its own, so that the short way stays small enough for the compiler to fit it into its callers. */
+  #tryAcquireWith(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | TimedOptions<P>,
+  ): Answer<S, boolean> | Promise<boolean> {
+    if ('timeoutMs' in options || 'signal' in options) return this.#tryToWait(key, cost, options)
+    return this.#tryTake(this.#planOf(options).lane, key, cost) ?? this.#tryAcquireByStep(key, cost, options)
+  }
+
+  /** By the short way, or undefined. */
+  #tryTake(lane: Lane | undefined, key: unknown, cost: unknown): Answer<S, boolean> | undefined {
+    if (lane === undefined || !Number.isInteger(cost) || this.#closed || this.#listeners.any) return undefined
+    return lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs()) as Answer<S, boolean> | undefined
+  }
+
   #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
     if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
     const plan = this.#planOf(options)
