@@ -7,6 +7,7 @@ export { turnClock } from './clock/turn-clock.ts'
 export { SluiceError, type SluiceErrorCode } from './errors.ts'
 export type { Decision, DecisionPart } from './limiter/decision.ts'
 export type { DecisionEvent } from './limiter/events.ts'
+export type { Abortable } from './limiter/input.ts'
 export {
   type Acquired,
   type AcquireOptions,

@@ -1,4 +1,4 @@
-/** What every algorithm promises of its states: they are their own words, wherever these lie, and nothing beside them. */
+/** What every algorithm promises of its states (they are their own words, wherever these lie, and nothing beside them), and every limit. */
 import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { COMPILE, type Limit, type Rule } from './algorithm.ts'
@@ -61,3 +61,11 @@ function answers({ rule, written, nowUs, cost, verb }: Contact, s: Float64Array,
   if (verb === 'take' && waitUs === 0) algorithm.take(rule, s, i, nowUs, cost)
   return [...said, algorithm.encode(rule, s, i)]
 }
+
+test('a limit keeps a frozen copy of what it was made from', () => {
+  const rate = { permits: 7, per: '1s' as const }
+  const limit = gcra({ burst: 2, rate })
+  rate.permits = 9
+  expect(limit.rate).toEqual({ permits: 7, per: '1s' })
+  expect([Object.isFrozen(limit), Object.isFrozen(limit.rate)]).toEqual([true, true])
+})

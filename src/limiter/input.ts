@@ -64,7 +64,15 @@ export function timeoutUs(ms: number | undefined): number {
   return ms === undefined || ms === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : spanUs(ms, 'timeoutMs')
 }
 
-export function checkSignal(signal: AbortSignal | undefined): void {
+/** What Sluice needs of an `AbortSignal`: declared here, because not every project has the types of a browser or of Node. */
+export interface Abortable {
+  readonly aborted: boolean
+  readonly reason: unknown
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+export function checkSignal(signal: Abortable | undefined): void {
   if (signal === undefined || (typeof signal === 'object' && typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
   throw new SluiceError('CONFIG', `signal ${shown(signal)} must be an AbortSignal`)
 }

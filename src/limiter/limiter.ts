@@ -10,7 +10,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
-import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
+import { type Abortable, type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
 import {
   checkOptions,
   clockOf,
@@ -53,12 +53,12 @@ export interface RefundOptions<P extends string = string> extends VerbOptions<P>
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
   /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
   readonly timeoutMs?: number
-  /** Give up when this is aborted: the wait rejects with its reason. */
-  readonly signal?: AbortSignal
+  /** An `AbortSignal`. Give up when it is aborted: the wait rejects with its reason. */
+  readonly signal?: Abortable
 }
 
 /** Options that make `tryAcquire` wait: one of the two must be there. */
-export type TimedOptions<P extends string = string> = WaitOptions<P> & ({ readonly timeoutMs: number } | { readonly signal: AbortSignal })
+export type TimedOptions<P extends string = string> = WaitOptions<P> & ({ readonly timeoutMs: number } | { readonly signal: Abortable })
 
 export interface AcquireOptions<Name extends string = string, P extends string = string> extends WaitOptions<P> {
   readonly cost?: Cost<Name>

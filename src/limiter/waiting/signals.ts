@@ -3,11 +3,13 @@ interface Left {
   goOn(): void
 }
 
+import type { Abortable } from '../input.ts'
+
 /** Who leaves when a signal aborts: one listener for each signal, however many wait on it, and none once nobody does. */
 export class Signals {
-  readonly #watched = new Map<AbortSignal, { readonly leavers: Set<() => Left>; readonly listener: () => void }>()
+  readonly #watched = new Map<Abortable, { readonly leavers: Set<() => Left>; readonly listener: () => void }>()
 
-  watch(signal: AbortSignal, leave: () => Left): void {
+  watch(signal: Abortable, leave: () => Left): void {
     const watched = this.#watched.get(signal)
     if (watched !== undefined) {
       watched.leavers.add(leave)
@@ -25,7 +27,7 @@ export class Signals {
     this.#watched.set(signal, { leavers, listener })
   }
 
-  unwatch(signal: AbortSignal, leave: () => Left): void {
+  unwatch(signal: Abortable, leave: () => Left): void {
     const watched = this.#watched.get(signal)
     if (watched === undefined) return
     watched.leavers.delete(leave)

@@ -1,5 +1,6 @@
 /** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
 import type { Clock } from '../../clock/clock.ts'
+import type { Abortable } from '../input.ts'
 import { type Alarm, Alarms } from './alarms.ts'
 import { type Desk, Queue } from './queue.ts'
 import { Signals } from './signals.ts'
@@ -8,7 +9,7 @@ import { type Turn, Waiter, type WaitRequest } from './waiter.ts'
 export interface WaitBounds {
   /** How long the caller is willing to wait; Infinity without an end. */
   readonly timeoutUs: number
-  readonly signal: AbortSignal | undefined
+  readonly signal: Abortable | undefined
 }
 
 export class Waiting {
