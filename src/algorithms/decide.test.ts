@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { COMPILE, type Limit } from './algorithm.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
-import { type Cell, decide, emptyVerdict } from './decide.ts'
+import { type Cell, decide, emptyVerdict, takeOne } from './decide.ts'
 
 const LIMITS: [string, Limit][] = [
   ['gcra', gcra({ burst: 5, rate: '1/s' })],
@@ -30,5 +30,22 @@ test.each(LIMITS)('%s: giving back is always granted, and changes the state only
   ] as const) {
     cell.cost = cost
     expect([cost, decide('give', [cell], 0, -1, -1, [emptyVerdict()]), cell.changed]).toEqual([cost, true, changed])
+  }
+})
+
+test.each(LIMITS)('%s: the short form answers every number like the long one, allowed and refused', (_, limit) => {
+  const [short, long] = [heldCell(limit), heldCell(limit)]
+  for (const [nowUs, cost] of [
+    [1, 1],
+    [1, 3],
+    [2, 1],
+    [2, 1],
+    [3, 5],
+    [4_000_000, 2],
+  ] as const) {
+    const [said, expected] = [emptyVerdict(), emptyVerdict()]
+    takeOne(short.rule, short.s, short.i, nowUs, cost, said)
+    decide('take', [{ ...long, cost }], nowUs, -1, -1, [expected])
+    expect([said, short.s]).toEqual([expected, long.s])
   }
 })

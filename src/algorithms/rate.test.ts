@@ -261,6 +261,8 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     ['1/us', 1_000_000_000],
     ['1/d', 36_525],
     [{ permits: 1, per: '36.525d' }, 1_000],
+    // A third of a microsecond above the last whole one: 418 x 22648995215311 / 3 is 100 years when rounded up.
+    [{ permits: 3, per: '22648995215311us' }, 418],
   ]
 
   test.each(CORNERS)('accepts %j with a capacity of %i', (rate, capacity) => {
@@ -319,6 +321,12 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     ] as const) {
       expect(refusal(() => make(options)).message).toBe(`${name} ${shown} must be an object with ${known()}`)
     }
+  })
+
+  test('refuses the options of another type', () => {
+    const message = `${name} "fixedWindow" is another type: leave it out or say '${name}'`
+    expect(refusal(() => make({ type: 'fixedWindow', [rateName]: '7/s', [capacityName]: 5 })).message).toBe(message)
+    expect(make({ type: name, [rateName]: '7/s', [capacityName]: 5 }).type).toBe(name)
   })
 
   test('refuses an option it does not know, so that a misspelt one is not silently ignored', () => {

@@ -27,6 +27,7 @@ import {
 } from './options.ts'
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
+import { bookedOf } from './waiting/holding.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
 import { Waiting } from './waiting/waiting.ts'
@@ -493,12 +494,15 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     const taken = takenOf(verdicts)
     const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
     const clock = this.#clock ?? systemClock
-    const dueUs = (this.#clock === undefined ? clock.nowUs() : atUs) + delayUs
+    const answeredUs = this.#clock === undefined ? clock.nowUs() : atUs
+    const dueUs = answeredUs + delayUs
     const tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))
+    const booked = bookedOf(parts, verdicts, answeredUs)
     let held = delayUs > 0
     const cancel = (): Answer<S, void> => {
       if (!held || clock.nowUs() >= dueUs) return undefined as Answer<S, void>
       held = false
+      if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
       // The plan's numbers may have been updated since, or the plan dropped.
       const plan = this.#planNamed(planName)
       const given = parts.map((part, k) => ({ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }))

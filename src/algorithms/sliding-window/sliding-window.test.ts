@@ -178,6 +178,14 @@ describe('giving back', () => {
   })
 })
 
+test('the short form weighs the whole oldest slot at the very start of the next one', () => {
+  const key = new HeldKey(slidingWindow({ limit: 5, window: '1s', slots: 1 }))
+  const rule = slidingWindow({ limit: 5, window: '1s', slots: 1 })[COMPILE](0)
+  key.take(0, 3)
+  key.take(SECOND)
+  expect([rule.algorithm.tryTake(rule, key.s, 0, SECOND, 2), rule.algorithm.tryTake(rule, key.s, 0, SECOND, 1)]).toEqual([false, true])
+})
+
 test('the short form takes its slot from its own words: the word before them may look like one', () => {
   const rule = slidingWindow({ limit: 10, window: '1s', slots: 2 })[COMPILE](0)
   const nowUs = 3 * SECOND

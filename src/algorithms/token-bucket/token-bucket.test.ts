@@ -173,6 +173,20 @@ test.each([40 * SECOND, 5_500_001])('the short form cuts a level that drains in 
   expect([tokenBucketAlgorithm.tryTake(rule, s, 0, 0, 1), s]).toEqual([false, Float64Array.of(5_500_000, 0, 0)])
 })
 
+test.each([
+  { above: 'a part', tatUs: SECOND + 285_714, part: 3 },
+  { above: 'far', tatUs: SECOND + 400_000, part: 0 },
+])('the short form cuts a level that was $above above the ceiling when it was written like the long one', ({ tatUs, part }) => {
+  const rule = ruleOf({ capacity: 2, refill: '7/s' })
+  for (const nowUs of [SECOND, SECOND + 1, SECOND + 142_857, SECOND + 142_858, SECOND + 200_000]) {
+    const [short, long] = [Float64Array.of(tatUs, part, SECOND), Float64Array.of(tatUs, part, SECOND)]
+    tokenBucketAlgorithm.settle(rule, rule, long, 0, nowUs)
+    const fits = tokenBucketAlgorithm.waitUs(rule, long, 0, nowUs, 1) === 0
+    if (fits) tokenBucketAlgorithm.take(rule, long, 0, nowUs, 1)
+    expect([tokenBucketAlgorithm.tryTake(rule, short, 0, nowUs, 1), short]).toEqual([fits, long])
+  }
+})
+
 describe('changed numbers', () => {
   test('keep what was used, not what was left', () => {
     const key = new Key(ruleOf({ capacity: 10, refill: '1/s' }))

@@ -4,7 +4,8 @@
  * moves everybody behind it up, and what is given back is always the latest.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
-import type { Ticket } from '../../algorithms/decide.ts'
+import type { Ticket, Verdict } from '../../algorithms/decide.ts'
+import type { Part } from '../../stores/store.ts'
 
 export interface Booked {
   /** The numbers it was booked under. */
@@ -18,21 +19,40 @@ export interface Booked {
   readonly offsetUs: number
 }
 
+/** What an answer that came at `nowUs` booked of each limit: nothing where nothing was asked for. */
+export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): (Booked | undefined)[] {
+  return parts.map(({ rule, cost }, k) => {
+    const { ticket, atUs } = verdicts[k] as Verdict
+    return ticket === undefined ? undefined : { rule, cost, ticket, takenAtUs: atUs, offsetUs: nowUs - atUs }
+  })
+}
+
 export class Holding {
-  #booked: Booked[] = []
+  #booked: Held[] = []
   /** Those before it are spent. */
   #first = 0
+  #gaps = 0
 
   get isEmpty(): boolean {
     return this.#first === this.#booked.length
   }
 
+  /** Whether somebody else holds permits in between. */
+  get hasGaps(): boolean {
+    return this.#gaps > 0
+  }
+
+  /** Whether a booking ends where the first one here begins. */
+  isLedBy(booked: Booked): boolean {
+    return !this.isEmpty && follows(this.#booked[this.#first] as Booked, booked)
+  }
+
   /** Adds a booking. Answers of a remote store may come out of order: the place is found by the time. */
   add(booked: Booked): void {
-    let place = this.#booked.length
     const forUs = dueAtStoreUs(booked)
-    while (place > this.#first && dueAtStoreUs(this.#booked[place - 1] as Booked) > forUs) place -= 1
-    this.#booked.splice(place, 0, booked)
+    const behind: Booked[] = []
+    while (!this.isEmpty && dueAtStoreUs(this.#booked.at(-1) as Booked) > forUs) behind.push(this.#pop())
+    for (const each of [booked, ...behind.reverse()]) this.#push(each)
   }
 
   /** When the first `cost` permits may be acted on. */
@@ -61,7 +81,7 @@ export class Holding {
   spend(cost: number): void {
     let left = cost
     while (left > 0 && !this.isEmpty) {
-      const booked = this.#booked[this.#first] as Booked
+      const booked = this.#booked[this.#first] as Held
       const spent = Math.min(left, booked.cost)
       left -= spent
       if (spent < booked.cost) this.#booked[this.#first] = { ...booked, cost: booked.cost - spent }
@@ -74,34 +94,74 @@ export class Holding {
     const given: Booked[] = []
     let left = cost
     while (left > 0 && !this.isEmpty) {
-      const booked = this.#booked.pop() as Booked
+      const booked = this.#pop()
       const part = Math.min(left, booked.cost)
       given.push({ ...booked, cost: part })
       left -= part
-      if (part < booked.cost) this.#booked.push(without(booked, part))
+      if (part < booked.cost) this.#push(without(booked, part))
     }
+    return given
+  }
+
+  /** Gives up the `cost` permits behind the first `before`, and nobody moves up. Returns the bookings to cancel for it, the latest first. */
+  giveUpHole(before: number, cost: number): Booked[] {
+    let behind = -before - cost
+    for (let k = this.#first; k < this.#booked.length; k++) behind += (this.#booked[k] as Booked).cost
+    const later = this.giveUp(behind).reverse()
+    const given = this.giveUp(cost)
+    for (const each of later) this.#push(each)
     return given
   }
 
   /** What was used before all bookings has been given back by `cost`: everybody moves up by that much. */
   moveUp(cost: number): void {
-    if (this.isEmpty) return
-    const first = this.#booked[this.#first] as Booked
-    this.#booked.splice(this.#first, 0, { ...without(first, first.cost), cost })
+    if (this.isEmpty || cost === 0) return
+    const first = this.#booked[this.#first] as Held
+    this.#booked.splice(this.#first, 0, { ...without(first, first.cost), cost, afterGap: false })
     this.giveUp(cost)
   }
 
-  /** Gives up everything. */
-  giveUpAll(): Booked[] {
-    return this.giveUp(Number.POSITIVE_INFINITY)
+  #push(booked: Booked): void {
+    const before = this.isEmpty ? undefined : (this.#booked.at(-1) as Booked)
+    const afterGap = before !== undefined && hasOthersBetween(before, booked)
+    this.#booked.push({ ...booked, afterGap })
+    if (afterGap) this.#gaps += 1
+  }
+
+  #pop(): Booked {
+    const booked = this.#booked.pop() as Held
+    if (booked.afterGap) this.#gaps -= 1
+    return booked
   }
 
   #dropFirst(): void {
     this.#first += 1
-    if (this.#first < 1_000 || this.#first * 2 < this.#booked.length) return
-    this.#booked = this.#booked.slice(this.#first)
-    this.#first = 0
+    if (this.isEmpty || this.#first >= Math.max(1_000, this.#booked.length / 2)) {
+      this.#booked = this.#booked.slice(this.#first)
+      this.#first = 0
+    }
+    const next = this.#booked[this.#first]
+    if (next === undefined || !next.afterGap) return
+    this.#booked[this.#first] = { ...next, afterGap: false }
+    this.#gaps -= 1
   }
+}
+
+/** `afterGap`: somebody else holds permits between this booking and the one before it. */
+interface Held extends Booked {
+  readonly afterGap: boolean
+}
+
+/** Whether a booking begins where another ends. What can be booked is a level, and its first two words are where it ends. */
+function follows(booked: Booked, before: Booked): boolean {
+  if (before.ticket.numbers !== booked.ticket.numbers) return false
+  const { words } = without(booked, booked.cost).ticket
+  return words[0] === before.ticket.words[0] && words[1] === before.ticket.words[1]
+}
+
+/** Whether somebody else's permits, who is yet to act, lie between two bookings. Nobody is, if all before the second could act when it was made. */
+function hasOthersBetween(before: Booked, booked: Booked): boolean {
+  return dueAtStoreUs(without(booked, booked.cost), 0) > booked.takenAtUs && !follows(booked, before)
 }
 
 /** The same booking without its last permits. */

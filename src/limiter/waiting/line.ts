@@ -5,6 +5,8 @@ export class Line {
   first: Waiter | undefined = undefined
   firstOutside: Waiter | undefined = undefined
   length = 0
+  /** Whether those who stand here ask for different costs, or did since it was last empty. */
+  isMixed = false
   #last: Waiter | undefined = undefined
 
   /** Lets a waiter stand outside, behind everybody; one who stands there already keeps its place. */
@@ -34,6 +36,7 @@ export class Line {
     if (waiter === this.firstOutside) this.firstOutside = behind
     waiter.before = waiter.behind = undefined
     this.length -= 1
+    if (this.length === 0) this.isMixed = false
   }
 
   /** Nobody is booked any longer. */
@@ -55,6 +58,8 @@ export class Line {
     const before = this.#before(behind)
     waiter.before = before
     waiter.behind = behind
+    const neighbour = before ?? behind
+    if (neighbour !== undefined && !waiter.asksForTheSameAs(neighbour.parts)) this.isMixed = true
     if (before === undefined) this.first = waiter
     else before.behind = waiter
     if (behind === undefined) this.#last = waiter

@@ -9,7 +9,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part, Step } from '../../stores/store.ts'
 import { partsAt } from '../taken.ts'
 import type { Alarm, Alarms } from './alarms.ts'
-import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
+import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import type { Waiter } from './waiter.ts'
@@ -31,16 +31,18 @@ export interface Desk {
 
 export class Queue {
   readonly #desk: Desk
+  readonly #plan: string | undefined
   readonly #alarms: Alarms
   readonly #line = new Line()
   /** Those whose first question has not been answered yet. */
   readonly #asking = new Set<Waiter>()
   /** What the booked ones hold: one for each limit, in their order. */
   #holdings: readonly Holding[] = []
+  #questions = 0
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
-  /** Those who left meanwhile. What they held is given back when all answers are there: only then it is known which permits are the latest. */
-  #left: Waiter[] = []
+  /** What those held who left meanwhile. It is given back when all answers are there: only then it is known which permits are the latest. */
+  #left: (readonly Part[])[] = []
   /** When the first outside tries again. */
   #retryAtUs = 0
   #alarm: Alarm | undefined = undefined
@@ -48,8 +50,10 @@ export class Queue {
   /** Called when nobody waits and no answer is awaited. */
   readonly #onIdle: () => void
 
-  constructor(desk: Desk, alarms: Alarms, onIdle: () => void) {
+  /** `plan`: all of one queue are decided by the same numbers. */
+  constructor(desk: Desk, plan: string | undefined, alarms: Alarms, onIdle: () => void) {
     this.#desk = desk
+    this.#plan = plan
     this.#alarms = alarms
     this.#onIdle = onIdle
   }
@@ -83,8 +87,52 @@ export class Queue {
   leave(waiter: Waiter): void {
     const { state } = waiter
     waiter.state = 'gone'
+    const before = state === 'booked' && this.#standsFast ? this.#permitsBefore(waiter) : undefined
     this.#takeOut(waiter)
-    if (state === 'booked') this.#release(waiter)
+    if (state !== 'booked') return
+    if (before === undefined) this.#release(waiter)
+    else this.#giveUpHole(waiter.parts, before)
+  }
+
+  /**
+   * A reservation that was made beside the queue is given up: like a waiter who leaves, it hands its permits to those who wait, and the latest are
+   * given back. False if nobody can use them: then it is cancelled by itself.
+   */
+  takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
+    const { first, isMixed } = this.#line
+    if (first?.state !== 'booked' || !first.mayBook) return false
+    if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
+    const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
+    if (!isOneOfThem && !this.#areLedBy(booked)) return false
+    this.#addBooked(booked)
+    this.#releaseBooked(parts)
+    this.goOn()
+    return true
+  }
+
+  /** Whether permits lie right before all that are held here, with nobody else's in between. */
+  #areLedBy(booked: readonly (Booked | undefined)[]): boolean {
+    return this.#holdings.every((holding, k) => {
+      const added = booked[k]
+      return !holding.hasGaps && (added === undefined || holding.isLedBy(added))
+    })
+  }
+
+  /**
+   * Whether nobody may move up. Between what is held here lie bookings of others, and with different costs a waiter would get permits from before
+   * and behind them: too many at one time. A hole is lost then.
+   */
+  get #standsFast(): boolean {
+    return this.#line.isMixed && this.#holdings.some((holding) => holding.hasGaps)
+  }
+
+  #permitsBefore(waiter: Waiter): number[] {
+    const permits = waiter.parts.map(() => 0)
+    for (const other of this.#line) {
+      if (other === waiter) break
+      for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
+    }
+    return permits
   }
 
   /** Something may have become free: whoever is first outside tries again. */
@@ -95,8 +143,9 @@ export class Queue {
 
   /** Permits that were in use before all bookings were given back, so many of each limit: the booked ones move up. */
   moveUp(costs: readonly number[]): void {
+    const isInTheWay = this.#holdings.some((holding) => holding.hasGaps)
     this.#holdings.forEach((holding, k) => {
-      holding.moveUp(costs[k] as number)
+      if (!isInTheWay) holding.moveUp(costs[k] as number)
     })
     this.tryAgain()
   }
@@ -112,7 +161,9 @@ export class Queue {
   /** Gives back everything that is booked: everybody waits outside until told to try again. */
   unbook(): void {
     for (const waiter of this.#line) {
-      if (waiter.state === 'booked') this.#giveBack(waiter)
+      if (waiter.state !== 'booked') continue
+      if (waiter.mayBook) this.#giveUpLatest(waiter.parts)
+      else this.#refund(waiter)
     }
     this.#releaseLeft()
     this.#line.allOutside()
@@ -188,10 +239,11 @@ export class Queue {
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
     waiter.state = 'asking'
+    waiter.askedAs = this.#questions++
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     try {
-      const answer = this.#desk.apply(verb, waiter.request.plan, parts)
+      const answer = this.#desk.apply(verb, this.#plan, parts)
       if (!(answer instanceof Promise)) {
         this.#answered(verb, waiter, parts, answer)
         return
@@ -277,13 +329,16 @@ export class Queue {
   }
 
   /**
-   * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later. There are none, unless
-   * answers came out of order, or it asked for less limits than they did. What counts is their time now: it may have moved up.
+   * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later, if they asked after it
+   * (answers came out of order) or it asks nothing of a limit they wait for. What counts is their time now: it may have moved up.
    */
   #whoIsBehind(waiter: Waiter, forUs: number): Waiter | undefined {
     const permits = waiter.parts.map(() => 0)
+    const isElsewhere = waiter.parts.some(({ cost }) => cost === 0)
     let behind: Waiter | undefined
-    for (let other = this.#line.lastBooked; other !== undefined && this.#comesAfter(other, waiter, permits, forUs); other = other.before) {
+    for (let other = this.#line.lastBooked; other !== undefined; other = other.before) {
+      if (!isElsewhere && other.askedAs < waiter.askedAs) break
+      if (!this.#comesAfter(other, waiter, permits, forUs)) break
       for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
       behind = other
     }
@@ -302,44 +357,62 @@ export class Queue {
   /** Adds what the store answered to what the queue holds. */
   #hold(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): void {
     if (this.#holdings.length === 0) this.#holdings = parts.map(() => new Holding())
-    this.#eachHolding(parts, (holding, { rule, cost }, k) => {
-      const { ticket, atUs } = verdicts[k] as Verdict
-      if (ticket !== undefined) holding.add({ rule, cost, ticket, takenAtUs: atUs, offsetUs: nowUs - atUs })
+    this.#addBooked(bookedOf(parts, verdicts, nowUs))
+  }
+
+  #addBooked(booked: readonly (Booked | undefined)[]): void {
+    this.#holdings.forEach((holding, k) => {
+      const added = booked[k]
+      if (added !== undefined) holding.add(added)
     })
   }
 
   /** A waiter who held something has left: it is given back, and whoever is first outside may try. */
   #release(waiter: Waiter): void {
+    if (waiter.mayBook) this.#releaseBooked(waiter.parts)
+    else this.#refund(waiter)
+  }
+
+  #releaseBooked(parts: readonly Part[]): void {
     this.#retryAtUs = 0
-    if (waiter.mayBook && this.#onTheirWay > 0) this.#left.push(waiter)
-    else this.#giveBack(waiter)
+    if (this.#onTheirWay > 0) this.#left.push(parts)
+    else this.#giveUpLatest(parts)
   }
 
   #releaseLeft(): void {
     const left = this.#left
     this.#left = []
-    for (const waiter of left) this.#giveBack(waiter)
+    for (const parts of left) this.#giveUpLatest(parts)
     if (left.length > 0) this.#retryAtUs = 0
   }
 
-  /**
-   * Gives back what was taken for a waiter before its time. Where permits are booked they are the queue's, and the latest are given back;
-   * elsewhere (a window among the limits) it is a refund of the moment they were taken.
-   */
-  #giveBack(waiter: Waiter): void {
-    if (!waiter.mayBook) {
-      for (const { atUs, places } of waiter.taken) this.#give(waiter, partsAt(waiter.parts, places), atUs)
-      return
-    }
-    this.#eachHolding(waiter.parts, (holding, asked, limit) => {
-      for (const booked of holding.giveUp(asked.cost)) {
-        const { cost, ticket } = booked
-        const cameUs = this.#cameAtStoreUs(booked)
-        const part = { ...asked, cost, ticket: cameUs < 0 ? ticket : undefined }
-        const given = waiter.parts.map((other, k) => (k === limit ? part : { ...other, cost: 0 }))
-        this.#give(waiter, given, cameUs)
-      }
+  /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
+  #refund(waiter: Waiter): void {
+    this.#retryAtUs = 0
+    for (const { atUs, places } of waiter.taken) this.#give(partsAt(waiter.parts, places), atUs)
+  }
+
+  /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
+  #giveUpLatest(parts: readonly Part[]): void {
+    this.#eachHolding(parts, (holding, { cost }, limit) => {
+      this.#giveBack(parts, limit, holding.giveUp(cost))
     })
+  }
+
+  #giveUpHole(parts: readonly Part[], before: readonly number[]): void {
+    this.#retryAtUs = 0
+    this.#eachHolding(parts, (holding, { cost }, limit) => {
+      this.#giveBack(parts, limit, holding.giveUpHole(before[limit] as number, cost))
+    })
+  }
+
+  #giveBack(parts: readonly Part[], limit: number, given: readonly Booked[]): void {
+    for (const booked of given) {
+      const { cost, ticket } = booked
+      const cameUs = this.#cameAtStoreUs(booked)
+      const back = parts.map((part, k) => (k === limit ? { ...part, cost, ticket: cameUs < 0 ? ticket : undefined } : { ...part, cost: 0 }))
+      this.#give(back, cameUs)
+    }
   }
 
   /**
@@ -352,9 +425,9 @@ export class Queue {
   }
 
   /** Nobody waits for the answer. If the store fails now, what was not given back drains. */
-  #give(waiter: Waiter, parts: readonly Part[], ofUs: number): void {
+  #give(parts: readonly Part[], ofUs: number): void {
     try {
-      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, waiter.request.plan, parts)
+      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, this.#plan, parts)
       if (answer instanceof Promise) answer.catch(() => {})
     } catch {}
   }

@@ -52,6 +52,8 @@ export class Waiter {
   bookedForUs = 0
   /** What that answer took, by the store's time. */
   taken: Taken = []
+  /** Which question of its queue it asked last. */
+  askedAs = 0
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
   #decision: Decision | undefined = undefined
@@ -68,6 +70,10 @@ export class Waiter {
   get mayBook(): boolean {
     const [{ key }] = this.parts as [Part]
     return this.parts.every((part) => part.rule.algorithm.bookable && part.key === key)
+  }
+
+  asksForTheSameAs(parts: readonly Part[]): boolean {
+    return this.parts.every(({ cost }, k) => cost === parts[k]?.cost)
   }
 
   /** Whether others can be before it: nothing is had at once, and too much never. */

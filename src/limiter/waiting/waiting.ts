@@ -30,7 +30,7 @@ export class Waiting {
         reject(signal.reason)
         return
       }
-      const queue = this.#queueFor(id)
+      const queue = this.#queueFor(id, request.plan)
       const deadlineUs = this.#desk.nowUs() + timeoutUs
       let alarm: Alarm | undefined
       const abort = () => {
@@ -94,11 +94,11 @@ export class Waiting {
     end()
   }
 
-  #queueFor(id: string): Queue {
+  #queueFor(id: string, plan: string | undefined): Queue {
     const known = this.#queues.get(id)
     if (known !== undefined) return known
     // An idle queue may still hear from the store, when another has long taken its place.
-    const queue: Queue = new Queue(this.#desk, this.#alarms, () => {
+    const queue: Queue = new Queue(this.#desk, plan, this.#alarms, () => {
       if (this.#queues.get(id) === queue) this.#queues.delete(id)
     })
     this.#queues.set(id, queue)

@@ -1,0 +1,144 @@
+/** What the tests of waiting share. */
+import { afterAll, beforeAll, expect } from 'vitest'
+import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import {
+  type AsyncStore,
+  type Clock,
+  createLimiter,
+  type LimiterOptions,
+  type Limits,
+  memoryStore,
+  type SyncStore,
+} from '../../src/index.ts'
+import type { Step } from '../../src/stores/store.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+
+/** Everything that was promised so far has been told: no promise of a limiter is more than a few microtasks deep. */
+export async function told(): Promise<void> {
+  for (let k = 0; k < 16; k++) await Promise.resolve()
+}
+
+/** Nobody may be left with a rejection that no one handles, whatever happens to a wait. Called once in each file. */
+export function noUnhandledRejections(): void {
+  const unhandled: unknown[] = []
+  const listener = (reason: unknown) => unhandled.push(reason)
+  beforeAll(() => {
+    process.on('unhandledRejection', listener)
+  })
+  afterAll(async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', listener)
+    expect(unhandled).toEqual([])
+  })
+}
+
+export function setUp<const L extends Limits, P extends string = never>(limits: L, options: LimiterOptions<L, SyncStore, P> = {}) {
+  const clock = fakeClock()
+  const store = memoryStore()
+  const limiter = createLimiter<L, SyncStore, P>(limits, { name: 'api', store, clock, ...options })
+  /** What the store holds for a key, as text. */
+  const held = (key = 'k', limit = 'default') => store.inspect('api', limit, key)
+  const moveTo = async (us: number) => {
+    clock.setUs(us)
+    await told()
+  }
+  return { clock, store, limiter, held, moveTo }
+}
+
+export interface Watched {
+  /** `true` or `false` of tryAcquire, the decision of acquire. */
+  value: unknown
+  error: unknown
+  /** Whether it has ended, and how. */
+  end: 'waits' | 'resolved' | 'rejected'
+  /** Code of the error, if it has one. */
+  readonly code: string | undefined
+}
+
+/** A promise that can be looked at. */
+export function watched(promise: Promise<unknown>, onEnd: () => void = () => {}): Watched {
+  const seen: Watched = {
+    value: undefined,
+    error: undefined,
+    end: 'waits',
+    get code() {
+      return (this.error as { code?: string } | undefined)?.code
+    },
+  }
+  promise.then(
+    (value) => {
+      Object.assign(seen, { value, end: 'resolved' })
+      onEnd()
+    },
+    (error) => {
+      Object.assign(seen, { error, end: 'rejected' })
+      onEnd()
+    },
+  )
+  return seen
+}
+
+/** One step that a slow store was asked for. It is done when told to, and answered when told to. */
+export interface Pending {
+  readonly step: Step
+  /** The store does it: from now on others see it. Does nothing the second time. */
+  run(): void
+  /** The store does it if it has not, and the answer arrives. */
+  answer(): void
+  /** The store does it or not, and an error arrives. */
+  fail(error: unknown): void
+}
+
+export interface SlowStore extends AsyncStore {
+  /** Steps whose answer is not there yet, in the order they were sent. */
+  readonly pending: Pending[]
+  readonly memory: ReturnType<typeof memoryStore>
+  /** Does and answers everything, and what comes of it, until nothing more comes. */
+  settle(): Promise<void>
+}
+
+/** A store that is far away: nothing happens in it before the test says so. With a clock of its own, it decides by that. */
+export function slowStore(clock?: Clock): SlowStore {
+  const memory = memoryStore()
+  const pending: Pending[] = []
+  const store: SlowStore = {
+    mode: 'async',
+    shared: false,
+    memory,
+    pending,
+    apply: (step) =>
+      new Promise((resolve, reject) => {
+        let verdicts: readonly Verdict[] | undefined
+        const end = () => pending.splice(pending.indexOf(entry), 1)
+        const entry: Pending = {
+          step,
+          run() {
+            verdicts ??= memory.apply(clock === undefined ? step : { ...step, nowUs: clock.nowUs() }).map(copyOf)
+          },
+          answer() {
+            entry.run()
+            end()
+            resolve(verdicts as readonly Verdict[])
+          },
+          fail(error) {
+            end()
+            reject(error)
+          },
+        }
+        pending.push(entry)
+      }),
+    async settle() {
+      while (pending.length > 0) {
+        pending[0]?.answer()
+        await told()
+      }
+    },
+  }
+  return store
+}
+
+/** The memory store writes over its verdicts with the next step. */
+function copyOf(verdict: Verdict): Verdict {
+  const { ticket } = verdict
+  return { ...verdict, ticket: ticket && ({ ...ticket, words: ticket.words.slice() } as Ticket) }
+}
