@@ -39,9 +39,11 @@ export class Line {
     if (this.length === 0) this.isMixed = false
   }
 
-  /** Nobody is booked any longer. */
+  /** Nobody is booked any longer. Whoever is asking right now goes on asking. */
   allOutside(): void {
-    for (const waiter of this) waiter.state = 'outside'
+    for (const waiter of this) {
+      if (waiter.state === 'booked') waiter.state = 'outside'
+    }
     this.firstOutside = this.first
   }
 

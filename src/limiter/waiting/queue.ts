@@ -38,7 +38,6 @@ export class Queue {
   readonly #asking = new Set<Waiter>()
   /** What the booked ones hold: one for each limit, in their order. */
   #holdings: readonly Holding[] = []
-  #questions = 0
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
   /** What those held who left meanwhile. It is given back when all answers are there: only then it is known which permits are the latest. */
@@ -69,15 +68,15 @@ export class Queue {
   }
 
   enter(waiter: Waiter): void {
+    this.#asking.add(waiter)
     // A timer may be late: whoever is due goes first.
     if (this.#line.length > 0) this.goOn()
     const { length, firstOutside } = this.#line
     const isFull = length >= this.#desk.maxQueue
     if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY && waiter.hasToWait) {
-      this.#line.standOutside(waiter, true)
+      this.#line.standOutside(waiter, this.#asking.delete(waiter))
       return
     }
-    this.#asking.add(waiter)
     // Behind others outside nothing may be taken: the question is only whether it is worth waiting.
     this.#ask(firstOutside !== undefined && waiter.hasToWait ? 'ask' : 'take', waiter, isFull)
     this.goOn()
@@ -239,13 +238,12 @@ export class Queue {
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
     waiter.state = 'asking'
-    waiter.askedAs = this.#questions++
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     try {
       const answer = this.#desk.apply(verb, this.#plan, parts)
       if (!(answer instanceof Promise)) {
-        this.#answered(verb, waiter, parts, answer)
+        this.#answered(verb, waiter, parts, answer, false)
         return
       }
       if (op === 'take') this.#onTheirWay += 1
@@ -257,7 +255,7 @@ export class Queue {
         this.endIfIdle()
       }
       answer.then(
-        (verdicts) => later(() => this.#answered(verb, waiter, parts, verdicts)),
+        (verdicts) => later(() => this.#answered(verb, waiter, parts, verdicts, true)),
         (error) => later(() => this.#failed(waiter, error)),
       )
     } catch (error) {
@@ -271,13 +269,15 @@ export class Queue {
     return mayNotWait ? 0 : Math.max(0, Math.min(this.#desk.maxAheadUs, waiter.deadlineUs - this.#desk.nowUs()))
   }
 
-  #answered(verb: Verb, waiter: Waiter, parts: readonly Part[], verdicts: readonly Verdict[]): void {
+  /** `isLate`: others may have been answered since it asked. */
+  #answered(verb: Verb, waiter: Waiter, parts: readonly Part[], verdicts: readonly Verdict[], isLate: boolean): void {
     const nowUs = this.#desk.nowUs()
     const delayUs = longest(verdicts, 'delayUs')
     const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
     const isGone = waiter.state === 'gone'
     waiter.answered(verdicts, nowUs, nowUs + delayUs)
-    const behind = taken && delayUs > 0 ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
+    const mayPass = isLate || waiter.parts.some(({ cost }) => cost === 0)
+    const behind = taken && delayUs > 0 && mayPass ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
     if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
     if (isGone) {
       if (taken) this.#release(waiter)
@@ -329,16 +329,13 @@ export class Queue {
   }
 
   /**
-   * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later, if they asked after it
-   * (answers came out of order) or it asks nothing of a limit they wait for. What counts is their time now: it may have moved up.
+   * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later. There are none, unless
+   * answers came out of order, or it asks nothing of a limit that they wait for. What counts is their time now: it may have moved up.
    */
   #whoIsBehind(waiter: Waiter, forUs: number): Waiter | undefined {
     const permits = waiter.parts.map(() => 0)
-    const isElsewhere = waiter.parts.some(({ cost }) => cost === 0)
     let behind: Waiter | undefined
-    for (let other = this.#line.lastBooked; other !== undefined; other = other.before) {
-      if (!isElsewhere && other.askedAs < waiter.askedAs) break
-      if (!this.#comesAfter(other, waiter, permits, forUs)) break
+    for (let other = this.#line.lastBooked; other !== undefined && this.#comesAfter(other, waiter, permits, forUs); other = other.before) {
       for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
       behind = other
     }

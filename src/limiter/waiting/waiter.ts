@@ -52,8 +52,6 @@ export class Waiter {
   bookedForUs = 0
   /** What that answer took, by the store's time. */
   taken: Taken = []
-  /** Which question of its queue it asked last. */
-  askedAs = 0
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
   #decision: Decision | undefined = undefined
