@@ -11,6 +11,7 @@ export type { Abortable } from './limiter/input.ts'
 export {
   type Acquired,
   type AcquireOptions,
+  type AtOnceOptions,
   createLimiter,
   type Limiter,
   type RefundOptions,

@@ -82,5 +82,5 @@ async function connected(url: string): Promise<Connected> {
 
 function unreachable(url: string, cause: unknown): SluiceError {
   const reason = cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : String(cause)
-  return new SluiceError('STORE', `no Redis at ${url}: ${reason}`, { cause })
+  return new SluiceError('STORE', `no Redis at ${url.replace(/\/\/.*@/, '//')}: ${reason}`, { cause })
 }

@@ -87,12 +87,20 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
   } as Decision<Name>
 }
 
-/** The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as they are then, if nothing else happened. */
-export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number): Decision<Name> {
+/**
+ * The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as they are then, if nothing else happened (but
+ * `remaining` is what was left when it was made). `isBooked`: what was taken counts from its time; else it was taken when it was decided.
+ */
+export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number, isBooked: boolean): Decision<Name> {
   if (decision.delayMs === 0) return decision
   const us = Math.max(waitedUs, 0)
   const parts = Object.entries<DecisionPart>(decision.parts).map(([name, part]) => [name, { ...part, ...waited(part, us) }])
-  return { ...decision, ...waited(decision, us), atMs: plusUs(decision.atMs, us), parts: Object.fromEntries(parts) }
+  return {
+    ...decision,
+    ...waited(decision, us),
+    atMs: isBooked ? plusUs(decision.atMs, us) : decision.atMs,
+    parts: Object.fromEntries(parts),
+  }
 }
 
 function waited({ resetAfterMs }: { readonly resetAfterMs: number }, us: number): { delayMs: number; resetAfterMs: number } {

@@ -28,7 +28,7 @@ import {
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
-import type { Queue } from './waiting/queue.ts'
+import type { Queue, Verb } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
 import { Waiting } from './waiting/waiting.ts'
 
@@ -53,13 +53,19 @@ export interface RefundOptions<P extends string = string> extends VerbOptions<P>
 
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
   /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** An `AbortSignal`. Give up when it is aborted: the wait rejects with its reason. */
-  readonly signal?: Abortable
+  readonly signal?: Abortable | undefined
 }
 
 /** Options that make `tryAcquire` wait: one of the two must be there. */
 export type TimedOptions<P extends string = string> = WaitOptions<P> & ({ readonly timeoutMs: number } | { readonly signal: Abortable })
+
+/** Options with which `tryAcquire` answers at once. */
+export interface AtOnceOptions<P extends string = string> extends VerbOptions<P> {
+  readonly timeoutMs?: undefined
+  readonly signal?: undefined
+}
 
 export interface AcquireOptions<Name extends string = string, P extends string = string> extends WaitOptions<P> {
   readonly cost?: Cost<Name>
@@ -79,7 +85,9 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
   /** Takes if allowed. */
-  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
+  /** Options of which it is not known whether they make it wait. */
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
   /** Takes if allowed, and tells all about it. */
   consume(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
   /** What `consume` would answer; takes nothing. `remaining` is what is there now. */
@@ -141,8 +149,6 @@ function rejecting<L extends Limits, S extends Store, P extends string>(limiter:
   return Object.fromEntries([['name', limiter.name], ...verbs, ...others]) as Limiter<L, S, P>
 }
 
-type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
-
 const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 const REFUND_OPTIONS = ['plan', 'atMs']
@@ -186,7 +192,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
-  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
   tryAcquire(
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>> = 1,
@@ -202,7 +209,9 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     cost: Cost<LimitName<L>>,
     options: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    if ('timeoutMs' in options || 'signal' in options) return this.#tryToWait(key, cost, options)
+    const { timeoutMs, signal } = options as WaitOptions<P>
+    if (timeoutMs !== undefined || signal !== undefined) return this.#tryToWait(key, cost, options)
+    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
     return this.#tryTake(this.#planOf(options).lane, key, cost) ?? this.#tryAcquireByStep(key, cost, options)
   }
 
@@ -274,6 +283,8 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
+    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
     const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
     return wrapped(this, takesAtOnce, key, fn, options)
   }
@@ -410,6 +421,11 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     return new Waiting(desk, clock, !unref)
   }
 
+  #renumbered(parts: readonly Part[], plan: string | undefined): Part[] {
+    const { limits } = this.#planNamed(plan).scope
+    return parts.map((part, k) => ({ ...part, rule: (limits[k] as NamedRule).rule }))
+  }
+
   /** The plan of that name, or where there is none (any more), the limits. */
   #planNamed(name: string | undefined): Plan<LimitName<L>> {
     return (name !== undefined && this.#plans.get(name)) || this.#base
@@ -440,14 +456,16 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     const plan = options.plan
     const request = {
       plan,
-      parts: () => this.#parts(this.#planNamed(plan), key, cost),
+      parts,
+      renumbered: (old: readonly Part[]) => this.#renumbered(old, plan),
       read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
       what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
     }
     const tell = (decision: Decision) => this.#listeners.tell({ limiter: this.name, verb, key, cost, plan, decision })
     try {
       const { decision, answeredUs, dueUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
-      const acquired = atItsTime(decision, dueUs - answeredUs)
+      const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
+      const acquired = atItsTime(decision, dueUs - answeredUs, isBooked)
       tell(acquired)
       return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
     } catch (error) {
@@ -505,7 +523,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
       // The plan's numbers may have been updated since, or the plan dropped.
       const plan = this.#planNamed(planName)
-      const given = parts.map((part, k) => ({ ...part, rule: (plan.scope.limits[k] as NamedRule).rule, ticket: tickets[k] }))
+      const given = this.#renumbered(parts, planName).map((part, k) => ({ ...part, ticket: tickets[k] }))
       const tellQueues = () => {
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
       }

@@ -649,7 +649,8 @@ describe('close', () => {
     limiter.tryAcquire('key')
     limiter[end]()
     const verbs = [limiter.tryAcquire, limiter.consume, limiter.peek, limiter.reserve, limiter.refund, limiter.reset]
-    for (const verb of verbs) expect(() => verb.call(limiter, 'key')).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+    for (const verb of verbs as ((key: string) => unknown)[])
+      expect(() => verb.call(limiter, 'key')).toThrow(expect.objectContaining({ code: 'CLOSED' }))
     expect(() => limiter.update(gcra({ rate: '1/s', burst: 2 }))).toThrow(expect.objectContaining({ code: 'CLOSED' }))
     expect(() => limiter[end]()).not.toThrow()
   })

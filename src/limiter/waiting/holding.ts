@@ -32,6 +32,8 @@ export class Holding {
   /** Those before it are spent. */
   #first = 0
   #gaps = 0
+  /** The least that any answer said: each says what the clocks differ by and how long it was under way. */
+  #offsetUs = Number.POSITIVE_INFINITY
 
   get isEmpty(): boolean {
     return this.#first === this.#booked.length
@@ -49,18 +51,19 @@ export class Holding {
 
   /** Adds a booking. Answers of a remote store may come out of order: the place is found by the time. */
   add(booked: Booked): void {
+    this.#offsetUs = Math.min(this.isEmpty ? Number.POSITIVE_INFINITY : this.#offsetUs, booked.offsetUs)
     const forUs = dueAtStoreUs(booked)
     const behind: Booked[] = []
     while (!this.isEmpty && dueAtStoreUs(this.#booked.at(-1) as Booked) > forUs) behind.push(this.#pop())
     for (const each of [booked, ...behind.reverse()]) this.#push(each)
   }
 
-  /** When the first `cost` permits may be acted on. */
+  /** When the first `cost` permits may be acted on, by the time of this process. */
   dueUs(cost: number): number {
     let missing = cost
     for (let k = this.#first; k < this.#booked.length; k++) {
       const booked = this.#booked[k] as Booked
-      if (booked.cost >= missing) return dueUs(without(booked, booked.cost - missing), cost)
+      if (booked.cost >= missing) return dueAtStoreUs(without(booked, booked.cost - missing), cost) + this.#offsetUs
       missing -= booked.cost
     }
     return Number.NEGATIVE_INFINITY
@@ -172,12 +175,7 @@ function without(booked: Booked, permits: number): Booked {
   return { ...booked, cost: booked.cost - permits, ticket: { numbers: ticket.numbers, words } }
 }
 
-/** When whoever holds the last `cost` permits of a booking may act. */
-function dueUs(booked: Booked, cost: number): number {
-  return dueAtStoreUs(booked, cost) + booked.offsetUs
-}
-
-/** The same by the store's time. */
+/** When whoever holds the last `cost` permits of a booking may act, by the store's time. */
 export function dueAtStoreUs({ rule, ticket, cost }: Booked, ofCost = cost): number {
   return rule.algorithm.dueUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY
 }

@@ -7,16 +7,20 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part, Step } from '../../stores/store.ts'
-import { partsAt } from '../taken.ts'
+import { partsAt, takenOf } from '../taken.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import type { Waiter } from './waiter.ts'
 
+/** What a step does, apart from to whom. */
 export type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 
 type Answer<T> = T | Promise<T>
+
+/** How many of those outside ask a slow store at once. */
+const MOST_AT_ONCE = 32
 
 /** What a queue needs of the limiter it stands in front of. */
 export interface Desk {
@@ -71,15 +75,24 @@ export class Queue {
     this.#asking.add(waiter)
     // A timer may be late: whoever is due goes first.
     if (this.#line.length > 0) this.goOn()
-    const { length, firstOutside } = this.#line
-    const isFull = length >= this.#desk.maxQueue
-    if (firstOutside !== undefined && !isFull && waiter.deadlineUs === Number.POSITIVE_INFINITY && waiter.hasToWait) {
-      this.#line.standOutside(waiter, this.#asking.delete(waiter))
-      return
+    const isFull = this.#line.length >= this.#desk.maxQueue
+    if (!waiter.canBeBehindOthers || !this.#mustStandOutside(waiter)) {
+      this.#ask('take', waiter, isFull)
+    } else {
+      // Behind others nothing may be taken: the question is only whether it is worth waiting.
+      if (!isFull) this.#line.standOutside(waiter, this.#asking.delete(waiter))
+      if (isFull || waiter.deadlineUs < Number.POSITIVE_INFINITY) this.#ask('ask', waiter, isFull)
     }
-    // Behind others outside nothing may be taken: the question is only whether it is worth waiting.
-    this.#ask(firstOutside !== undefined && waiter.hasToWait ? 'ask' : 'take', waiter, isFull)
     this.goOn()
+  }
+
+  /** Whether somebody is before it whom it must not overtake, or whose permits are being given back. */
+  #mustStandOutside(waiter: Waiter): boolean {
+    if (this.#line.firstOutside !== undefined || this.#left.length > 0) return true
+    if (waiter.mayBook || this.#onTheirWay === 0) return false
+    // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
+    for (const other of this.#asking) if (!waiter.asksForTheSameAs(other.parts)) return true
+    return false
   }
 
   /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up: `goOn` when all have left. */
@@ -170,7 +183,7 @@ export class Queue {
 
   /** New numbers are in force: everybody asks anew, in order. */
   renumber(): void {
-    for (const waiter of [...this.#line, ...this.#asking]) waiter.parts = waiter.request.parts()
+    for (const waiter of [...this.#line, ...this.#asking]) waiter.parts = waiter.request.renumbered(waiter.parts)
     this.tryAgain()
   }
 
@@ -188,12 +201,26 @@ export class Queue {
   /** Serves whoever is due, lets the first outside try if it is time, and sets the alarm for what comes next. */
   goOn(): void {
     this.#serveDue()
-    for (let { firstOutside } = this.#line; firstOutside?.state === 'outside'; { firstOutside } = this.#line) {
-      if (this.#retryAtUs > this.#desk.nowUs()) break
-      this.#ask('take', firstOutside, false)
+    for (let next = this.#nextToTry(); next !== undefined; next = this.#nextToTry()) {
+      this.#ask('take', next, false)
       this.#serveDue()
     }
     this.#setAlarm()
+  }
+
+  /**
+   * Whoever outside may try now: the first, and while it waits for an answer those behind it, if all ask for the same, so that a store that is
+   * far away is not asked for one after the other.
+   */
+  #nextToTry(): Waiter | undefined {
+    if (this.#left.length > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
+    let next = this.#line.firstOutside
+    const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
+    for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
+      if (next.state === 'outside') return next
+      next = next.behind
+    }
+    return undefined
   }
 
   #serveDue(): void {
@@ -227,7 +254,9 @@ export class Queue {
   #setAlarm(): void {
     const { first, firstOutside } = this.#line
     const dueUs = first?.state === 'booked' ? this.#dueUs(first) : Number.POSITIVE_INFINITY
-    const nextUs = firstOutside?.state === 'outside' ? Math.min(dueUs, this.#retryAtUs) : dueUs
+    // While something is to be given back nobody tries: that ends with an answer, not with an alarm.
+    const triesAgain = firstOutside?.state === 'outside' && this.#left.length === 0
+    const nextUs = triesAgain ? Math.min(dueUs, this.#retryAtUs) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
       this.#alarms.stop(this.#alarm)
@@ -275,6 +304,10 @@ export class Queue {
     const delayUs = longest(verdicts, 'delayUs')
     const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
     const isGone = waiter.state === 'gone'
+    if (parts !== waiter.parts) {
+      this.#askAnew(verb, waiter, taken ? verdicts : [])
+      return
+    }
     waiter.answered(verdicts, nowUs, nowUs + delayUs)
     const mayPass = isLate || waiter.parts.some(({ cost }) => cost === 0)
     const behind = taken && delayUs > 0 && mayPass ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
@@ -286,6 +319,14 @@ export class Queue {
     if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
     else if (delayUs === 0) this.#takeOut(waiter).serve(nowUs, nowUs)
     else this.#booked(waiter, behind)
+  }
+
+  /** The numbers changed while the question was under way: what was taken under the old ones is given back. */
+  #askAnew({ op }: Verb, waiter: Waiter, taken: readonly Verdict[]): void {
+    for (const { atUs, places } of takenOf(taken)) this.#give(partsAt(waiter.parts, places), atUs)
+    this.#retryAtUs = 0
+    if (this.#asking.has(waiter)) this.#ask(op as 'take' | 'ask', waiter, this.#line.length >= this.#desk.maxQueue)
+    else if (waiter.state !== 'gone') waiter.state = 'outside'
   }
 
   #booked(waiter: Waiter, behind: Waiter | undefined): void {
@@ -307,12 +348,12 @@ export class Queue {
       return
     }
     this.#line.standOutside(waiter, this.#asking.delete(waiter))
-    if (waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
+    if (verb.op === 'take' || waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
   }
 
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
   #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
-    if (earliestUs > waiter.deadlineUs) return 'TIMEOUT'
+    if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
     return this.#asking.has(waiter) && this.#line.length >= this.#desk.maxQueue ? 'QUEUE_FULL' : undefined
   }
 

@@ -6,8 +6,10 @@ import { type Taken, takenOf } from '../taken.ts'
 import { type Refusal, WaitError } from './wait-error.ts'
 
 export interface WaitRequest {
-  /** What the waiter asks for. Rebuilt when the numbers change. */
-  parts(): readonly Part[]
+  /** What the caller asks for. */
+  readonly parts: readonly Part[]
+  /** The same by the numbers that are in force now. */
+  renumbered(parts: readonly Part[]): readonly Part[]
   /** Numbers to decide by: the name of a plan. */
   readonly plan: string | undefined
   /** The decision that verdicts stand for. */
@@ -52,6 +54,8 @@ export class Waiter {
   bookedForUs = 0
   /** What that answer took, by the store's time. */
   taken: Taken = []
+  /** Its time is up, but the answer to its question may still be yes. */
+  isOverdue = false
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
   #decision: Decision | undefined = undefined
@@ -60,7 +64,7 @@ export class Waiter {
   constructor(request: WaitRequest, deadlineUs: number, settle: Settle) {
     this.request = request
     this.deadlineUs = deadlineUs
-    this.parts = request.parts()
+    this.parts = request.parts
     this.#settle = settle
   }
 
@@ -75,7 +79,7 @@ export class Waiter {
   }
 
   /** Whether others can be before it: nothing is had at once, and too much never. */
-  get hasToWait(): boolean {
+  get canBeBehindOthers(): boolean {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
   }
 

@@ -51,6 +51,9 @@ export class Waiting {
         queue.goOn()
         // A booked waiter is served in time: it was booked no further than its deadline.
         if (waiter.state === 'booked') return
+        // Who may not wait at all is told by the answer, however long that is under way.
+        waiter.isOverdue = timeoutUs === 0 && waiter.state === 'asking'
+        if (waiter.isOverdue) return
         this.#leave(queue, waiter, () => waiter.refuse('TIMEOUT'))
         queue.goOn()
       }

@@ -21,7 +21,8 @@ export async function acrossSlots(step: Step, places: readonly (readonly number[
   if (failed === undefined && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
     return inOrder(places, answers as (readonly Verdict[])[])
   }
-  await Promise.all(
+  // What cannot be given back drains; the answer is what it is.
+  await Promise.allSettled(
     answers.map((verdicts, k) => (verdicts && allAllowed(verdicts) ? giveBack(steps[k] as Step, verdicts, run) : undefined)),
   )
   if (failed !== undefined) throw failed.reason

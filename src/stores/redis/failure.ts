@@ -3,7 +3,7 @@ import { SluiceError } from '../../errors.ts'
 
 /** The server does not know the script: it did not run. Clients word it differently, and one user may be allowed EVAL only. */
 export function isNotRun(error: unknown): boolean {
-  return /^(?:\w+Error: )?(?:NOSCRIPT|NOPERM\b.*\bevalsha\b)|NoScriptError/i.test(messageOf(error))
+  return /^(?:\w+Error: )?(?:NOSCRIPT|NOPERM\b.*\bevalsha\b)|^An error was signalled by the server: - NoScriptError/i.test(messageOf(error))
 }
 
 export function storeError(cause: unknown): SluiceError {

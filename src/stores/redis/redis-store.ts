@@ -105,15 +105,16 @@ async function send(sender: RedisSender, args: readonly string[], [key]: readonl
   }
 }
 
+/** Clients may be told to give numbers as strings, and strings as bytes. */
 function verdictsOf([nowUs, ...answers]: Reply, step: Step): Verdict[] {
   return answers.map(([outcome, remaining, retryUs, resetUs, delayUs, words], k) => ({
-    outcome: OUTCOMES[outcome] as Outcome,
-    remaining,
-    retryUs: OUTCOMES[outcome] === 'impossible' ? Number.POSITIVE_INFINITY : retryUs,
-    resetUs,
-    delayUs,
-    atUs: nowUs,
-    ticket: ticketOf(words, step.parts[k] as Part),
+    outcome: OUTCOMES[Number(outcome)] as Outcome,
+    remaining: Number(remaining),
+    retryUs: OUTCOMES[Number(outcome)] === 'impossible' ? Number.POSITIVE_INFINITY : Number(retryUs),
+    resetUs: Number(resetUs),
+    delayUs: Number(delayUs),
+    atUs: Number(nowUs),
+    ticket: ticketOf(`${words}`, step.parts[k] as Part),
   }))
 }
 
