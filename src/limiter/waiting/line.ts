@@ -9,11 +9,15 @@ export class Line {
   isMixed = false
   #last: Waiter | undefined = undefined
 
-  /** Lets a waiter stand outside, behind everybody; one who stands there already keeps its place. */
+  /** Lets a waiter stand outside, behind everybody who came before; one who stands there already keeps its place. */
   standOutside(waiter: Waiter, isNew: boolean): void {
     waiter.state = 'outside'
-    if (isNew) this.#insert(waiter, undefined)
-    this.firstOutside ??= waiter
+    if (!isNew) return
+    let behind: Waiter | undefined
+    for (let other = this.#last; other !== undefined && other.state !== 'booked' && other.number > waiter.number; other = other.before)
+      behind = other
+    this.#insert(waiter, behind)
+    if (behind === this.firstOutside) this.firstOutside = waiter
   }
 
   get lastBooked(): Waiter | undefined {

@@ -7,7 +7,7 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part, Step } from '../../stores/store.ts'
-import { partsAt, takenOf } from '../taken.ts'
+import { partsAt, type Taken, takenOf } from '../taken.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
 import { Line } from './line.ts'
@@ -42,10 +42,13 @@ export class Queue {
   readonly #asking = new Set<Waiter>()
   /** What the booked ones hold: one for each limit, in their order. */
   #holdings: readonly Holding[] = []
+  #entered = 0
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
   /** What those held who left meanwhile. It is given back when all answers are there: only then it is known which permits are the latest. */
   #left: (readonly Part[])[] = []
+  /** What was taken under numbers that are no longer in force. It is given back then too, and only then everybody asks anew. */
+  #outdated: { readonly parts: readonly Part[]; readonly taken: Taken }[] = []
   /** When the first outside tries again. */
   #retryAtUs = 0
   #alarm: Alarm | undefined = undefined
@@ -72,6 +75,7 @@ export class Queue {
   }
 
   enter(waiter: Waiter): void {
+    waiter.number = this.#entered++
     this.#asking.add(waiter)
     // A timer may be late: whoever is due goes first.
     if (this.#line.length > 0) this.goOn()
@@ -88,7 +92,7 @@ export class Queue {
 
   /** Whether somebody is before it whom it must not overtake, or whose permits are being given back. */
   #mustStandOutside(waiter: Waiter): boolean {
-    if (this.#line.firstOutside !== undefined || this.#left.length > 0) return true
+    if (this.#line.firstOutside !== undefined || this.#owes) return true
     if (waiter.mayBook || this.#onTheirWay === 0) return false
     // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
     for (const other of this.#asking) if (!waiter.asksForTheSameAs(other.parts)) return true
@@ -166,6 +170,7 @@ export class Queue {
   startAnew(): void {
     this.#holdings = []
     this.#left = []
+    this.#outdated = []
     this.#line.allOutside()
     this.tryAgain()
   }
@@ -175,7 +180,7 @@ export class Queue {
     for (const waiter of this.#line) {
       if (waiter.state !== 'booked') continue
       if (waiter.mayBook) this.#giveUpLatest(waiter.parts)
-      else this.#refund(waiter)
+      else this.#refund(waiter.parts, waiter.taken)
     }
     this.#releaseLeft()
     this.#line.allOutside()
@@ -213,7 +218,8 @@ export class Queue {
    * far away is not asked for one after the other.
    */
   #nextToTry(): Waiter | undefined {
-    if (this.#left.length > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
+    // Those who are asking came before.
+    if (this.#owes || this.#asking.size > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
     let next = this.#line.firstOutside
     const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
@@ -254,8 +260,8 @@ export class Queue {
   #setAlarm(): void {
     const { first, firstOutside } = this.#line
     const dueUs = first?.state === 'booked' ? this.#dueUs(first) : Number.POSITIVE_INFINITY
-    // While something is to be given back nobody tries: that ends with an answer, not with an alarm.
-    const triesAgain = firstOutside?.state === 'outside' && this.#left.length === 0
+    // While others are asking, or something is to be given back, nobody tries: that ends with an answer, not with an alarm.
+    const triesAgain = firstOutside?.state === 'outside' && this.#asking.size === 0 && !this.#owes
     const nextUs = triesAgain ? Math.min(dueUs, this.#retryAtUs) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
@@ -305,7 +311,10 @@ export class Queue {
     const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
     const isGone = waiter.state === 'gone'
     if (parts !== waiter.parts) {
-      this.#askAnew(verb, waiter, taken ? verdicts : [])
+      // The numbers changed while the question was under way: what was taken under the old ones is given back, and it asks anew.
+      if (taken) this.#outdated.push({ parts: waiter.parts, taken: takenOf(verdicts) })
+      if (!isGone) this.#line.standOutside(waiter, this.#asking.delete(waiter))
+      this.#retryAtUs = 0
       return
     }
     waiter.answered(verdicts, nowUs, nowUs + delayUs)
@@ -319,14 +328,6 @@ export class Queue {
     if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
     else if (delayUs === 0) this.#takeOut(waiter).serve(nowUs, nowUs)
     else this.#booked(waiter, behind)
-  }
-
-  /** The numbers changed while the question was under way: what was taken under the old ones is given back. */
-  #askAnew({ op }: Verb, waiter: Waiter, taken: readonly Verdict[]): void {
-    for (const { atUs, places } of takenOf(taken)) this.#give(partsAt(waiter.parts, places), atUs)
-    this.#retryAtUs = 0
-    if (this.#asking.has(waiter)) this.#ask(op as 'take' | 'ask', waiter, this.#line.length >= this.#desk.maxQueue)
-    else if (waiter.state !== 'gone') waiter.state = 'outside'
   }
 
   #booked(waiter: Waiter, behind: Waiter | undefined): void {
@@ -408,7 +409,7 @@ export class Queue {
   /** A waiter who held something has left: it is given back, and whoever is first outside may try. */
   #release(waiter: Waiter): void {
     if (waiter.mayBook) this.#releaseBooked(waiter.parts)
-    else this.#refund(waiter)
+    else this.#refund(waiter.parts, waiter.taken)
   }
 
   #releaseBooked(parts: readonly Part[]): void {
@@ -418,16 +419,21 @@ export class Queue {
   }
 
   #releaseLeft(): void {
-    const left = this.#left
-    this.#left = []
-    for (const parts of left) this.#giveUpLatest(parts)
-    if (left.length > 0) this.#retryAtUs = 0
+    if (!this.#owes) return
+    for (const parts of this.#left.splice(0)) this.#giveUpLatest(parts)
+    for (const { parts, taken } of this.#outdated.splice(0)) this.#refund(parts, taken)
+    this.#retryAtUs = 0
+  }
+
+  /** Whether something is to be given back as soon as all answers are there. */
+  get #owes(): boolean {
+    return this.#left.length > 0 || this.#outdated.length > 0
   }
 
   /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
-  #refund(waiter: Waiter): void {
+  #refund(parts: readonly Part[], taken: Taken): void {
     this.#retryAtUs = 0
-    for (const { atUs, places } of waiter.taken) this.#give(partsAt(waiter.parts, places), atUs)
+    for (const { atUs, places } of taken) this.#give(partsAt(parts, places), atUs)
   }
 
   /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */

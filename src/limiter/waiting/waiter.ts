@@ -48,6 +48,8 @@ export class Waiter {
   readonly request: WaitRequest
   readonly deadlineUs: number
   parts: readonly Part[]
+  /** In which order it came to its queue. */
+  number = 0
   state: WaiterState = 'asking'
   /** When the store answered last, and when the waiter may then act, both by the clock of this process. */
   answeredUs = 0

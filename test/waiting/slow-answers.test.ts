@@ -1,0 +1,144 @@
+/** A store that answers when it is told to, and what can happen in between. */
+import { expect, test } from 'vitest'
+import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limits, memoryStore, type Step } from '../../src/index.ts'
+import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { noUnhandledRejections, told } from './support.ts'
+
+noUnhandledRejections()
+
+/** Decides in memory when a step is sent, and answers later, oldest first. */
+class HeldBack implements AsyncStore {
+  readonly mode = 'async'
+  readonly shared = true
+  readonly sent: Step[] = []
+  readonly #memory = memoryStore()
+  readonly #answers: (() => void)[] = []
+
+  apply(step: Step): ReturnType<AsyncStore['apply']> {
+    this.sent.push(step)
+    const verdicts = this.#memory.apply(step).map((verdict) => ({ ...verdict }))
+    return new Promise((resolve) => this.#answers.push(() => resolve(verdicts)))
+  }
+
+  async answer(count = this.#answers.length): Promise<void> {
+    for (const answer of this.#answers.splice(0, count)) answer()
+    await told()
+  }
+}
+
+function onHeldBack<L extends Limits>(limits: L, options: { maxAheadMs?: number } = {}) {
+  const store = new HeldBack()
+  const clock = fakeClock()
+  return { store, clock, limiter: createLimiter(limits, { name: 'api', store, clock, ...options }) }
+}
+
+/** Answers everything and lets a minute pass. */
+async function letAllEnd(store: HeldBack, clock: FakeClock): Promise<void> {
+  for (let ms = clock.nowUs() / 1000; ms < 60_000; ms += 100) {
+    await store.answer()
+    clock.setMs(ms)
+    await told()
+  }
+}
+
+test('whoever comes when a late timer has left somebody overdue is waited for, and found', async () => {
+  const clock = fakeClock()
+  // Timers that are never on time.
+  const late = { nowUs: () => clock.nowUs(), setTimer: () => () => undefined }
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { clock: late })
+  limiter.consume('k')
+  const first = limiter.acquire('k')
+  clock.setMs(1_500)
+  const second = limiter.acquire('k')
+  expect((await first).waitedMs).toBe(1_500)
+  expect(limiter.waiting('k')).toBe(1)
+  limiter.close()
+  await expect(second).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+test('new numbers while the first outside is asking: it asks once, and everybody is served', async () => {
+  const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/s', burst: 1 }), { maxAheadMs: 100 })
+  const served: number[] = []
+  for (const k of [0, 1, 2]) void limiter.acquire('k').then(() => served.push(k))
+  await store.answer()
+  clock.setMs(900)
+  await told()
+  limiter.update(gcra({ rate: '2/s', burst: 1 }))
+  await letAllEnd(store, clock)
+  expect(served).toEqual([0, 1, 2])
+  expect(limiter.waiting()).toBe(0)
+})
+
+test('what was asked under old numbers is asked again under the new', async () => {
+  const { store, clock, limiter } = onHeldBack(gcra({ rate: '10/s', burst: 1 }))
+  const servedMs: number[] = []
+  for (let k = 0; k < 4; k++) void limiter.acquire('k').then(() => servedMs.push(clock.nowUs() / 1000))
+  limiter.update(gcra({ rate: '1/s', burst: 1 }))
+  await letAllEnd(store, clock)
+  expect(servedMs).toHaveLength(4)
+  for (let k = 1; k < 4; k++) expect((servedMs[k] as number) - (servedMs[k - 1] as number)).toBeGreaterThanOrEqual(900)
+})
+
+test('what leavers held is given back though somebody is always asking', async () => {
+  const { store, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 5 }))
+  const gone: Promise<unknown>[] = []
+  for (let k = 0; k < 40; k++) {
+    const leaving = new AbortController()
+    gone.push(limiter.acquire('k', { signal: leaving.signal }).catch(() => undefined))
+    leaving.abort()
+    await told()
+    // One answer late: there is always a question under way.
+    if (k > 0) await store.answer(1)
+  }
+  for (let k = 0; k < 10; k++) await store.answer()
+  await Promise.all(gone)
+  const left = limiter.peek('k')
+  await store.answer()
+  expect((await left).remaining).toBe(5)
+})
+
+test('with a window, who asks for less does not overtake who asks for more', async () => {
+  const { store, clock, limiter } = onHeldBack(fixedWindow({ limit: 3, window: '1s' }))
+  const served: string[] = []
+  const wait = (name: string, cost: number) => void limiter.acquire('k', { cost }).then(() => served.push(name))
+  wait('two', 2)
+  await store.answer()
+  wait('three', 3)
+  wait('one', 1)
+  await letAllEnd(store, clock)
+  expect(served).toEqual(['two', 'three', 'one'])
+})
+
+test('who waits with a deadline keeps its place before those who came later', async () => {
+  const { store, clock, limiter } = onHeldBack(fixedWindow({ limit: 1, window: '1s' }))
+  const served: number[] = []
+  void limiter.acquire('k').then(() => served.push(0))
+  void limiter.acquire('k').then(() => served.push(1))
+  await store.answer()
+  void limiter.acquire('k', { timeoutMs: 30_000 }).then(() => served.push(2))
+  void limiter.acquire('k').then(() => served.push(3))
+  await letAllEnd(store, clock)
+  expect(served).toEqual([0, 1, 2, 3])
+})
+
+test('who may not wait at all is told by the answer, not by the clock', async () => {
+  const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 1 }))
+  const first = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
+  const second = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
+  clock.setMs(50)
+  await told()
+  await store.answer()
+  expect([await first, await second]).toEqual([true, false])
+})
+
+test('many who wait for one window ask together, not one after the other', async () => {
+  const { store, clock, limiter } = onHeldBack(fixedWindow({ limit: 100, window: '1s' }))
+  let served = 0
+  for (let k = 0; k < 200; k++) void limiter.acquire('k').then(() => served++)
+  await store.answer()
+  expect(served).toBe(100)
+  clock.setMs(1_000)
+  let rounds = 0
+  for (; served < 200; rounds++) await store.answer()
+  expect(rounds).toBeLessThan(10)
+})
