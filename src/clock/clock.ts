@@ -43,7 +43,7 @@ function nowByPerformance(): number {
   return Math.floor((originMs + monotonic.now()) * 1000)
 }
 
-/** Its seconds count from anywhere: what is missing to 1970 is read once, the least of a few readings being the least disturbed. */
+/** Its seconds count from anywhere: what is missing to 1970 is read once, the greatest of a few readings being the least disturbed. */
 function nowByHrtime(read: HrTime): () => number {
   const sinceUs = () => {
     const nowUs = nowByPerformance()
