@@ -1,8 +1,10 @@
 // What Sluice wants to reach, and whether it does. A goal reads the results and gives its figures: [figure, where it was measured].
+import { CROWDS } from './crowds.mjs'
 import { CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { spreadOf, timesAsFast } from './statistics.mjs'
+import { ownBeside, WAITING_PEER_NAMES } from './waiting-peers.mjs'
 
 const EVERYWHERE = Object.keys(SCENARIOS)
 const HOT = EVERYWHERE.filter((scenario) => SCENARIOS[scenario].keys === 1)
@@ -13,6 +15,8 @@ const LOG = TRY_ACQUIRE.slice(5)
 const FLEXIBLE = 'rate-limiter-flexible'
 const OTHER_PEERS = PEER_NAMES.filter((name) => name !== FLEXIBLE)
 const MILLION = SIZES.at(-1)
+const BOTTLENECK = 'bottleneck'
+const OTHER_WAITING_PEERS = WAITING_PEER_NAMES.filter((name) => name !== BOTTLENECK)
 
 export const GOALS = [
   atLeast(0.85, 'tryAcquire of gcra and the buckets, to the floor', (results) => toFloor(results, LEVELS)),
@@ -27,6 +31,10 @@ export const GOALS = [
   atMost(150, 'bytes per live key at worst from 100,000 to a million, gcra and the buckets', (results) => bytesPerKey(results, SIZES)),
   atMost(5, "milliseconds of the longest pause beyond the floor's sweep, gcra", pausesBeyondSweep),
   atMost(0, 'scavenges in 10 million calls beyond the floor, tryAcquire', scavengesBeyondFloor),
+  atLeast(10, 'jobs with no limit reached, to bottleneck', (results) => toWaitingPeers(results, [BOTTLENECK])),
+  atLeast(1, 'jobs, or permits, with no limit reached, to the fastest of the others', (results) =>
+    toWaitingPeers(results, OTHER_WAITING_PEERS),
+  ),
   atMost(6000, 'bytes of one algorithm, minified and gzipped', bundledBytes),
 ]
 
@@ -95,6 +103,13 @@ function scavengesBeyondFloor(results) {
   return found(TRY_ACQUIRE, ['keys-10k'], (subject, scenario) => {
     const own = results.of('scavenges', scenario, subject)
     return own && floor && [own.scavenges - floor.scavenges, subject]
+  })
+}
+
+function toWaitingPeers(results, peers) {
+  return found(peers, Object.keys(CROWDS), (peer, crowd) => {
+    const speeds = results.of('waiting-speed', crowd, peer)
+    return speeds && [timesAsFast(speeds[ownBeside(peer)], speeds[peer]).median, `${ownBeside(peer)} to ${peer}, ${crowd}`]
   })
 }
 

@@ -1,6 +1,8 @@
 // Everything that is measured: one job is one process.
+import { CROWDS, WAITERS } from './crowds.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { SCENARIOS } from './scenarios.mjs'
+import { ownBeside, WAITING_PEER_NAMES } from './waiting-peers.mjs'
 
 const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
 export const ALGORITHMS = [...LEVELS, 'fixedWindow', 'slidingWindow', 'slidingLog']
@@ -15,6 +17,22 @@ const MEMORY_OF = [...TRY_ACQUIRE, ...PEER_NAMES]
 /** A longest pause is the worst of a thousand turns, so it takes several processes to see how much of it is chance. */
 const PAUSE_RUNS = 5
 
+/** Of the calls that wait: what stands beside the peers, and which others are measured under limits that are not reached, and that are. */
+export const WAITING_HEADLINE = 'gcra.acquire'
+export const WAITING_OWN = [WAITING_HEADLINE, 'fixedWindow.acquire', 'gcra.wrap']
+export const COSTING_OWN = [WAITING_HEADLINE, 'fixedWindow.acquire']
+/** A wait within `maxAheadMs` has its permits booked; all others stand outside, as they do where nothing can be booked. */
+export const BOOKED = `${WAITING_HEADLINE} booked`
+export const OUTSIDE = `${WAITING_HEADLINE} outside`
+/** How many waiters memory is measured at; the peers at the first only. */
+export const WAITING_SIZES = [WAITERS, 100_000]
+const SLOW = 'bottleneck'
+/** How long it takes to take 10,000 calls in. */
+export const SETTLE_MS = { 'one-key': 60_000, 'keys-10k': 15_000 }
+/** It passes some hundreds a second on one key, whatever the limit. Windows begin when the clock says, not when a key is used up. */
+const WITHOUT_COST = { 'one-key': SLOW, 'keys-10k': 'fixedWindow.acquire' }
+const YEAR_MS = 366 * 24 * 3_600_000
+
 /** V8 grows the young generation as it sees fit, and fewer scavenges would then mean nothing. */
 const FIXED_YOUNG_GENERATION = ['--min-semi-space-size=1', '--max-semi-space-size=1']
 
@@ -27,6 +45,9 @@ export function allJobs(quick) {
     ...memoryJobs(),
     ...pauseJobs(quick ? 1 : PAUSE_RUNS),
     ...scavengeJobs(),
+    ...waitingSpeedJobs(length, quick),
+    ...waitingCostJobs(quick),
+    ...waitingMemoryJobs(),
     sizeJob(),
   ]
 }
@@ -59,6 +80,44 @@ function scavengeJobs() {
   return ['floor', ...TRY_ACQUIRE].map((name) =>
     jobOf('scavenges', scenario, name, { scenario, contestants: [name], flags: FIXED_YOUNG_GENERATION }),
   )
+}
+
+function waitingSpeedJobs(length, quick) {
+  // Ten thousand jobs on one key take bottleneck half a minute: few rounds, and none to try.
+  const slowly = { ...length, rounds: quick ? 1 : 3, trialRounds: 0 }
+  return Object.keys(CROWDS).flatMap((crowd) => {
+    const own = WAITING_OWN.map((name) => [name, ['floor', name]])
+    const beside = WAITING_PEER_NAMES.map((name) => [name, ['floor', ownBeside(name), name]])
+    return [...own, ...beside].map(([subject, contestants]) =>
+      jobOf('waiting-speed', crowd, subject, { crowd, contestants, ...(subject === SLOW ? slowly : length) }),
+    )
+  })
+}
+
+function waitingCostJobs(quick) {
+  return Object.keys(CROWDS).flatMap((crowd) => {
+    const own = COSTING_OWN.map((name) => [name, [name]])
+    const beside = WAITING_PEER_NAMES.map((name) => [name, [WAITING_HEADLINE, name]])
+    return [...own, ...beside]
+      .filter(([subject]) => WITHOUT_COST[crowd] !== subject)
+      .map(([subject, contestants]) =>
+        jobOf('waiting-cost', crowd, subject, { crowd, contestants, rounds: quick ? 1 : subject === SLOW ? 3 : 5 }),
+      )
+  })
+}
+
+function waitingMemoryJobs() {
+  return Object.keys(CROWDS).flatMap((crowd) => {
+    const contestants = [WAITING_HEADLINE]
+    return [
+      jobOf('waiting-memory', crowd, BOOKED, { crowd, contestants, sizes: WAITING_SIZES, options: { maxAheadMs: YEAR_MS } }),
+      jobOf('waiting-memory', crowd, OUTSIDE, { crowd, contestants, sizes: WAITING_SIZES }),
+      ...WAITING_PEER_NAMES.map((name) => {
+        const settleMs = name === SLOW ? SETTLE_MS[crowd] : 0
+        return jobOf('waiting-memory', crowd, name, { crowd, contestants: [name], sizes: [WAITERS], settleMs })
+      }),
+    ]
+  })
 }
 
 function sizeJob() {

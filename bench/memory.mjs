@@ -33,7 +33,7 @@ async function fill({ ask, isAwaited }, from, to) {
 }
 
 /** All in: the heap and what lies outside of it, the array buffers included (Node counts those within `external`). */
-async function heldBytes() {
+export async function heldBytes() {
   for (let k = 0; k < 3; k++) {
     globalThis.gc()
     await nextTurn()

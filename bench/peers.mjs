@@ -73,7 +73,7 @@ export const PEERS = {
 export const PEER_NAMES = Object.keys(PEERS)
 
 /** For a peer without keys: one of it for each key. */
-function behindMap(make, ask) {
+export function behindMap(make, ask) {
   const byKey = new Map()
   const askFor = (key) => {
     let held = byKey.get(key)

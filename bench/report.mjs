@@ -6,6 +6,8 @@ import { PEER_NAMES } from './peers.mjs'
 import { keptResults } from './results.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { millionPerSecond, spreadOf, timesAsFast } from './statistics.mjs'
+import { plain, spread, table } from './tables.mjs'
+import { waitingTables } from './waiting-report.mjs'
 
 export function writeReport() {
   const results = keptResults()
@@ -18,6 +20,7 @@ export function writeReport() {
     memoryTable(results),
     pauseTable(results),
     scavengeTable(results),
+    ...waitingTables(results),
     sizeTable(results),
   ]
   writeFileSync(new URL('./RESULTS.md', import.meta.url), `${parts.filter((part) => part !== '').join('\n\n')}\n`)
@@ -143,19 +146,6 @@ function sizeTable(results) {
   if (measured.skipped) return `## Size\n\nNot measured: ${measured.skipped}.`
   const rows = Object.entries(measured.bytes).map(([algorithm, bytes]) => [`createLimiter and ${algorithm}`, bytes.toLocaleString('en')])
   return `## Size\n\n${table(['minified and gzipped', 'bytes'], rows)}`
-}
-
-function table(columns, rows, figures = '---:') {
-  return [columns, columns.map((_, k) => (k === 0 ? '---' : figures)), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
-}
-
-function spread({ median, low, high }) {
-  return `${plain(median)} (${plain(low)}–${plain(high)})`
-}
-
-/** Three digits are more than can be relied on. */
-function plain(figure) {
-  return Math.abs(figure) >= 100 ? figure.toFixed(0) : `${Number(figure.toPrecision(3))}`
 }
 
 function share({ allowedShare }) {

@@ -4,27 +4,29 @@
 const WARM_UP_ROUNDS = 3
 /** Interleaved rounds that are not counted either: they find out how many calls fill a round. */
 const TRIAL_ROUNDS = 2
+/** How many calls the first round of the warm-up makes. */
+const FIRST_CALLS = 1000
 
 /**
  * `loops` are pairs of a name and its loop, see loop.mjs. Returns for each name the calls of a round, the nanoseconds that one call took in
  * each round, the shortest round, and the share of the calls that were allowed.
  */
-export async function interleaved(loops, rounds, roundMs) {
+export async function interleaved(loops, rounds, roundMs, { trialRounds = TRIAL_ROUNDS, firstCalls = FIRST_CALLS } = {}) {
   const lanes = loops.map(([name, loop]) => ({
     name,
     loop,
-    calls: 1000,
+    calls: firstCalls,
     from: 0,
     asked: 0,
     allowed: 0,
     fastestNs: Number.POSITIVE_INFINITY,
   }))
   for (const lane of lanes) await warmUp(lane, roundMs)
-  for (let k = 0; k < TRIAL_ROUNDS; k++) await round(lanes, k)
+  for (let k = 0; k < trialRounds; k++) await inTurn(lanes, k, nsPerCall)
   for (const lane of lanes) lane.calls = callsFor(lane, roundMs)
   const measured = lanes.map(() => [])
   for (let k = 0; k < rounds; k++) {
-    const ns = await round(lanes, k)
+    const ns = await inTurn(lanes, k, nsPerCall)
     for (const [lane, each] of measured.entries()) each.push(ns[lane])
   }
   return Object.fromEntries(lanes.map((lane, k) => [lane.name, resultOf(lane, measured[k])]))
@@ -44,14 +46,14 @@ function callsFor({ fastestNs }, roundMs) {
   return Math.ceil((roundMs * 1e6) / fastestNs)
 }
 
-/** One round of every contestant, another one first each time. Returns what a call took, in the order of the lanes. */
-async function round(lanes, k) {
-  const ns = []
+/** Round `k` of every contestant, another one first each time. Returns what was measured, in the order of the lanes. */
+export async function inTurn(lanes, k, measure) {
+  const measured = []
   for (let turn = 0; turn < lanes.length; turn++) {
     const lane = (k + turn) % lanes.length
-    ns[lane] = await nsPerCall(lanes[lane])
+    measured[lane] = await measure(lanes[lane])
   }
-  return ns
+  return measured
 }
 
 async function nsPerCall(lane) {
