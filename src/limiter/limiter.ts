@@ -463,9 +463,9 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     }
     const tell = (decision: Decision) => this.#listeners.tell({ limiter: this.name, verb, key, cost, plan, decision })
     try {
-      const { decision, answeredUs, dueUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
+      const { decision, delayUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
       const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-      const acquired = atItsTime(decision, dueUs - answeredUs, isBooked)
+      const acquired = atItsTime(decision, delayUs, isBooked)
       tell(acquired)
       return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
     } catch (error) {

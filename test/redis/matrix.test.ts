@@ -163,6 +163,8 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
     })
     const atMs = await Promise.all(turns)
     expect(order).toEqual([...order].sort((a, b) => (atMs[a] as number) - (atMs[b] as number)))
+    const sorted = atMs.map((ms) => Math.round(ms * 1000)).sort((a, b) => a - b)
+    for (let k = 1; k < sorted.length; k++) expect((sorted[k] as number) - (sorted[k - 1] as number)).toBeGreaterThanOrEqual(10_000)
     expect(limiter.waiting()).toBe(0)
   })
 

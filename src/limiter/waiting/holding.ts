@@ -58,12 +58,17 @@ export class Holding {
     for (const each of [booked, ...behind.reverse()]) this.#push(each)
   }
 
-  /** When the first `cost` permits may be acted on, by the time of this process. */
+  /** What to add to the store's time to get the time of this process, or a little later. */
+  get offsetUs(): number {
+    return this.#offsetUs
+  }
+
+  /** When the first `cost` permits may be acted on, by the store's time. */
   dueUs(cost: number): number {
     let missing = cost
     for (let k = this.#first; k < this.#booked.length; k++) {
       const booked = this.#booked[k] as Booked
-      if (booked.cost >= missing) return dueAtStoreUs(without(booked, booked.cost - missing), cost) + this.#offsetUs
+      if (booked.cost >= missing) return dueAtStoreUs(without(booked, booked.cost - missing), cost)
       missing -= booked.cost
     }
     return Number.NEGATIVE_INFINITY

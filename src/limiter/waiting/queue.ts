@@ -231,22 +231,33 @@ export class Queue {
 
   #serveDue(): void {
     for (let { first } = this.#line; first?.state === 'booked'; { first } = this.#line) {
-      const dueUs = this.#dueUs(first)
       const nowUs = this.#desk.nowUs()
-      if (dueUs > nowUs) return
+      if (this.#dueUs(first) > nowUs) return
+      const delayUs = this.#delayUs(first)
       this.#line.remove(first)
       if (first.mayBook) this.#eachHolding(first.parts, (holding, { cost }) => holding.spend(cost))
-      first.serve(dueUs, nowUs)
+      first.serve(delayUs, nowUs)
     }
   }
 
   /** When the first waiter may act: when the earliest permits of every limit may. */
   #dueUs(first: Waiter): number {
     if (!first.mayBook) return first.bookedForUs
+    return this.#latestUs(first, (holding, cost) => holding.dueUs(cost) + holding.offsetUs)
+  }
+
+  /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
+  #delayUs(first: Waiter): number {
+    if (!first.mayBook) return first.bookedForUs - first.answeredUs
+    const [{ atUs }] = first.taken as [Taken[number]]
+    return this.#latestUs(first, (holding, cost) => holding.dueUs(cost)) - atUs
+  }
+
+  #latestUs({ parts }: Waiter, timeUs: (holding: Holding, cost: number) => number): number {
     let latestUs = Number.NEGATIVE_INFINITY
-    this.#eachHolding(first.parts, (holding, { cost }) => {
+    this.#eachHolding(parts, (holding, { cost }) => {
       // Whoever asks for nothing of a limit does not wait for those who do.
-      if (cost > 0) latestUs = Math.max(latestUs, holding.dueUs(cost))
+      if (cost > 0) latestUs = Math.max(latestUs, timeUs(holding, cost))
     })
     return latestUs
   }
@@ -326,7 +337,7 @@ export class Queue {
       return
     }
     if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
-    else if (delayUs === 0) this.#takeOut(waiter).serve(nowUs, nowUs)
+    else if (delayUs === 0) this.#takeOut(waiter).serve(0, nowUs)
     else this.#booked(waiter, behind)
   }
 

@@ -18,14 +18,12 @@ export interface WaitRequest {
   readonly what: () => string
 }
 
-/** What a wait ends with. Times are by the clock of this process. */
+/** What a wait ends with. */
 export interface Turn {
   readonly decision: Decision
-  /** When the store had decided. */
-  readonly answeredUs: number
-  /** When it may be acted on: maybe earlier than the decision says, because somebody before it left. */
-  readonly dueUs: number
-  /** When its caller was told: never before that. */
+  /** How long after the decision its time came: maybe less than it says, because somebody before left. */
+  readonly delayUs: number
+  /** When its caller was told, by the clock of this process. */
   readonly servedUs: number
 }
 
@@ -92,10 +90,10 @@ export class Waiter {
     this.taken = takenOf(verdicts)
   }
 
-  serve(dueUs: number, nowUs: number): void {
+  serve(delayUs: number, nowUs: number): void {
     this.state = 'gone'
     this.#settle.onEnd(this)
-    this.#settle.resolve({ decision: this.#decision as Decision, answeredUs: this.answeredUs, dueUs, servedUs: nowUs })
+    this.#settle.resolve({ decision: this.#decision as Decision, delayUs, servedUs: nowUs })
   }
 
   refuse(refusal: Refusal): void {
