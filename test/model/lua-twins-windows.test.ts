@@ -6,7 +6,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
-import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { LIBRARY, SCRIPT } from '../../src/stores/redis/script.ts'
 import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -453,4 +453,67 @@ test.each(WINDOW_KINDS)('%s reads no state that it did not write, in Lua as in T
   const lua = (await redis.send(['EVAL', `${LIBRARY}\n${DECODE}`, '0', ...lines])) as string[]
   const found = FOREIGN[kind].map((pairs, k) => ({ pairs, typescript: readOrRefused(algorithm, pairs), lua: lua[k] }))
   expect(found.filter((each) => each.typescript !== 'refused' || each.lua !== 'refused')).toEqual([])
+})
+
+// ------------------------------------------------------------------------------------------------------------------------- a cost of 0
+
+const GIVE_NOTHING = `
+local algorithm = algorithms[ARGV[1]]
+local rule = algorithm.ruleNamed(ARGV[2], 0)
+local cell = { algorithm = algorithm, rule = rule, cost = 0, written = rule, state = algorithm.fresh(rule, 1000) }
+algorithm.take(rule, cell.state, 1000, 2)
+decide('give', { cell }, 1200, -1, -1)
+return tostring(cell.changed)`
+
+test.each(WINDOW_KINDS)('%s in Lua is not written when nothing is given back, although there is something to give', async (kind) => {
+  const { numbers } = windowRule(kind, numbersOf[kind])
+  expect(await redis.send(['EVAL', `${LIBRARY}\n${GIVE_NOTHING}`, '0', kind, numbers])).toBe('false')
+})
+
+// -------------------------------------------------------------------------------------------------------------------------- the runner
+
+/** A call of one permit, at a time that is passed in or, with '', on the clock of the server. */
+function runnerCall(op: 'take' | 'give', key: string, type: string, numbers: string, nowUs: number | ''): string[] {
+  return ['EVAL', SCRIPT, '1', key, op, `${nowUs}`, '-1', '-1', type, numbers, '0', '1', '', '']
+}
+
+/** How long the key of these calls lives right after them. The most of many tries: a millisecond may end between the last call and the question. */
+async function livesMs(calls: (key: string) => readonly string[][]): Promise<number> {
+  const key = 'test:the runner'
+  let most = Number.NEGATIVE_INFINITY
+  for (let k = 0; k < 20; k++) {
+    await redis.send(['MULTI'])
+    for (const args of [['DEL', key], ...calls(key), ['PTTL', key]]) await redis.send(args)
+    most = Math.max(most, Number(((await redis.send(['EXEC'])) as unknown[]).at(-1)))
+  }
+  return most
+}
+
+test('the runner keeps a key whose clock was passed in for a day', async () => {
+  expect(await livesMs((key) => [runnerCall('take', key, 'slidingLog', '5 1000', 1_000)])).toBe(86_400_000)
+})
+
+test.each([
+  [1_234_567, 1_235],
+  [1_000_000, 1_000],
+  [1, 1],
+])('the runner keeps a key on the clock of the server until it is idle: %i microseconds, rounded up to %i milliseconds', async (us, ms) => {
+  expect(await livesMs((key) => [runnerCall('take', key, 'slidingLog', `5 ${us}`, '')])).toBe(ms)
+})
+
+test('the runner keeps a key that is idle at once for a millisecond', async () => {
+  const calls = (key: string) => (['take', 'give'] as const).map((op) => runnerCall(op, key, 'gcra', '5 1 1000000', ''))
+  expect(await livesMs(calls)).toBe(1)
+})
+
+test('the runner writes a log of more entries than one command takes, each with its time', async () => {
+  const key = 'test:the runner:a long log'
+  const numbers = '5000 1000000'
+  const times = Array.from({ length: 4_500 }, (_, k) => 1_000_000 + k)
+  await redis.send(['DEL', key])
+  await redis.send(['ZADD', key, '0', `at 1004499 limit ${numbers}`, ...times.flatMap((time) => [`${time}`, `${time} 1`])])
+  await redis.send(runnerCall('take', key, 'slidingLog', numbers, 1_004_500))
+  const held = (await redis.send(['ZRANGE', key, '0', '-1', 'WITHSCORES'])) as unknown[]
+  const expected = [...times, 1_004_500].flatMap((time) => [`${time} 1`, `${time}`])
+  expect(held.flat().map(String)).toEqual([`at 1004500 limit ${numbers}`, '0', ...expected])
 })

@@ -1,0 +1,179 @@
+// `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
+// A change that no test notices needs a proof that nobody can (proof/proofs.mjs). Writes proof/REPORT.md.
+//   --only <text>   the files whose path contains it; writes no report
+//   --quick         without the long tests: shows sooner what may survive; writes no report
+//   --minutes <n>   ends after so long; what was not judged until then is in the report as such, and the next run goes on there
+//   --workers <n>   how many judge at the same time, each with a Redis of its own; 1 unless told
+//   --list          shows the mutants and judges none
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { falseClaims, isObvious, proofOf } from '../proof/equivalent.mjs'
+import { mutantsOfLua } from '../proof/mutants-lua.mjs'
+import { mutantsOfTypeScript } from '../proof/mutants-ts.mjs'
+import { reportOf } from '../proof/report.mjs'
+import { testsFor } from '../proof/suites.mjs'
+import { Verdicts } from '../proof/verdicts.mjs'
+import { Worker } from '../proof/worker.mjs'
+import { ensureRedis } from './redis.mjs'
+import { installPackages, root, step } from './run.mjs'
+
+/** The order of judging: what the others stand on comes first. */
+const ORDER = 'level bucket gcra token-bucket leaky-bucket arithmetic decide rate fixed-window sliding-window sliding-log'.split(' ')
+
+/** The code as it is, where all tests must pass. */
+const UNCHANGED = { id: 'the code as it is' }
+
+/** What a test may take before it counts as endless: many times what it takes, because others may use the machine too. */
+const limitMsOf = (usualMs) => 3_000 + 6 * usualMs
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: 'Infinity' },
+    workers: { type: 'string', default: '1' },
+    list: { type: 'boolean', default: false },
+  },
+})
+
+installPackages()
+// A copy, so that the run is of one piece even if somebody is editing meanwhile.
+const copy = mkdtempSync(join(tmpdir(), 'sluice-proof-'))
+for (const folder of ['src', 'test']) {
+  cpSync(join(root, folder), join(copy, folder), { recursive: true, filter: (path) => !path.includes('node_modules') })
+}
+
+process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+
+const files = sourceFiles()
+const mutants = files.filter((path) => path.includes(options.only)).flatMap(mutantsIn)
+const verdicts = new Verdicts(join(root, 'node_modules/.cache/sluice-proof/verdicts.jsonl'), copy, files)
+const endMs = performance.now() + Number(options.minutes) * 60_000
+if (options.list) for (const { id } of mutants) console.log(id)
+else process.exitCode = (await proved()) ? 0 : 1
+
+function sourceFiles() {
+  const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
+  const sources = [...algorithms, 'src/stores/redis/runner.lua'].filter((path) => /(?<!\.test)\.(ts|lua)$/.test(path))
+  return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
+}
+
+function placeOf(path) {
+  const [name, extension] = basename(path).split('.')
+  const place = ORDER.indexOf(name)
+  return (extension === 'lua' ? 100 : 0) + (place < 0 ? ORDER.length : place)
+}
+
+function mutantsIn(file) {
+  const text = readFileSync(join(copy, file), 'utf8')
+  return file.endsWith('.lua') ? mutantsOfLua(file, text) : mutantsOfTypeScript(file, text)
+}
+
+/** Judges every mutant; tells whether each survivor has a proof and each proof a survivor. */
+async function proved() {
+  ensureRedis()
+  const tests = testsByFile()
+  step(`${mutants.length} mutants, the quick tests`)
+  const quickTestsOf = ({ file }) => tests[file].filter(({ quick }) => quick)
+  let results = await judgedAll(options.quick ? mutants : mutants.filter((mutant) => !hasProof(mutant)), quickTestsOf)
+  if (!options.quick) {
+    step('those that survived them, all tests')
+    results = await judgedAll(mutants, (mutant) => (isObvious(mutant) ? quickTestsOf(mutant) : tests[mutant.file]))
+  }
+  return told(results)
+}
+
+function told(results) {
+  const notJudged = results.filter(({ status }) => status === 'not judged')
+  const unproved = results.filter((result) => result.status === 'survived' && !hasProof(result))
+  const untrue = falseClaims(results, new Set(mutants.map(({ file }) => file)))
+  for (const { id } of unproved) console.log(`survived without a proof: ${id}`)
+  for (const { name } of untrue) console.log(`proved to be equivalent, but was killed or is no mutant: ${name}`)
+  if (notJudged.length > 0) console.log(`not judged: ${notJudged.length}`)
+  if (options.only === '' && !options.quick) writeFileSync(join(root, 'proof/REPORT.md'), reportOf(results))
+  return unproved.length + untrue.length + notJudged.length === 0
+}
+
+/** By file: its tests, each with how many mutants of the file it has killed. */
+function testsByFile() {
+  const testsOf = (file) => testsFor(copy, file).map((test) => ({ ...test, kills: 0 }))
+  return Object.fromEntries([...new Set(mutants.map(({ file }) => file))].map((file) => [file, testsOf(file)]))
+}
+
+/** How long a test takes on the code as it is, where it must pass. */
+async function usualMs(worker, test) {
+  const knownMs = verdicts.passedInMs(UNCHANGED, test)
+  if (knownMs !== undefined) return knownMs
+  const { path, only, traces } = test
+  const { status, message, ms } = await worker.judge({ path, only, traces }, 600_000)
+  if (status !== 'passed') throw new Error(`${path} on the code as it is: ${status}: ${message}`)
+  verdicts.keepPass(UNCHANGED, test, ms)
+  return ms
+}
+
+/** The results of these mutants in their order. Those without a proof are judged first, those with an obvious one last. */
+async function judgedAll(mutants, testsOf) {
+  const queue = mutants.map((mutant, index) => ({ mutant, index }))
+  const rank = ({ mutant }) => hasProof(mutant) + isObvious(mutant)
+  queue.sort((a, b) => rank(a) - rank(b) || a.index - b.index)
+  const results = mutants.map(({ text, ...mutant }) => ({ ...mutant, status: 'not judged' }))
+  let done = 0
+  const work = async () => {
+    const worker = new Worker(copy)
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const { mutant, index } = next
+      const verdict = await judged(worker, mutant, testsOf(mutant))
+      Object.assign(results[index], verdict)
+      if (++done % 100 === 0) console.log(`... ${done} of ${mutants.length}`)
+    }
+    await worker.stop()
+  }
+  await Promise.all(Array.from({ length: Number(options.workers) }, work))
+  return results
+}
+
+function hasProof(mutant) {
+  return proofOf(mutant) !== undefined
+}
+
+/** How a mutant ends: { status, by, message }. */
+async function judged(worker, mutant, tests) {
+  const known = verdicts.endOf(mutant)
+  if (known !== undefined) return known
+  for (const test of likeliestFirst(tests).filter((test) => verdicts.passedInMs(mutant, test) === undefined)) {
+    if (performance.now() > endMs) return { status: 'not judged' }
+    const { status, message, test: by, ms } = await answerOf(worker, mutant, test)
+    if (status !== 'passed') {
+      test.kills += 1
+      return ended(mutant, { status, by: `${test.path}: ${by}`, message })
+    }
+    verdicts.keepPass(mutant, test, ms)
+  }
+  console.log(`${hasProof(mutant) ? 'equivalent' : 'SURVIVED'} ${mutant.line} ${mutant.id}`)
+  return { status: 'survived' }
+}
+
+/** What has killed the most for its time comes first: it is likely to kill the next of the same file too. */
+function likeliestFirst(tests) {
+  const worth = (test) => (test.kills + 0.1) / (verdicts.passedInMs(UNCHANGED, test) ?? 1_000)
+  return tests.toSorted((a, b) => b.quick - a.quick || worth(b) - worth(a))
+}
+
+async function answerOf(worker, { file, text }, test) {
+  const { path, only, traces } = test
+  const job = { path, only, traces, file, text }
+  const limitMs = limitMsOf(await usualMs(worker, test))
+  const answer = await worker.judge(job, limitMs)
+  // Once more before that is believed.
+  return answer.status === 'timed out' ? worker.judge(job, limitMs) : answer
+}
+
+function ended(mutant, verdict) {
+  const { status } = verdict
+  if (status === 'timed out' || status === 'crashed') console.log(`${status} ${mutant.id}`)
+  verdicts.keepEnd(mutant, verdict)
+  return verdict
+}
