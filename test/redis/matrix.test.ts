@@ -97,7 +97,7 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
   })
 
   test('a key for each limit: a reservation is booked, cancelled, given back and forgotten on all of them', async () => {
-    const limits = { user: gcra({ rate: '1/s', burst: 1 }), tenant: slidingLog({ limit: 3, window: '1h' }) }
+    const limits = { user: gcra({ rate: '1/20s', burst: 1 }), tenant: slidingLog({ limit: 3, window: '1h' }) }
     const limiter = createLimiter(limits, { name: 'api', store: store(), maxAheadMs: 60_000 })
     const key = { user: 'u1', tenant: 't9' }
     const left = async () => (await limiter.peek(key, 0)).parts.tenant.remaining
