@@ -7,7 +7,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { AsyncStore, Lane, Part, Step, Store, SyncStore } from '../stores/store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
 import { type Abortable, type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
@@ -25,7 +25,7 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
-import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
 import type { Queue, Verb } from './waiting/queue.ts'
@@ -294,6 +294,9 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
+    if (!isIterable(source))
+      throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
     return paced(this, key, source, options)
   }
 
@@ -532,11 +535,6 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }
-}
-
-function allAllowed(verdicts: readonly Verdict[]): boolean {
-  for (const { outcome } of verdicts) if (outcome !== 'allowed') return false
-  return true
 }
 
 /** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */

@@ -35,6 +35,11 @@ export function wrapped<Name extends string, P extends string, Fn extends AnyFun
   }
 }
 
+export function isIterable(source: unknown): boolean {
+  const { [Symbol.iterator]: now, [Symbol.asyncIterator]: later } = Object(source)
+  return typeof now === 'function' || typeof later === 'function'
+}
+
 export async function* paced<Name extends string, P extends string, Item>(
   limiter: Acquirer<Name, P>,
   key: Key<Name> | ((item: Item) => Key<Name>),

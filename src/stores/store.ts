@@ -75,3 +75,9 @@ export interface AsyncStore {
 }
 
 export type Store = SyncStore | AsyncStore
+
+/** Whether every limit agreed: then all were charged, or would be. */
+export function allAllowed(verdicts: readonly Verdict[]): boolean {
+  for (const { outcome } of verdicts) if (outcome !== 'allowed') return false
+  return true
+}

@@ -1,5 +1,5 @@
 /** What the types of waiting promise. Compiled, not run. */
-import { type Acquired, type AsyncStore, createLimiter, fixedWindow, gcra, type SyncStore } from '../../src/index.ts'
+import { type Acquired, type AsyncStore, createLimiter, fixedWindow, gcra, type SyncStore, type WaitOptions } from '../../src/index.ts'
 
 /** Exactly this type, neither wider nor narrower. */
 function expectType<Expected>() {
@@ -30,6 +30,9 @@ export function tryAcquireWaitsOnlyIfItIsTold(remote: AsyncStore) {
   expectType<boolean>()(limiter.tryAcquire('k', 2, {}))
   expectType<Promise<boolean>>()(limiter.tryAcquire('k', 2, { timeoutMs: 5 }))
   expectType<Promise<boolean>>()(limiter.tryAcquire('k', undefined, { signal }))
+  // A promise is always truthy: options that may make it wait must not pass for those that do not.
+  const unknownOptions: WaitOptions<never> = {}
+  expectType<boolean | Promise<boolean>>()(limiter.tryAcquire('k', 2, unknownOptions))
   expectType<Promise<boolean>>()(createLimiter(burst, { name: 'api', store: remote }).tryAcquire('k', 2, { timeoutMs: 5 }))
 }
 

@@ -1,6 +1,6 @@
 /** Waiting without writing `acquire`: functions that wait their turn, and items at the limiter's pace. */
 import { describe, expect, test } from 'vitest'
-import { gcra, leakyBucket, WaitError } from '../../src/index.ts'
+import { createLimiter, gcra, leakyBucket, WaitError } from '../../src/index.ts'
 import { noUnhandledRejections, setUp, told, watched } from './support.ts'
 
 noUnhandledRejections()
@@ -197,4 +197,11 @@ test('pace takes nothing before it is read, and passes on what the source throws
   await expect(items.next()).resolves.toEqual({ done: false, value: 1 })
   await expect(items.next()).rejects.toBe(error)
   await expect(items.next()).resolves.toEqual({ done: true, value: undefined })
+})
+
+test.each([5, null, undefined, {}])('pace refuses %o before anything is touched', (source) => {
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }))
+  expect(() => limiter.pace('k', source as never)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
+  expect(() => limiter.pace('k', [1], { costs: 2 } as never)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
+  expect(limiter.peek('k').remaining).toBe(1)
 })

@@ -1,6 +1,16 @@
 /** A store that answers when it is told to, and what can happen in between. */
 import { expect, test } from 'vitest'
-import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limits, memoryStore, type Step } from '../../src/index.ts'
+import {
+  type AsyncStore,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limits,
+  leakyBucket,
+  memoryStore,
+  type Step,
+  slidingLog,
+} from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { noUnhandledRejections, told } from './support.ts'
 
@@ -129,6 +139,37 @@ test('who may not wait at all is told by the answer, not by the clock', async ()
   await told()
   await store.answer()
   expect([await first, await second]).toEqual([true, false])
+})
+
+test('an answer that was long under way makes nobody late who takes over its turn', async () => {
+  const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/s', burst: 1 }))
+  void limiter.tryAcquire('k')
+  await store.answer()
+  const leaving = new AbortController()
+  const first = limiter.acquire('k', { signal: leaving.signal }).catch(() => 'left')
+  clock.setMs(900)
+  const second = limiter.acquire('k')
+  await store.answer()
+  leaving.abort()
+  await told()
+  clock.setMs(1_000)
+  expect(await first).toBe('left')
+  expect((await second).waitedMs).toBe(100)
+})
+
+test('what a log was charged for an acquired decision is found again by its atMs', async () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(
+    { queue: leakyBucket({ capacity: 5, leak: '1/s' }), log: slidingLog({ limit: 10, window: '1h' }) },
+    { clock },
+  )
+  limiter.consume('k')
+  const wait = limiter.acquire('k')
+  clock.setMs(5_000)
+  const { atMs, delayMs } = await wait
+  expect([delayMs, limiter.peek('k', 0).parts.log.remaining]).toEqual([0, 8])
+  limiter.refund('k', 1, { atMs })
+  expect(limiter.peek('k', 0).parts.log.remaining).toBe(9)
 })
 
 test('many who wait for one window ask together, not one after the other', async () => {

@@ -6,7 +6,7 @@
  * It knows no store. It asks through its desk, which may answer at once or later.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { Part, Step } from '../../stores/store.ts'
+import { allAllowed, type Part, type Step } from '../../stores/store.ts'
 import { partsAt, type Taken, takenOf } from '../taken.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
@@ -319,7 +319,7 @@ export class Queue {
   #answered(verb: Verb, waiter: Waiter, parts: readonly Part[], verdicts: readonly Verdict[], isLate: boolean): void {
     const nowUs = this.#desk.nowUs()
     const delayUs = longest(verdicts, 'delayUs')
-    const taken = verb.op === 'take' && verdicts.every(({ outcome }) => outcome === 'allowed')
+    const taken = verb.op === 'take' && allAllowed(verdicts)
     const isGone = waiter.state === 'gone'
     if (parts !== waiter.parts) {
       // The numbers changed while the question was under way: what was taken under the old ones is given back, and it asks anew.

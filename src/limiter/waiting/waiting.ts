@@ -65,9 +65,8 @@ export class Waiting {
     return this.#queues.size === 0
   }
 
-  /** How many wait in a queue, or in all. */
-  count(id?: string): number {
-    if (id !== undefined) return this.#queues.get(id)?.size ?? 0
+  /** How many wait in all queues. */
+  count(): number {
     let count = 0
     for (const { size } of this.#queues.values()) count += size
     return count

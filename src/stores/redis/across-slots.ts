@@ -4,7 +4,7 @@
  * anybody. If this process dies in between, the charge stays, and drains.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { Part, Step } from '../store.ts'
+import { allAllowed, type Part, type Step } from '../store.ts'
 
 /** Runs a step whose parts are on one server. */
 export type RunStep = (step: Step) => Promise<readonly Verdict[]>
@@ -39,10 +39,6 @@ function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promi
     return { ...part, ticket: delayUs > 0 ? ticket : undefined }
   })
   return run({ ...step, op: 'give', parts, aheadUs: -1, ofUs: (verdicts[0] as Verdict).atUs })
-}
-
-function allAllowed(verdicts: readonly Verdict[]): boolean {
-  return verdicts.every(({ outcome }) => outcome === 'allowed')
 }
 
 function inOrder(places: readonly (readonly number[])[], answers: readonly (readonly Verdict[])[]): Verdict[] {
