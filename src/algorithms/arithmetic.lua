@@ -1,9 +1,11 @@
 -- Whole-number arithmetic that never rounds, on doubles: the twin of arithmetic.ts, where the reasons are.
 
 local MAX_EXACT = 9007199254740991
+-- Looked up once: a script may call them a thousand times.
+local floor, ceil = math.floor, math.ceil
 
 local function divide(product, c)
-  local quotient = math.floor(product / c)
+  local quotient = floor(product / c)
   return quotient, product - quotient * c
 end
 
@@ -58,7 +60,7 @@ end
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
   if sum <= MAX_EXACT then
-    return math.ceil(sum / c)
+    return ceil(sum / c)
   end
   local quotient, rest = mulAddDiv(a, b, add, c)
   if rest == 0 then

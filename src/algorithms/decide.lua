@@ -1,5 +1,6 @@
 -- The one decision: the twin of decide.ts, where the reasons are.
 -- A cell is { algorithm, rule, cost, ticket, state, written, changed }; `written` is nil when there is no such key.
+-- The answers are written over `verdicts`, one table for each cell.
 
 local function settle(cell, nowUs)
   if cell.written then
@@ -10,33 +11,30 @@ local function settle(cell, nowUs)
   end
 end
 
+local function answer(verdict, outcome, retryUs, delayUs)
+  verdict.outcome, verdict.retryUs, verdict.delayUs = outcome, retryUs, delayUs
+  return outcome == 'allowed'
+end
+
 local function askOne(cell, nowUs, aheadUs, verdict)
-  local rule, cost = cell.rule, cell.cost
-  verdict.delayUs = 0
-  verdict.retryUs = 0
+  local algorithm, rule, cost = cell.algorithm, cell.rule, cell.cost
   if cost > rule.capacity then
-    verdict.outcome = 'impossible'
-    return false
+    return answer(verdict, 'impossible', 0, 0)
+  elseif cost == 0 then
+    return answer(verdict, 'allowed', 0, 0)
   end
-  verdict.outcome = 'allowed'
-  if cost == 0 then
-    return true
-  end
-  local waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  local waitUs = algorithm.waitUs(rule, cell.state, nowUs, cost)
   local actUs = waitUs
-  if cell.algorithm.delayUs then
-    actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  if algorithm.delayUs then
+    actUs = algorithm.delayUs(rule, cell.state, nowUs)
   end
   -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
   local untilUs = aheadUs >= 0 and actUs or waitUs
-  local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 0 and aheadUs or 0
+  local allowedAheadUs = algorithm.bookable and aheadUs >= 0 and aheadUs or 0
   if untilUs > allowedAheadUs then
-    verdict.outcome = 'limited'
-    verdict.retryUs = untilUs - allowedAheadUs
-    return false
+    return answer(verdict, 'limited', untilUs - allowedAheadUs, 0)
   end
-  verdict.delayUs = actUs
-  return true
+  return answer(verdict, 'allowed', 0, actUs)
 end
 
 local function ask(cells, nowUs, aheadUs, verdicts)
@@ -74,23 +72,21 @@ local function giveBack(cell, nowUs, ofUs)
 end
 
 local function describe(cell, verdict, nowUs, reserved)
-  verdict.remaining = cell.algorithm.remaining(cell.rule, cell.state, nowUs)
-  verdict.resetUs = cell.algorithm.resetUs(cell.rule, cell.state, nowUs)
-  if reserved and cell.cost > 0 and cell.algorithm.bookable then
-    verdict.ticket = cell.state
-  end
+  local algorithm, rule, state = cell.algorithm, cell.rule, cell.state
+  verdict.remaining = algorithm.remaining(rule, state, nowUs)
+  verdict.resetUs = algorithm.resetUs(rule, state, nowUs)
+  verdict.ticket = reserved and cell.cost > 0 and algorithm.bookable and state
 end
 
-local function decide(op, cells, nowUs, aheadUs, ofUs)
-  local verdicts = {}
+local function decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
   for k = 1, #cells do
-    verdicts[k] = { outcome = 'allowed', retryUs = 0, delayUs = 0 }
     settle(cells[k], nowUs)
   end
   local granted = true
   if op == 'give' then
     for k = 1, #cells do
       giveBack(cells[k], nowUs, ofUs)
+      answer(verdicts[k], 'allowed', 0, 0)
     end
   else
     granted = ask(cells, nowUs, aheadUs, verdicts)
@@ -102,5 +98,4 @@ local function decide(op, cells, nowUs, aheadUs, ofUs)
     end
     describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
   end
-  return verdicts
 end

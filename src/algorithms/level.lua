@@ -2,32 +2,35 @@
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in `level`, or has two functions for one, this returns
 -- two values.
 
-local function levelRule(capacity, permits, periodUs, maxAheadUs)
+-- The rule that a state names: `capacity permits periodUs`.
+local function levelRuleNamed(numbers, maxAheadUs)
+  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
+  capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local toleranceUs, tolerancePart = mulDiv(capacity, periodUs, permits)
   local windowUs = toleranceUs
   if tolerancePart > 0 then
     windowUs = toleranceUs + 1
   end
-  local aheadWhole, ceilingPart = mulDiv(maxAheadUs, permits, periodUs)
   return {
     capacity = capacity,
     permits = permits,
     periodUs = periodUs,
-    numbers = string.format('%.0f %.0f %.0f', capacity, permits, periodUs),
+    numbers = numbers,
     windowUs = windowUs,
     maxAheadUs = maxAheadUs,
     toleranceUs = toleranceUs,
     tolerancePart = tolerancePart,
     ceilingUs = toleranceUs + maxAheadUs,
-    ceilingWhole = capacity + aheadWhole,
-    ceilingPart = ceilingPart,
   }
 end
 
--- The rule that a state names: `capacity permits periodUs`.
-local function levelRuleNamed(numbers, maxAheadUs)
-  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
-  return levelRule(tonumber(capacity), tonumber(permits), tonumber(periodUs), maxAheadUs)
+-- The time that `cost` permits take. The last answer is kept: the decisions of a batch mostly cost the same.
+local function timeOfCost(rule, cost)
+  if rule.cost ~= cost then
+    rule.cost = cost
+    rule.costUs, rule.costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  end
+  return rule.costUs, rule.costPart
 end
 
 -- How far the TAT lies ahead of `atUs`, never below zero: us, part.
@@ -62,7 +65,7 @@ end
 
 local function fitsInUs(rule, s, atUs, cost)
   local us, part = debt(s, atUs)
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  local costUs, costPart = timeOfCost(rule, cost)
   us = us - rule.toleranceUs + costUs
   part = part - rule.tolerancePart + costPart
   if part > rule.permits then
@@ -75,7 +78,7 @@ end
 
 local function charge(rule, s, atUs, cost)
   local us, part = debt(s, atUs)
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  local costUs, costPart = timeOfCost(rule, cost)
   us, part = atUs + us + costUs, part + costPart
   if part >= rule.permits then
     us, part = us + 1, part - rule.permits
@@ -101,12 +104,12 @@ local function moveEarlier(rule, s, atUs, us, part)
 end
 
 local function giveBack(rule, s, atUs, cost)
-  return moveEarlier(rule, s, atUs, mulDiv(cost, rule.periodUs, rule.permits))
+  return moveEarlier(rule, s, atUs, timeOfCost(rule, cost))
 end
 
 -- Gives a reservation back, minus what was charged after it: what the TAT lies further ahead than the mark.
 local function giveBackTo(rule, s, atUs, cost, markUs, markPart)
-  local us, part = mulDiv(cost, rule.periodUs, rule.permits)
+  local us, part = timeOfCost(rule, cost)
   local afterUs, afterPart = debt(s, atUs)
   afterUs, afterPart = afterUs - markUs, afterPart - markPart
   if afterUs > 0 or (afterUs == 0 and afterPart > 0) then
@@ -140,16 +143,11 @@ end
 
 local function carryOver(written, rule, whole, part)
   if whole >= written.capacity then
-    whole, part = carryParts(written, rule, math.min(written.capacity, rule.capacity) + (whole - written.capacity), part)
+    return carryParts(written, rule, math.min(written.capacity, rule.capacity) + (whole - written.capacity), part)
   elseif whole >= rule.capacity then
-    whole, part = rule.capacity, 0
-  else
-    whole, part = carryParts(written, rule, whole, part)
+    return rule.capacity, 0
   end
-  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
-    return rule.ceilingWhole, rule.ceilingPart
-  end
-  return whole, part
+  return carryParts(written, rule, whole, part)
 end
 
 local function renumber(written, rule, s, atUs)

@@ -30,10 +30,8 @@ export interface LevelRule extends Rule {
   readonly intervalPart: number
   readonly toleranceUs: number
   readonly tolerancePart: number
-  /** Capacity and everything that may be booked ahead of it: as a time, with the part `tolerancePart`, and as permits. */
+  /** Capacity and everything that may be booked ahead of it, as a time, with the part `tolerancePart`. */
   readonly ceilingUs: number
-  readonly ceilingWhole: number
-  readonly ceilingPart: number
 }
 
 /** The pair that the last call below left: whole permits, and a part over `periodUs`. */
@@ -45,8 +43,6 @@ export function levelRule(algorithm: Algorithm<LevelRule>, capacity: number, pac
   const tolerance = fillTime(capacity, pace)
   const intervalUs = mulDiv(1, periodUs, permits)
   const intervalPart = remainder[0] as number
-  const ceilingWhole = capacity + mulDiv(maxAheadUs, permits, periodUs)
-  const ceilingPart = remainder[0] as number
   return Object.freeze({
     algorithm,
     capacity,
@@ -61,8 +57,6 @@ export function levelRule(algorithm: Algorithm<LevelRule>, capacity: number, pac
     toleranceUs: tolerance.us,
     tolerancePart: tolerance.part,
     ceilingUs: tolerance.us + maxAheadUs,
-    ceilingWhole,
-    ceilingPart,
   })
 }
 
@@ -247,7 +241,7 @@ export function putLevel(rule: Pace, s: Float64Array, i: number, atUs: number, w
 
 /**
  * The level left behind is in units of `written`; expresses it in units of `rule`, rounded up, what was used clamped to the new capacity, and
- * what is booked ahead still on top of it, up to the ceiling.
+ * what is booked ahead still on top of it. Whoever renumbers cuts to the ceiling afterwards.
  */
 function carryOver(written: LevelRule, rule: LevelRule): void {
   const whole = level[0] as number
@@ -259,9 +253,6 @@ function carryOver(written: LevelRule, rule: LevelRule): void {
   } else {
     carryParts(written, rule, whole, part)
   }
-  const carried = level[0] as number
-  const above = carried > rule.ceilingWhole || (carried === rule.ceilingWhole && (level[1] as number) > rule.ceilingPart)
-  if (above) setLevel(rule.ceilingWhole, rule.ceilingPart)
 }
 
 function carryParts(written: LevelRule, rule: LevelRule, whole: number, part: number): void {

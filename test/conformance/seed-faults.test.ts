@@ -77,7 +77,7 @@ describe('INCR then EXPIRE as two commands: a crash between them blocks a key fo
     await limiter.consume('warm-up')
     sent.length = 0
     await limiter.consume(KEY)
-    expect(sent).toEqual(['EVALSHA'])
+    expect(sent).toEqual([expect.stringMatching(/^EVAL/)])
     expect(await ttlMs()).toBeGreaterThan(0)
   })
 

@@ -6,7 +6,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
-import { LIBRARY, SCRIPT } from '../../src/stores/redis/script.ts'
+import { LIBRARY, scriptFor } from '../../src/stores/redis/script.ts'
 import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -462,7 +462,7 @@ local algorithm = algorithms[ARGV[1]]
 local rule = algorithm.ruleNamed(ARGV[2], 0)
 local cell = { algorithm = algorithm, rule = rule, cost = 0, written = rule, state = algorithm.fresh(rule, 1000) }
 algorithm.take(rule, cell.state, 1000, 2)
-decide('give', { cell }, 1200, -1, -1)
+decide('give', { cell }, 1200, -1, -1, { {} })
 return tostring(cell.changed)`
 
 test.each(WINDOW_KINDS)('%s in Lua is not written when nothing is given back, although there is something to give', async (kind) => {
@@ -474,7 +474,7 @@ test.each(WINDOW_KINDS)('%s in Lua is not written when nothing is given back, al
 
 /** A call of one permit, at a time that is passed in or, with '', on the clock of the server. */
 function runnerCall(op: 'take' | 'give', key: string, type: string, numbers: string, nowUs: number | ''): string[] {
-  return ['EVAL', SCRIPT, '1', key, op, `${nowUs}`, '-1', '-1', type, numbers, '0', '1', '', '']
+  return ['EVAL', scriptFor([type]).text, '1', key, `${nowUs}`, op, '-1', '-1', '1', '1', type, numbers, '0', '1', '', '']
 }
 
 /** How long the key of these calls lives right after them. The most of many tries: a millisecond may end between the last call and the question. */

@@ -293,7 +293,8 @@ function portion(most: number, of: number): number {
 }
 
 function levelDrawn(rule: LevelRule, { level, amount, part }: DrawnState): Level {
-  const { capacity, ceilingWhole, ceilingPart, periodUs } = rule
+  const { capacity, periodUs } = rule
+  const { whole: ceilingWhole, part: ceilingPart } = ceilingOf(rule)
   const anyPart = portion(periodUs - 1, part)
   switch (level) {
     case 'empty':
@@ -313,6 +314,12 @@ function levelDrawn(rule: LevelRule, { level, amount, part }: DrawnState): Level
     case 'far above the ceiling':
       return { whole: ceilingWhole + 1 + portion(farAbove(rule), amount), part: anyPart }
   }
+}
+
+/** Capacity and everything that may be booked ahead of it. */
+function ceilingOf({ capacity, permits, periodUs, maxAheadUs }: LevelRule): Level {
+  const ahead = BigInt(maxAheadUs) * BigInt(permits)
+  return { whole: capacity + Number(ahead / BigInt(periodUs)), part: Number(ahead % BigInt(periodUs)) }
 }
 
 /** So many permits that a wait for them, unrepaired, still is an exact number. */
@@ -472,15 +479,15 @@ local function copyOf(words)
   return copy
 end
 
-local function decoded(algorithm, encoded)
+local function decoded(algorithm, rule, encoded)
   if algorithm.kind == 'string' then
-    return algorithm.decode(encoded)
+    return algorithm.decode(encoded, rule)
   end
   local fields = {}
   for k = 1, #encoded, 2 do
     fields[encoded[k]] = encoded[k + 1]
   end
-  return algorithm.decode(fields)
+  return algorithm.decode(fields, rule)
 end
 
 local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost, ofUs, ticket)
@@ -490,7 +497,7 @@ local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost,
   say('resetUs', algorithm.resetUs(rule, state, nowUs))
   local encoded = algorithm.encode(rule, state)
   say('encode', encoded)
-  local words, numbers = decoded(algorithm, encoded)
+  local words, numbers = decoded(algorithm, rule, encoded)
   say('decode', words, numbers)
   say('untouched', state)
   local s = copyOf(state)
@@ -514,7 +521,7 @@ local function answer(fields)
   local function say(...)
     said[#said + 1] = shown({ ... })
   end
-  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
+  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs)
   say('rule', rule.toleranceUs, rule.tolerancePart, rule.ceilingUs)
   say('fresh', algorithm.fresh(rule, nowUs))
   local settled = copyOf(state)
@@ -586,7 +593,7 @@ function answerOf(used: Case): string {
   const algorithm = rule.algorithm as Algorithm<LevelRule>
   const said: string[] = []
   const say: Say = (...values) => said.push(shown(values))
-  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs, rule.ceilingWhole, rule.ceilingPart)
+  say('rule', rule.numbers, rule.capacity, rule.permits, rule.periodUs, rule.windowUs, rule.maxAheadUs)
   say('rule', rule.toleranceUs, rule.tolerancePart, rule.ceilingUs)
   const fresh = new Place(state.map(() => -1))
   algorithm.fresh(rule, fresh.s, fresh.i, nowUs)
@@ -599,7 +606,9 @@ function answerOf(used: Case): string {
 }
 
 /** Which level a state was given, read off its numbers and not off how it was drawn. */
-function levelKind({ capacity, ceilingWhole, ceilingPart, maxAheadUs }: LevelRule, { whole, part }: Level): string {
+function levelKind(rule: LevelRule, { whole, part }: Level): string {
+  const { capacity, maxAheadUs } = rule
+  const { whole: ceilingWhole, part: ceilingPart } = ceilingOf(rule)
   if (whole > ceilingWhole || (whole === ceilingWhole && part > ceilingPart)) return 'above the ceiling'
   if (whole === capacity && part === 0) return 'exactly full'
   if (whole < capacity) return whole === 0 && part === 0 ? 'empty' : 'in use'
@@ -700,7 +709,9 @@ local function answer(fields)
     local name, text = string.match(fields[k], '^(%w+)=(.*)$')
     encoded[name] = text
   end
-  local words, numbers = algorithm.decode(algorithm.kind == 'string' and encoded.text or encoded)
+  -- Asked for by a rule with the numbers that it names itself, if it names any.
+  local rule = { numbers = string.match(encoded.text or encoded.limit or '', '%d+ %d+ %d+$') or '1 1 1' }
+  local words, numbers = algorithm.decode(algorithm.kind == 'string' and encoded.text or encoded, rule)
   return words and shown({ words, numbers }) or 'refused'
 end`
 
@@ -825,9 +836,12 @@ local function cellFrom(fields, first)
   return cell
 end
 
+-- Reused from case to case, as the runner does.
+local verdicts = { {}, {} }
+
 local function answer(fields)
   local cells = { cellFrom(fields, 5), cellFrom(fields, 13) }
-  local verdicts = decide(fields[1], cells, tonumber(fields[2]), tonumber(fields[3]), tonumber(fields[4]))
+  decide(fields[1], cells, tonumber(fields[2]), tonumber(fields[3]), tonumber(fields[4]), verdicts)
   local said = {}
   for k, verdict in ipairs(verdicts) do
     local retryUs = verdict.outcome == 'impossible' and 'never' or verdict.retryUs

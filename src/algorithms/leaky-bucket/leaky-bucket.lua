@@ -14,7 +14,7 @@ end
 
 -- Its time comes when only its own water is left of what was there.
 function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
-  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, mulDiv(cost, rule.periodUs, rule.permits))
+  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, timeOfCost(rule, cost))
 end
 
 function leakyBucket.encode(rule, s)

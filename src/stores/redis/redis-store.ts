@@ -1,45 +1,37 @@
-/**
- * State in Redis or Valkey, decided there: one script call per step, on the server's clock. See runner.lua.
- *
- * A step is never sent twice unless Redis said that it did not run (NOSCRIPT): a step that timed out may have been charged.
- */
-import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+/** State in Redis or Valkey, decided there by a script, on the server's clock. See runner.lua. */
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
-import type { AsyncStore, Part, Step } from '../store.ts'
+import type { AsyncStore } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
-import { type RedisClient, type RedisSender, senderOf } from './client.ts'
-import { isNotRun, storeError } from './failure.ts'
+import { Batches } from './batch.ts'
+import { type RedisClient, senderOf } from './client.ts'
 import { type KeyScheme, redisKey, slotOf } from './keys.ts'
-import { SCRIPT, scriptSha1 } from './script.ts'
 
 export interface RedisStoreOptions {
   /** What every key begins with. Default `'sluice'`. */
   readonly prefix?: string
   /** Keys for which this gives equal strings are kept together in a cluster, and decided as one. Default: each key for itself. */
   readonly hashTag?: (key: string) => string
+  /** How many decisions of one turn of the event loop travel in one script call. 1 to 1,000, default 64; 1: each by itself. */
+  readonly maxBatch?: number
 }
 
-/** `[nowUs, [outcome, remaining, retryUs, resetUs, delayUs, ticket words], ...]` */
-type Reply = readonly [number, ...PartReply[]]
-type PartReply = readonly [number, number, number, number, number, string]
-
-const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+const DEFAULT_MAX_BATCH = 64
+const MOST_MAX_BATCH = 1_000
 
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
   const scheme = checkedScheme(options)
-  const sender = senderOf(client)
+  const batches = new Batches(senderOf(client), checkedMaxBatch(options))
   return {
     mode: 'async',
     shared: true,
     async apply(step) {
       const keys = step.parts.map((part) => redisKey(scheme, step.scope.name, part))
-      const places = sender.cluster ? bySlot(keys) : []
-      if (places.length <= 1) return run(sender, keys, step)
+      const places = batches.isCluster && keys.length > 1 ? bySlot(keys) : []
+      if (places.length <= 1) return batches.run(step, keys)
       return acrossSlots(step, places, (each) =>
-        run(
-          sender,
-          each.parts.map((part) => redisKey(scheme, step.scope.name, part)),
+        batches.run(
           each,
+          each.parts.map((part) => redisKey(scheme, step.scope.name, part)),
         ),
       )
     },
@@ -47,7 +39,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 }
 
 function checkedScheme(options: RedisStoreOptions): KeyScheme {
-  onlyKnown(options, ['prefix', 'hashTag'], 'redisStore')
+  onlyKnown(options, ['prefix', 'hashTag', 'maxBatch'], 'redisStore')
   const { prefix = 'sluice', hashTag } = options
   if (typeof prefix !== 'string' || !/^[^{}\s]{1,256}$/.test(prefix)) {
     throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
@@ -58,6 +50,11 @@ function checkedScheme(options: RedisStoreOptions): KeyScheme {
   return { prefix, hashTag }
 }
 
+function checkedMaxBatch({ maxBatch = DEFAULT_MAX_BATCH }: RedisStoreOptions): number {
+  if (Number.isInteger(maxBatch) && maxBatch >= 1 && maxBatch <= MOST_MAX_BATCH) return maxBatch
+  throw refused('redisStore maxBatch', maxBatch, `must be a whole number from 1 to ${MOST_MAX_BATCH}`)
+}
+
 /** The places of the keys, together where they have the same slot. */
 function bySlot(keys: readonly string[]): number[][] {
   const places = new Map<number, number[]>()
@@ -66,58 +63,4 @@ function bySlot(keys: readonly string[]): number[][] {
     places.set(slot, [...(places.get(slot) ?? []), place])
   })
   return [...places.values()]
-}
-
-/** One step on one server. */
-async function run(sender: RedisSender, keys: readonly string[], step: Step): Promise<Verdict[]> {
-  if (step.op === 'forget') {
-    await send(sender, ['DEL', ...keys], keys)
-    return []
-  }
-  return verdictsOf(await evaluate(sender, keys, argumentsOf(step)), step)
-}
-
-function argumentsOf(step: Step): string[] {
-  const args = [step.op, step.nowUs === undefined ? '' : `${step.nowUs}`, `${step.aheadUs}`, `${step.ofUs}`]
-  for (const { rule, cost, ticket } of step.parts) {
-    args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
-    args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
-  }
-  return args
-}
-
-async function evaluate(sender: RedisSender, keys: readonly string[], args: readonly string[]): Promise<Reply> {
-  const rest = [`${keys.length}`, ...keys, ...args]
-  const sha1 = await scriptSha1()
-  try {
-    return (await sender.send(['EVALSHA', sha1, ...rest], keys[0] as string)) as Reply
-  } catch (error) {
-    if (!isNotRun(error)) throw storeError(error)
-  }
-  return (await send(sender, ['EVAL', SCRIPT, ...rest], keys)) as Reply
-}
-
-async function send(sender: RedisSender, args: readonly string[], [key]: readonly string[]): Promise<unknown> {
-  try {
-    return await sender.send(args, key as string)
-  } catch (error) {
-    throw storeError(error)
-  }
-}
-
-/** Clients may be told to give numbers as strings, and strings as bytes. */
-function verdictsOf([nowUs, ...answers]: Reply, step: Step): Verdict[] {
-  return answers.map(([outcome, remaining, retryUs, resetUs, delayUs, words], k) => ({
-    outcome: OUTCOMES[Number(outcome)] as Outcome,
-    remaining: Number(remaining),
-    retryUs: OUTCOMES[Number(outcome)] === 'impossible' ? Number.POSITIVE_INFINITY : Number(retryUs),
-    resetUs: Number(resetUs),
-    delayUs: Number(delayUs),
-    atUs: Number(nowUs),
-    ticket: ticketOf(`${words}`, step.parts[k] as Part),
-  }))
-}
-
-function ticketOf(words: string, { rule }: Part): Ticket | undefined {
-  return words === '' ? undefined : { numbers: rule.numbers, words: Float64Array.from(words.split(' '), Number) }
 }

@@ -4,9 +4,11 @@
 export const arithmetic = `-- Whole-number arithmetic that never rounds, on doubles: the twin of arithmetic.ts, where the reasons are.
 
 local MAX_EXACT = 9007199254740991
+-- Looked up once: a script may call them a thousand times.
+local floor, ceil = math.floor, math.ceil
 
 local function divide(product, c)
-  local quotient = math.floor(product / c)
+  local quotient = floor(product / c)
   return quotient, product - quotient * c
 end
 
@@ -61,7 +63,7 @@ end
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
   if sum <= MAX_EXACT then
-    return math.ceil(sum / c)
+    return ceil(sum / c)
   end
   local quotient, rest = mulAddDiv(a, b, add, c)
   if rest == 0 then
@@ -76,32 +78,35 @@ export const level = `-- The level: how many permits are in use, draining at a s
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in \`level\`, or has two functions for one, this returns
 -- two values.
 
-local function levelRule(capacity, permits, periodUs, maxAheadUs)
+-- The rule that a state names: \`capacity permits periodUs\`.
+local function levelRuleNamed(numbers, maxAheadUs)
+  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
+  capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local toleranceUs, tolerancePart = mulDiv(capacity, periodUs, permits)
   local windowUs = toleranceUs
   if tolerancePart > 0 then
     windowUs = toleranceUs + 1
   end
-  local aheadWhole, ceilingPart = mulDiv(maxAheadUs, permits, periodUs)
   return {
     capacity = capacity,
     permits = permits,
     periodUs = periodUs,
-    numbers = string.format('%.0f %.0f %.0f', capacity, permits, periodUs),
+    numbers = numbers,
     windowUs = windowUs,
     maxAheadUs = maxAheadUs,
     toleranceUs = toleranceUs,
     tolerancePart = tolerancePart,
     ceilingUs = toleranceUs + maxAheadUs,
-    ceilingWhole = capacity + aheadWhole,
-    ceilingPart = ceilingPart,
   }
 end
 
--- The rule that a state names: \`capacity permits periodUs\`.
-local function levelRuleNamed(numbers, maxAheadUs)
-  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
-  return levelRule(tonumber(capacity), tonumber(permits), tonumber(periodUs), maxAheadUs)
+-- The time that \`cost\` permits take. The last answer is kept: the decisions of a batch mostly cost the same.
+local function timeOfCost(rule, cost)
+  if rule.cost ~= cost then
+    rule.cost = cost
+    rule.costUs, rule.costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  end
+  return rule.costUs, rule.costPart
 end
 
 -- How far the TAT lies ahead of \`atUs\`, never below zero: us, part.
@@ -136,7 +141,7 @@ end
 
 local function fitsInUs(rule, s, atUs, cost)
   local us, part = debt(s, atUs)
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  local costUs, costPart = timeOfCost(rule, cost)
   us = us - rule.toleranceUs + costUs
   part = part - rule.tolerancePart + costPart
   if part > rule.permits then
@@ -149,7 +154,7 @@ end
 
 local function charge(rule, s, atUs, cost)
   local us, part = debt(s, atUs)
-  local costUs, costPart = mulDiv(cost, rule.periodUs, rule.permits)
+  local costUs, costPart = timeOfCost(rule, cost)
   us, part = atUs + us + costUs, part + costPart
   if part >= rule.permits then
     us, part = us + 1, part - rule.permits
@@ -175,12 +180,12 @@ local function moveEarlier(rule, s, atUs, us, part)
 end
 
 local function giveBack(rule, s, atUs, cost)
-  return moveEarlier(rule, s, atUs, mulDiv(cost, rule.periodUs, rule.permits))
+  return moveEarlier(rule, s, atUs, timeOfCost(rule, cost))
 end
 
 -- Gives a reservation back, minus what was charged after it: what the TAT lies further ahead than the mark.
 local function giveBackTo(rule, s, atUs, cost, markUs, markPart)
-  local us, part = mulDiv(cost, rule.periodUs, rule.permits)
+  local us, part = timeOfCost(rule, cost)
   local afterUs, afterPart = debt(s, atUs)
   afterUs, afterPart = afterUs - markUs, afterPart - markPart
   if afterUs > 0 or (afterUs == 0 and afterPart > 0) then
@@ -214,16 +219,11 @@ end
 
 local function carryOver(written, rule, whole, part)
   if whole >= written.capacity then
-    whole, part = carryParts(written, rule, math.min(written.capacity, rule.capacity) + (whole - written.capacity), part)
+    return carryParts(written, rule, math.min(written.capacity, rule.capacity) + (whole - written.capacity), part)
   elseif whole >= rule.capacity then
-    whole, part = rule.capacity, 0
-  else
-    whole, part = carryParts(written, rule, whole, part)
+    return rule.capacity, 0
   end
-  if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then
-    return rule.ceilingWhole, rule.ceilingPart
-  end
-  return whole, part
+  return carryParts(written, rule, whole, part)
 end
 
 local function renumber(written, rule, s, atUs)
@@ -346,6 +346,7 @@ return bucketFace
 /** src/algorithms/decide.lua */
 export const decide = `-- The one decision: the twin of decide.ts, where the reasons are.
 -- A cell is { algorithm, rule, cost, ticket, state, written, changed }; \`written\` is nil when there is no such key.
+-- The answers are written over \`verdicts\`, one table for each cell.
 
 local function settle(cell, nowUs)
   if cell.written then
@@ -356,33 +357,30 @@ local function settle(cell, nowUs)
   end
 end
 
+local function answer(verdict, outcome, retryUs, delayUs)
+  verdict.outcome, verdict.retryUs, verdict.delayUs = outcome, retryUs, delayUs
+  return outcome == 'allowed'
+end
+
 local function askOne(cell, nowUs, aheadUs, verdict)
-  local rule, cost = cell.rule, cell.cost
-  verdict.delayUs = 0
-  verdict.retryUs = 0
+  local algorithm, rule, cost = cell.algorithm, cell.rule, cell.cost
   if cost > rule.capacity then
-    verdict.outcome = 'impossible'
-    return false
+    return answer(verdict, 'impossible', 0, 0)
+  elseif cost == 0 then
+    return answer(verdict, 'allowed', 0, 0)
   end
-  verdict.outcome = 'allowed'
-  if cost == 0 then
-    return true
-  end
-  local waitUs = cell.algorithm.waitUs(rule, cell.state, nowUs, cost)
+  local waitUs = algorithm.waitUs(rule, cell.state, nowUs, cost)
   local actUs = waitUs
-  if cell.algorithm.delayUs then
-    actUs = cell.algorithm.delayUs(rule, cell.state, nowUs)
+  if algorithm.delayUs then
+    actUs = algorithm.delayUs(rule, cell.state, nowUs)
   end
   -- A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
   local untilUs = aheadUs >= 0 and actUs or waitUs
-  local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 0 and aheadUs or 0
+  local allowedAheadUs = algorithm.bookable and aheadUs >= 0 and aheadUs or 0
   if untilUs > allowedAheadUs then
-    verdict.outcome = 'limited'
-    verdict.retryUs = untilUs - allowedAheadUs
-    return false
+    return answer(verdict, 'limited', untilUs - allowedAheadUs, 0)
   end
-  verdict.delayUs = actUs
-  return true
+  return answer(verdict, 'allowed', 0, actUs)
 end
 
 local function ask(cells, nowUs, aheadUs, verdicts)
@@ -420,23 +418,21 @@ local function giveBack(cell, nowUs, ofUs)
 end
 
 local function describe(cell, verdict, nowUs, reserved)
-  verdict.remaining = cell.algorithm.remaining(cell.rule, cell.state, nowUs)
-  verdict.resetUs = cell.algorithm.resetUs(cell.rule, cell.state, nowUs)
-  if reserved and cell.cost > 0 and cell.algorithm.bookable then
-    verdict.ticket = cell.state
-  end
+  local algorithm, rule, state = cell.algorithm, cell.rule, cell.state
+  verdict.remaining = algorithm.remaining(rule, state, nowUs)
+  verdict.resetUs = algorithm.resetUs(rule, state, nowUs)
+  verdict.ticket = reserved and cell.cost > 0 and algorithm.bookable and state
 end
 
-local function decide(op, cells, nowUs, aheadUs, ofUs)
-  local verdicts = {}
+local function decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
   for k = 1, #cells do
-    verdicts[k] = { outcome = 'allowed', retryUs = 0, delayUs = 0 }
     settle(cells[k], nowUs)
   end
   local granted = true
   if op == 'give' then
     for k = 1, #cells do
       giveBack(cells[k], nowUs, ofUs)
+      answer(verdicts[k], 'allowed', 0, 0)
     end
   else
     granted = ask(cells, nowUs, aheadUs, verdicts)
@@ -448,7 +444,6 @@ local function decide(op, cells, nowUs, aheadUs, ofUs)
     end
     describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
   end
-  return verdicts
 end
 `
 
@@ -592,6 +587,29 @@ function gcra.settle(rule, written, s, nowUs)
   return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
+-- The short form of a take that is allowed, for a state under the same numbers: charges, and returns what is left and when the key is idle.
+-- Nothing is done and nothing returned where the cost does not fit.
+function gcra.takeIfFits(rule, s, nowUs, cost)
+  local costUs, costPart = timeOfCost(rule, cost)
+  local us, part = s[1] - nowUs, s[2] + costPart
+  if us < 0 then
+    us, part = 0, costPart
+  end
+  us = us + costUs
+  if part >= rule.permits then
+    us, part = us + 1, part - rule.permits
+  end
+  if us > rule.toleranceUs or (us == rule.toleranceUs and part > rule.tolerancePart) then
+    return nil
+  end
+  s[1], s[2] = nowUs + us, part
+  local remaining = rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs)
+  if part > 0 then
+    return remaining, us + 1
+  end
+  return remaining, us
+end
+
 gcra.waitUs = fitsInUs
 
 gcra.take = charge
@@ -620,13 +638,18 @@ end
 
 function gcra.encode(rule, s)
   if s[2] == 0 then
-    return string.format('%.0f %s', s[1], rule.numbers)
+    return string.format('%d %s', s[1], rule.numbers)
   end
   return string.format('%.0f %s %.0f', s[1], rule.numbers, s[2])
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
-function gcra.decode(text)
+-- Mostly that is a whole microsecond under the numbers of \`rule\`, which needs no pattern.
+function gcra.decode(text, rule)
+  local digits = #text - #rule.numbers - 1
+  if string.sub(text, digits + 2) == rule.numbers and string.match(text, '^%d+()') == digits + 1 then
+    return { tonumber(string.sub(text, 1, digits)), 0 }, rule.numbers
+  end
   local tat, numbers, rest = string.match(text, '^(%d+) (%d+ %d+ %d+)(.*)$')
   local part = rest == '' and '0' or string.match(rest or '', '^ (%d+)$')
   if not part then
@@ -655,7 +678,7 @@ end
 
 -- Its time comes when only its own water is left of what was there.
 function leakyBucket.cancel(rule, s, nowUs, cost, ticket)
-  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, mulDiv(cost, rule.periodUs, rule.permits))
+  return leakyBucket.cancelAhead(rule, s, nowUs, cost, ticket, timeOfCost(rule, cost))
 end
 
 function leakyBucket.encode(rule, s)
@@ -1178,22 +1201,32 @@ return tokenBucket
 `
 
 /** src/stores/redis/runner.lua */
-export const runner = `-- The runner: the only part that talks to Redis. It reads every state, decides, and writes what changed, with a time to live each.
+export const runner = `-- The runner: the only part that talks to Redis. For each decision it reads the states, decides, and writes what changed, with a time to
+-- live each. Many decisions may come in one call: each is made as if it had come alone, in the order in which they stand.
 --
--- KEYS: the state's key of each part.
--- ARGV: op, nowUs ('' for the server's time), aheadUs and ofUs (-1 for none), then for each part:
+-- KEYS: the keys of the states, decision after decision, part after part.
+-- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
+--       op, aheadUs and ofUs (-1 for none), how many decisions, how many parts each has, then for each part:
 --       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
--- Answers { nowUs, { outcome, remaining, retryUs, resetUs, delayUs, ticket words }, ... }, outcome 0 allowed, 1 limited, 2 impossible.
+-- Answers { nowUs, ... } with, for each part of each decision: outcome (0 allowed, 1 limited, 2 impossible), remaining, retryUs, resetUs,
+-- delayUs, and in a reservation the ticket's words; for \`forget\` one 0. In place of all that stands the text of an error for a decision
+-- that could not be made.
 
-local FIRST_PART, PART_SIZE = 5, 6
+local RUN_SIZE, PART_SIZE = 5, 6
 local OUTCOMES = { allowed = 0, limited = 1, impossible = 2 }
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
 local FOREIGN_CLOCK_TTL_MS = 86400000
 
+local call = redis.call
+
 local function serverTimeUs()
-  local time = redis.call('TIME')
+  local time = call('TIME')
   return time[1] * 1000000 + time[2]
 end
+
+local givenUs = tonumber(ARGV[1])
+local nowUs = givenUs or serverTimeUs()
+local reply, size = { nowUs }, 1
 
 local function wordsFrom(text)
   local words = {}
@@ -1211,28 +1244,13 @@ local function wordsText(words)
   return table.concat(texts, ' ')
 end
 
-local function readReply(kind, key)
-  if kind == 'string' then
-    return redis.pcall('GET', key)
-  elseif kind == 'zset' then
-    return redis.pcall('ZRANGE', key, 0, -1)
-  end
-  return redis.pcall('HGETALL', key)
-end
+local READS = {
+  string = function(key) return redis.pcall('GET', key) end,
+  zset = function(key) return redis.pcall('ZRANGE', key, 0, -1) end,
+  hash = function(key) return redis.pcall('HGETALL', key) end,
+}
 
--- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
--- False if the key is of another type.
-local function readRaw(kind, key)
-  local flat = readReply(kind, key)
-  if type(flat) ~= 'table' then
-    return flat or nil
-  elseif flat.err then
-    return not string.find(flat.err, 'WRONGTYPE', 1, true) and error(flat.err)
-  elseif #flat == 0 then
-    return nil
-  elseif kind == 'zset' then
-    return flat
-  end
+local function fieldsFrom(flat)
   local fields = {}
   for k = 1, #flat, 2 do
     fields[flat[k]] = flat[k + 1]
@@ -1240,23 +1258,36 @@ local function readRaw(kind, key)
   return fields
 end
 
--- Loads the cell's state, if there is one. False if the key holds something that is not ours.
+-- The state as its algorithm encodes it, or nil: a string, the fields of a hash, or the members of a sorted set in order.
+-- False if the key is of another type.
+local function readRaw(kind, key)
+  local raw = READS[kind](key)
+  if type(raw) ~= 'table' then
+    return raw or nil
+  elseif raw.err then
+    return not string.find(raw.err, 'WRONGTYPE', 1, true) and error(raw, 0)
+  elseif #raw == 0 then
+    return nil
+  end
+  return kind == 'hash' and fieldsFrom(raw) or raw
+end
+
 local function load(cell, key)
-  local raw = readRaw(cell.algorithm.kind, key)
-  if not raw then
-    return raw == nil
+  local algorithm, rule = cell.algorithm, cell.rule
+  local raw = readRaw(algorithm.kind, key)
+  cell.written = nil
+  if raw == nil then
+    return
   end
-  local numbers
-  cell.state, numbers = cell.algorithm.decode(raw)
-  if not cell.state then
-    return false
+  local state, numbers
+  if raw then
+    state, numbers = algorithm.decode(raw, rule)
   end
-  if numbers == cell.rule.numbers then
-    cell.written = cell.rule
-  else
-    cell.written = cell.algorithm.ruleNamed(numbers, cell.rule.maxAheadUs)
+  if not state then
+    error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
   end
-  return true
+  cell.state = state
+  cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
 end
 
 -- Members and scores, a few thousand at a time: a call takes no more arguments than fit Lua's stack.
@@ -1267,7 +1298,7 @@ local function addMembers(key, members)
       args[#args + 1] = members[k + 1]
       args[#args + 1] = members[k]
     end
-    redis.call('ZADD', key, unpack(args))
+    call('ZADD', key, unpack(args))
   end
 end
 
@@ -1275,19 +1306,88 @@ local function store(cell, key, ttlMs)
   local algorithm = cell.algorithm
   local raw = algorithm.encode(cell.rule, cell.state)
   if algorithm.kind == 'string' then
-    redis.call('SET', key, raw, 'PX', ttlMs)
+    call('SET', key, raw, 'PX', ttlMs)
     return
   end
   -- What a sparse state no longer holds must not stay behind.
   if algorithm.sparse then
-    redis.call('DEL', key)
+    call('DEL', key)
   end
   if algorithm.kind == 'zset' then
     addMembers(key, raw)
   else
-    redis.call('HSET', key, unpack(raw))
+    call('HSET', key, unpack(raw))
   end
-  redis.call('PEXPIRE', key, ttlMs)
+  call('PEXPIRE', key, ttlMs)
+end
+
+local function save(cell, key, resetUs)
+  local ttlMs = ceil(resetUs / 1000)
+  if ttlMs < 1 then
+    ttlMs = 1
+  end
+  if givenUs and ttlMs < FOREIGN_CLOCK_TTL_MS then
+    ttlMs = FOREIGN_CLOCK_TTL_MS
+  end
+  if cell.changed then
+    store(cell, key, ttlMs)
+  elseif cell.written and call('PTTL', key) == -1 then
+    -- Somebody else took its time to live away: without one it would stay for ever.
+    call('PEXPIRE', key, ttlMs)
+  end
+end
+
+local function answerWith(verdict, reserved)
+  reply[size + 1], reply[size + 2], reply[size + 3] = OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs
+  reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
+  size = size + 5
+  if reserved then
+    size = size + 1
+    reply[size] = verdict.ticket and wordsText(verdict.ticket) or ''
+  end
+end
+
+-- One decision of one limit, by the short form of its algorithm. Tells whether that was possible.
+local function takeShort(cell, key)
+  local rule = cell.rule
+  load(cell, key)
+  if cell.written == nil then
+    cell.state = cell.algorithm.fresh(rule, nowUs)
+  elseif cell.written ~= rule then
+    return false
+  end
+  local remaining, resetUs = cell.algorithm.takeIfFits(rule, cell.state, nowUs, cell.cost)
+  if not remaining then
+    return false
+  end
+  cell.changed = true
+  save(cell, key, resetUs)
+  reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4], reply[size + 5] = 0, remaining, 0, resetUs, 0
+  size = size + 5
+  return true
+end
+
+-- One decision, on the keys from \`first\` on.
+local function run(op, cells, verdicts, first, aheadUs, ofUs, short)
+  if short and takeShort(cells[1], KEYS[first]) then
+    return
+  end
+  if op == 'forget' then
+    call('DEL', unpack(KEYS, first, first + #cells - 1))
+    size = size + 1
+    reply[size] = 0
+    return
+  end
+  for k = 1, #cells do
+    load(cells[k], KEYS[first + k - 1])
+  end
+  decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
+  for k = 1, #cells do
+    save(cells[k], KEYS[first + k - 1], verdicts[k].resetUs)
+  end
+  for k = 1, #cells do
+    answerWith(verdicts[k], aheadUs >= 0)
+  end
 end
 
 local function cellFrom(first)
@@ -1300,35 +1400,38 @@ local function cellFrom(first)
   return cell
 end
 
-local op, givenUs = ARGV[1], tonumber(ARGV[2])
-local nowUs = givenUs or serverTimeUs()
-local cells = {}
-for k = 1, #KEYS do
-  cells[k] = cellFrom(FIRST_PART + (k - 1) * PART_SIZE)
-  if not load(cells[k], KEYS[k]) then
-    return redis.error_reply('SLUICE the key ' .. KEYS[k] .. ' does not hold a ' .. cells[k].type .. ' state')
-  end
+local function hasShortForm(op, cells, aheadUs)
+  local cell = cells[1]
+  return op == 'take' and #cells == 1 and aheadUs < 0 and cell.algorithm.takeIfFits and cell.cost > 0 and cell.cost <= cell.rule.capacity
 end
 
-local verdicts = decide(op, cells, nowUs, tonumber(ARGV[3]), tonumber(ARGV[4]))
+local at, key, made, firstError = 2, 1, 0, nil
+while at <= #ARGV do
+  local op, aheadUs, ofUs = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local decisions, parts = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local cells, verdicts = {}, {}
+  for k = 1, parts do
+    cells[k], verdicts[k] = cellFrom(at + RUN_SIZE + (k - 1) * PART_SIZE), {}
+  end
+  local short = hasShortForm(op, cells, aheadUs)
+  for _ = 1, decisions do
+    local done, failure = pcall(run, op, cells, verdicts, key, aheadUs, ofUs, short)
+    if done then
+      made = made + 1
+    else
+      failure = type(failure) == 'table' and failure.err or failure
+      firstError = firstError or failure
+      size = size + 1
+      reply[size] = failure
+    end
+    key = key + parts
+  end
+  at = at + RUN_SIZE + parts * PART_SIZE
+end
 
-local reply = { nowUs }
-for k = 1, #cells do
-  local verdict = verdicts[k]
-  local ttlMs = math.max(1, math.ceil(verdict.resetUs / 1000))
-  if givenUs then
-    ttlMs = math.max(ttlMs, FOREIGN_CLOCK_TTL_MS)
-  end
-  if cells[k].changed then
-    store(cells[k], KEYS[k], ttlMs)
-  elseif cells[k].written and redis.call('PTTL', KEYS[k]) == -1 then
-    -- Somebody else took its time to live away: without one it would stay for ever.
-    redis.call('PEXPIRE', KEYS[k], ttlMs)
-  end
-  reply[k + 1] = {
-    OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs,
-    verdict.ticket and wordsText(verdict.ticket) or '',
-  }
+-- Where nothing could be decided, the client should see the error as one: some act on what it says.
+if made == 0 then
+  return redis.error_reply(firstError)
 end
 return reply
 `

@@ -1,0 +1,87 @@
+/** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See runner.lua. */
+import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+import type { Part, Step } from '../store.ts'
+
+const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+
+/** Steps in a row that differ only in their keys are written down once. All have the same `nowUs`. */
+export function argumentsOf(steps: readonly Step[]): string[] {
+  const [{ nowUs }] = steps as [Step]
+  const args = [nowUs === undefined ? '' : `${nowUs}`]
+  for (let first = 0; first < steps.length; ) {
+    const step = steps[first] as Step
+    let next = first + 1
+    while (next < steps.length && isAlike(step, steps[next] as Step)) next += 1
+    args.push(step.op, `${step.aheadUs}`, `${step.ofUs}`, `${next - first}`, `${step.parts.length}`)
+    for (const { rule, cost, ticket } of step.parts) {
+      args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
+      args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+    }
+    first = next
+  }
+  return args
+}
+
+function isAlike(a: Step, b: Step): boolean {
+  if (a.op !== b.op || a.aheadUs !== b.aheadUs || a.ofUs !== b.ofUs || a.parts.length !== b.parts.length) return false
+  for (let k = 0; k < a.parts.length; k++) {
+    const [one, other] = [a.parts[k] as Part, b.parts[k] as Part]
+    if (one.rule !== other.rule || one.cost !== other.cost || one.ticket !== undefined || other.ticket !== undefined) return false
+  }
+  return true
+}
+
+/** Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings as bytes. */
+export class Reply {
+  readonly #values: readonly unknown[]
+  readonly #atUs: number
+  #next = 1
+
+  constructor(values: readonly unknown[]) {
+    this.#values = values
+    this.#atUs = Number(values[0])
+  }
+
+  /** The verdicts of the next decision, or the text of its error. */
+  read(step: Step): Verdict[] | string {
+    const first = this.#values[this.#next]
+    if (isFailure(first)) {
+      this.#next += 1
+      return `${first}`
+    }
+    if (step.op === 'forget') {
+      this.#next += 1
+      return []
+    }
+    return step.parts.map((part) => this.#verdict(part, step.aheadUs >= 0))
+  }
+
+  #verdict({ rule }: Part, reserved: boolean): Verdict {
+    const outcome = OUTCOMES[this.#number()] as Outcome
+    const remaining = this.#number()
+    const retryUs = this.#number()
+    return {
+      outcome,
+      remaining,
+      retryUs: outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs,
+      resetUs: this.#number(),
+      delayUs: this.#number(),
+      atUs: this.#atUs,
+      ticket: reserved ? ticketOf(`${this.#values[this.#next++]}`, rule.numbers) : undefined,
+    }
+  }
+
+  #number(): number {
+    const value = this.#values[this.#next++]
+    return typeof value === 'number' ? value : Number(value)
+  }
+}
+
+/** An error stands in place of the first outcome, which is a number. */
+function isFailure(value: unknown): boolean {
+  return typeof value !== 'number' && !/^\d+$/.test(`${value}`)
+}
+
+function ticketOf(words: string, numbers: string): Ticket | undefined {
+  return words === '' ? undefined : { numbers, words: Float64Array.from(words.split(' '), Number) }
+}
