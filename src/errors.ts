@@ -13,13 +13,21 @@ export type SluiceErrorCode =
   | 'STORE' // the store failed or did not understand what it holds
   | 'CLOSED' // the limiter was closed
 
+export interface SluiceErrorOptions {
+  readonly cause?: unknown
+  /** Of a failure of the store: whether it concerns this one decision (its key, say) and not the next one. Default false. */
+  readonly isolated?: boolean
+}
+
 export class SluiceError extends Error {
   readonly code: SluiceErrorCode
+  readonly isolated: boolean
 
-  constructor(code: SluiceErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(code: SluiceErrorCode, message: string, options: SluiceErrorOptions = {}) {
     super(message, options)
     this.name = 'SluiceError'
     this.code = code
+    this.isolated = options.isolated ?? false
   }
 }
 

@@ -49,6 +49,8 @@ export interface Verdict {
   atUs: number
   /** The state after a reservation, to cancel it by. */
   ticket: Ticket | undefined
+  /** Whether it was not the store that decided, because it failed. */
+  degraded?: boolean
 }
 
 export function emptyVerdict(): Verdict {

@@ -83,7 +83,7 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
     atMs: atUs / 1000,
     policy: name,
     parts: partsOf(asked, verdicts),
-    degraded: false,
+    degraded: verdicts[0]?.degraded === true,
   } as Decision<Name>
 }
 

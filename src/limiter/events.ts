@@ -1,9 +1,10 @@
 /**
- * Telling others about decisions: the limiter's own `onDecision`, and Node's diagnostics channel `sluice:decision` for tools that were not
- * there when the limiter was made. When nobody listens, a decision costs one look.
+ * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, and Node's diagnostics channels
+ * `sluice:decision` and `sluice:health` for tools that were not there when the limiter was made. When nobody listens, a decision costs one look.
  */
 import type { Decision } from './decision.ts'
 import type { Cost, Key } from './input.ts'
+import type { HealthEvent } from './outage/health.ts'
 
 export interface DecisionEvent {
   /** The name of the limiter. */
@@ -20,18 +21,26 @@ interface Channel {
   publish(message: unknown): void
 }
 
+interface Diagnostics {
+  channel(name: string): Channel
+}
+
 /** Looked up at run time, so that the core imports nothing from Node and runs elsewhere too; there nobody ever subscribes. */
-const channel: Channel = (
-  globalThis as { process?: { getBuiltinModule?: (id: string) => { channel(name: string): Channel } | undefined } }
-).process
-  ?.getBuiltinModule?.('node:diagnostics_channel')
-  ?.channel('sluice:decision') ?? { hasSubscribers: false, publish() {} }
+const diagnostics = (
+  globalThis as { process?: { getBuiltinModule?: (id: string) => Diagnostics | undefined } }
+).process?.getBuiltinModule?.('node:diagnostics_channel')
+
+const NOBODY: Channel = { hasSubscribers: false, publish() {} }
+const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
+const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
 export class Listeners {
   readonly #onDecision: ((event: DecisionEvent) => void) | undefined
+  readonly #onHealth: ((event: HealthEvent) => void) | undefined
 
-  constructor(onDecision: ((event: DecisionEvent) => void) | undefined) {
+  constructor(onDecision: ((event: DecisionEvent) => void) | undefined, onHealth: ((event: HealthEvent) => void) | undefined) {
     this.#onDecision = onDecision
+    this.#onHealth = onHealth
   }
 
   get any(): boolean {
@@ -41,5 +50,10 @@ export class Listeners {
   tell(event: DecisionEvent): void {
     this.#onDecision?.(event)
     if (channel.hasSubscribers) channel.publish(event)
+  }
+
+  tellHealth(event: HealthEvent): void {
+    this.#onHealth?.(event)
+    if (healthChannel.hasSubscribers) healthChannel.publish(event)
   }
 }

@@ -25,6 +25,9 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
+import { GuardedStore } from './outage/guarded-store.ts'
+import { type Health, UP_SINCE_EVER } from './outage/health.ts'
+import { substituteFor } from './outage/substitute.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
@@ -118,6 +121,8 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>
+  /** How the store is. The memory of a process is always up. */
+  health(): Health
   /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
   /** Ends the limiter: whoever waits is rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
@@ -126,6 +131,7 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
 }
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
+const DEFAULT_STORE_TIMEOUT_MS = 1_000
 
 export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
   limits: L,
@@ -137,7 +143,7 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
 }
 
 const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
-const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'waiting', 'update', 'close', Symbol.dispose] as const
+const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'waiting', 'health', 'update', 'close', Symbol.dispose] as const
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
@@ -171,7 +177,10 @@ interface Plan<Name extends string> {
 class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
   readonly #store: Store
+  /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
+  /** What this process goes by. */
+  readonly #ownClock: Clock
   readonly #maxAheadUs: number
   readonly #listeners: Listeners
   readonly #waiting: Waiting
@@ -181,12 +190,14 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   #closed = false
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
-    this.#store = storeOf(options.store)
-    this.#clock = clockOf(options.clock, this.#store)
+    const store = storeOf(options.store)
+    this.name = nameOf(options.name, store)
+    this.#clock = clockOf(options.clock, store)
+    this.#ownClock = this.#clock ?? systemClock
+    this.#listeners = new Listeners(options.onDecision, options.onHealth)
+    this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
-    this.#listeners = new Listeners(options.onDecision)
     this.#waiting = this.#waitingRoom(options)
-    this.name = nameOf(options.name, this.#store)
     this.#base = this.#plan(compiled(limits, this.#maxAheadUs))
     this.#plans = this.#compiledPlans(this.#base, options.plans === undefined ? {} : options.plans)
   }
@@ -218,7 +229,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   /** By the short way, or undefined. */
   #tryTake(lane: Lane | undefined, key: unknown, cost: unknown): Answer<S, boolean> | undefined {
     if (lane === undefined || !Number.isInteger(cost) || this.#closed || this.#listeners.any) return undefined
-    return lane.tryTake(key, cost as number, (this.#clock as Clock).nowUs()) as Answer<S, boolean> | undefined
+    return lane.tryTake(key, cost as number, this.#ownClock.nowUs()) as Answer<S, boolean> | undefined
   }
 
   #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
@@ -231,7 +242,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     const plan = options === undefined ? this.#base : this.#planOf(options)
     const { lane } = plan
     if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
-      const verdict = lane.take(key, cost as number, (this.#clock as Clock).nowUs())
+      const verdict = lane.take(key, cost as number, this.#ownClock.nowUs())
       if (verdict !== undefined)
         return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
     }
@@ -330,8 +341,13 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     })
   }
 
+  health(): Health {
+    return this.#store instanceof GuardedStore ? this.#store.health : UP_SINCE_EVER
+  }
+
   close(): void {
     this.#waiting.close(() => this.#closedError())
+    if (this.#store instanceof GuardedStore) this.#store.close()
     this.#closed = true
   }
 
@@ -339,11 +355,23 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     this.close()
   }
 
+  #guarded(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
+    const { onStoreError = 'throw', storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
+    return new GuardedStore(store, {
+      clock: this.#ownClock,
+      timeoutUs: Math.ceil(storeTimeoutMs * 1000),
+      substitute: substituteFor(onStoreError, localShare),
+      onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
+    })
+  }
+
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
     const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
-    return { scope, spaced, lane: store.mode === 'sync' && limits.length === 1 ? store.lane?.(scope) : undefined }
+    // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
+    const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)
+    return { scope, spaced, lane: hasLane ? store.lane?.(scope) : undefined }
   }
 
   #compiledPlans(base: Plan<LimitName<L>>, plans: Readonly<Record<string, SameLimits<L>>>): Map<string, Plan<LimitName<L>>> {
@@ -413,7 +441,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   #waitingRoom({ maxQueue = Number.POSITIVE_INFINITY, unref = false }: LimiterOptions<L, S, P>): Waiting {
-    const clock = this.#clock ?? systemClock
+    const clock = this.#ownClock
     const desk = {
       maxQueue,
       maxAheadUs: this.#maxAheadUs,
@@ -455,7 +483,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
     checkSignal(options.signal)
     this.#checkOpen()
-    const sinceUs = (this.#clock ?? systemClock).nowUs()
+    const sinceUs = this.#ownClock.nowUs()
     const plan = options.plan
     const request = {
       plan,
@@ -514,7 +542,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
     const { atUs } = verdicts[0] as Verdict
     const taken = takenOf(verdicts)
     const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
-    const clock = this.#clock ?? systemClock
+    const clock = this.#ownClock
     const answeredUs = this.#clock === undefined ? clock.nowUs() : atUs
     const dueUs = answeredUs + delayUs
     const tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))

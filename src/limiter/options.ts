@@ -6,6 +6,8 @@ import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { AsyncStore, Scope, Store, SyncStore } from '../stores/store.ts'
 import type { DecisionEvent } from './events.ts'
+import type { HealthEvent } from './outage/health.ts'
+import type { FailurePolicy } from './outage/substitute.ts'
 
 /** One limit, or several by name that are decided as one. */
 export type Limits = Limit | Readonly<Record<string, Limit>>
@@ -33,9 +35,34 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly unref?: boolean
   /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
   readonly onDecision?: (event: DecisionEvent) => void
+  /**
+   * Who decides when a remote store fails or does not answer in time. `'throw'` (default): nobody, the verb rejects with `STORE`. `'allow'`:
+   * everything is let through. `'deny'`: nothing is. `'local'`: the memory of this process, with `localShare` of each limit.
+   */
+  readonly onStoreError?: FailurePolicy
+  /** How long a remote store may take for a decision, in milliseconds. Above 0, default 1,000; Infinity: as long as it does. */
+  readonly storeTimeoutMs?: number
+  /** With `onStoreError: 'local'`: the share of each limit, at least one permit, that this process gives out. Above 0, at most 1, default 1. */
+  readonly localShare?: number
+  /** Called when the store goes down and when it is up again. */
+  readonly onHealth?: (health: HealthEvent) => void
 }
 
-const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'maxQueue', 'unref', 'onDecision']
+const OPTION_NAMES = [
+  'name',
+  'store',
+  'clock',
+  'plans',
+  'maxAheadMs',
+  'maxQueue',
+  'unref',
+  'onDecision',
+  'onStoreError',
+  'storeTimeoutMs',
+  'localShare',
+  'onHealth',
+]
+const FAILURE_POLICIES: readonly FailurePolicy[] = ['throw', 'allow', 'deny', 'local']
 
 export interface NamedRule<Name extends string = string> {
   readonly name: Name
@@ -48,13 +75,28 @@ export interface NamedScope<Name extends string = string> extends Scope {
 
 export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
-  const { onDecision, maxQueue = 0, unref = false } = options as LimiterOptions
+  const { onDecision, onHealth, maxQueue = 0, unref = false } = options as LimiterOptions
   if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
     throw new SluiceError('CONFIG', `maxQueue ${shown(maxQueue)} must be a whole number, 0 or more, or Infinity`)
   }
   if (typeof unref !== 'boolean') throw new SluiceError('CONFIG', `unref ${shown(unref)} must be true or false`)
-  if (onDecision !== undefined && typeof onDecision !== 'function') {
-    throw new SluiceError('CONFIG', `onDecision ${shown(onDecision)} must be a function`)
+  for (const [name, listener] of Object.entries({ onDecision, onHealth })) {
+    if (listener !== undefined && typeof listener !== 'function') {
+      throw new SluiceError('CONFIG', `${name} ${shown(listener)} must be a function`)
+    }
+  }
+  checkOutage(options)
+}
+
+function checkOutage({ onStoreError = 'throw', storeTimeoutMs = 1, localShare = 1 }: LimiterOptions): void {
+  if (!FAILURE_POLICIES.includes(onStoreError)) {
+    throw new SluiceError('CONFIG', `onStoreError ${shown(onStoreError)} must be one of ${FAILURE_POLICIES.join(', ')}`)
+  }
+  if (typeof storeTimeoutMs !== 'number' || !(storeTimeoutMs > 0)) {
+    throw new SluiceError('CONFIG', `storeTimeoutMs ${shown(storeTimeoutMs)} must be above 0 milliseconds, or Infinity`)
+  }
+  if (typeof localShare !== 'number' || !(localShare > 0 && localShare <= 1)) {
+    throw new SluiceError('CONFIG', `localShare ${shown(localShare)} must be above 0 and at most 1`)
   }
 }
 

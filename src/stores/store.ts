@@ -57,7 +57,7 @@ export interface SyncStore {
 }
 
 /**
- * One limit of one limiter in a synchronous store, where a `take` needs no step to be made. Answers undefined where there is no short way
+ * One limit of one limiter in a store, where a `take` needs no step to be made. Answers undefined where there is no short way
  * for this key and cost now (it is not held, say): then the caller goes through `apply`. So anything may be asked for as a key, because what is
  * no key is not held, and any whole number as a cost.
  */
@@ -68,10 +68,16 @@ export interface Lane {
   take(key: unknown, cost: number, nowUs: number): Verdict | undefined
 }
 
+/**
+ * A store that answers later. One that cannot decide rejects, with a `SluiceError` of the code `STORE` or with anything else; `isolated`
+ * in such an error says that only this decision failed and the store is well otherwise.
+ */
 export interface AsyncStore {
   readonly mode: 'async'
   readonly shared: boolean
   apply(step: Step): Promise<readonly Verdict[]>
+  /** A short way for takes that are refused, where it is known without asking. */
+  lane?(scope: Scope): Lane | undefined
 }
 
 export type Store = SyncStore | AsyncStore

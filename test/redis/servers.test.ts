@@ -17,7 +17,7 @@ import {
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { freePort, type RedisServer, startServer } from '../support/redis-servers.ts'
+import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
 /** What the documents tell to give a user of a shared server. */
 const ACL_RULES = [
@@ -191,6 +191,7 @@ describe('a server of its own', () => {
     expect(await errorOf(limiter.consume('u1'))).toMatchObject({ code: 'STORE' })
     await ownServer([], port)
     await connecting
+    await until(async () => limiter.health().state === 'up')
     expect((await limiter.consume('u1')).remaining).toBe(1)
   })
 })

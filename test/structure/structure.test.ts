@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   algorithms: ['errors'],
   clock: [],
   config: ['algorithms', 'errors'],
-  stores: ['algorithms', 'errors'],
+  stores: ['algorithms', 'clock', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
   testing: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
   cli: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],

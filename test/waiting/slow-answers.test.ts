@@ -12,7 +12,7 @@ import {
   slidingLog,
 } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
-import { noUnhandledRejections, told } from './support.ts'
+import { noUnhandledRejections, PATIENT, told } from './support.ts'
 
 noUnhandledRejections()
 
@@ -39,7 +39,7 @@ class HeldBack implements AsyncStore {
 function onHeldBack<L extends Limits>(limits: L, options: { maxAheadMs?: number } = {}) {
   const store = new HeldBack()
   const clock = fakeClock()
-  return { store, clock, limiter: createLimiter(limits, { name: 'api', store, clock, ...options }) }
+  return { store, clock, limiter: createLimiter(limits, { name: 'api', store, clock, ...PATIENT, ...options }) }
 }
 
 /** Answers everything and lets a minute pass. */

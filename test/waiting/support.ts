@@ -8,6 +8,7 @@ import {
   type LimiterOptions,
   type Limits,
   memoryStore,
+  SluiceError,
   type SyncStore,
 } from '../../src/index.ts'
 import type { Step } from '../../src/stores/store.ts'
@@ -78,6 +79,9 @@ export function watched(promise: Promise<unknown>, onEnd: () => void = () => {})
   return seen
 }
 
+/** A wait for an answer has no end here, and an error concerns one step only: what the limiter does about an ill store is tested elsewhere. */
+export const PATIENT = { storeTimeoutMs: Number.POSITIVE_INFINITY } as const
+
 /** One step that a slow store was asked for. It is done when told to, and answered when told to. */
 export interface Pending {
   readonly step: Step
@@ -86,7 +90,7 @@ export interface Pending {
   /** The store does it if it has not, and the answer arrives. */
   answer(): void
   /** The store does it or not, and an error arrives. */
-  fail(error: unknown): void
+  fail(): void
 }
 
 export interface SlowStore extends AsyncStore {
@@ -120,9 +124,9 @@ export function slowStore(clock?: Clock): SlowStore {
             end()
             resolve(verdicts as readonly Verdict[])
           },
-          fail(error) {
+          fail() {
             end()
-            reject(error)
+            reject(new SluiceError('STORE', 'no connection', { isolated: true }))
           },
         }
         pending.push(entry)

@@ -7,8 +7,8 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { allAllowed, type Part, type Step } from '../../stores/store.ts'
+import type { Alarm, Alarms } from '../alarms.ts'
 import { partsAt, type Taken, takenOf } from '../taken.ts'
-import type { Alarm, Alarms } from './alarms.ts'
 import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
@@ -321,9 +321,11 @@ export class Queue {
     const delayUs = longest(verdicts, 'delayUs')
     const taken = verb.op === 'take' && allAllowed(verdicts)
     const isGone = waiter.state === 'gone'
+    // What was not taken from the store is not given back to it.
+    const isDegraded = verdicts[0]?.degraded === true
     if (parts !== waiter.parts) {
       // The numbers changed while the question was under way: what was taken under the old ones is given back, and it asks anew.
-      if (taken) this.#outdated.push({ parts: waiter.parts, taken: takenOf(verdicts) })
+      if (taken && !isDegraded) this.#outdated.push({ parts: waiter.parts, taken: takenOf(verdicts) })
       if (!isGone) this.#line.standOutside(waiter, this.#asking.delete(waiter))
       this.#retryAtUs = 0
       return
@@ -333,7 +335,7 @@ export class Queue {
     const behind = taken && delayUs > 0 && mayPass ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
     if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
     if (isGone) {
-      if (taken) this.#release(waiter)
+      if (taken && !isDegraded) this.#release(waiter)
       return
     }
     if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))

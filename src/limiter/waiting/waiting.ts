@@ -1,7 +1,7 @@
 /** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
 import type { Clock } from '../../clock/clock.ts'
+import { type Alarm, Alarms } from '../alarms.ts'
 import type { Abortable } from '../input.ts'
-import { type Alarm, Alarms } from './alarms.ts'
 import { type Desk, Queue } from './queue.ts'
 import { Signals } from './signals.ts'
 import { type Turn, Waiter, type WaitRequest } from './waiter.ts'

@@ -1,13 +1,18 @@
-/** What the server's and the client's errors mean. */
+/** What the server's and the client's errors mean, and what to do about them. */
 import { SluiceError } from '../../errors.ts'
 
-/** Clients put words of their own before those of the server. */
+/** Clients put words of their own before those of the server, and some put theirs in place of its. */
 const BEFORE = String.raw`^(?:\w*Error: |An error was signalled by the server: - )?`
 
+function saying(words: string): RegExp {
+  return new RegExp(String.raw`${BEFORE}(?:${words})`, 'i')
+}
+
 /** The server does not know the script: it did not run. One user may be allowed EVAL only. */
-const NOT_RUN = new RegExp(String.raw`${BEFORE}(?:NoScriptError|NOSCRIPT|NOPERM\b.*\bevalsha\b)`, 'i')
-const FORBIDDEN = new RegExp(String.raw`${BEFORE}(?:NOPERM|PermissionDenied)`, 'i')
-const CROSS_SLOT = new RegExp(String.raw`${BEFORE}(?:CROSSSLOT|CrossSlot)`, 'i')
+const NOT_RUN = saying(String.raw`NoScriptError|NOSCRIPT|NOPERM\b.*\bevalsha\b`)
+const FORBIDDEN = saying('NOPERM|PermissionDenied')
+const CROSS_SLOT = saying('CROSSSLOT|CrossSlot')
+const NO_LUA = /unknown command.*\beval/i
 
 export function isNotRun(error: unknown): boolean {
   return NOT_RUN.test(messageOf(error))
@@ -23,12 +28,47 @@ export function isCrossSlot(error: unknown): boolean {
   return CROSS_SLOT.test(messageOf(error))
 }
 
+/** Errors that say something about one decision, and nothing about the next. */
+const ISOLATED: readonly Advice[] = [
+  [saying('SLUICE '), 'something else wrote it: delete the key, or give redisStore another prefix'],
+  [saying('WRONGTYPE'), 'something else wrote the key: delete it, or give redisStore another prefix'],
+  [CROSS_SLOT, 'the keys of this decision are on several servers: use the client of a cluster, or redisStore({ hashTag })'],
+  [FORBIDDEN, 'let the user run EVAL, EVALSHA, TIME and the commands of the keys: see docs/reference/redis-keys.md'],
+]
+
+/** Errors of a server or a connection that is not well: the next decision would fail too. */
+const OUTAGES: readonly Advice[] = [
+  [
+    saying('READONLY|ReadOnly'),
+    'the client is connected to a replica: connect it to the primary, by Sentinel or Cluster where there is a failover',
+  ],
+  [saying('LOADING|BusyLoading'), 'the server is still loading its data: it will answer when it has'],
+  [saying('BUSY|Busy'), "somebody's script has been running for too long: SCRIPT KILL ends it"],
+  [saying('OOM'), 'the server is out of memory: raise maxmemory, or set a policy that evicts other keys (volatile-* would evict limits)'],
+  [saying('MISCONF'), 'the server cannot save its data and takes no writes: look at its log and its disk'],
+  [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
+  [saying('MOVED|ASK'), 'the server is a node of a cluster: use the client of a cluster'],
+  [saying('CLUSTERDOWN|ClusterDown'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
+  [saying('TRYAGAIN|TryAgain'), 'the slot is being moved to another node: it will answer when that is done'],
+  [saying('MASTERDOWN|MasterDown'), 'the replica has lost its primary: connect the client to the primary'],
+  [saying('NOAUTH|WRONGPASS|AuthenticationFailed'), 'the server wants a name and a password: give them to the client'],
+]
+
+type Advice = readonly [says: RegExp, whatToDo: string]
+
 export function storeError(cause: unknown): SluiceError {
   const message = messageOf(cause)
-  if (/unknown command.*\beval/i.test(message)) {
+  if (NO_LUA.test(message)) {
     return new SluiceError('UNSUPPORTED', `the server runs no Lua scripts, and Sluice needs them: ${message}`, { cause })
   }
-  return new SluiceError('STORE', `Redis: ${message}`, { cause })
+  const isolated = adviceOn(message, ISOLATED)
+  const advice = isolated ?? adviceOn(message, OUTAGES)
+  const text = advice === undefined ? `Redis: ${message}` : `Redis: ${message} (${advice})`
+  return new SluiceError('STORE', text, { cause, isolated: isolated !== undefined })
+}
+
+function adviceOn(message: string, known: readonly Advice[]): string | undefined {
+  return known.find(([says]) => says.test(message))?.[1]
 }
 
 function messageOf(error: unknown): string {

@@ -1,2 +1,2 @@
 export type { RedisClient, RedisSender } from './client.ts'
-export { type RedisStoreOptions, redisStore } from './redis-store.ts'
+export { type DenialCacheOptions, type RedisStoreOptions, redisStore } from './redis-store.ts'

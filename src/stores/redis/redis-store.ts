@@ -1,9 +1,12 @@
 /** State in Redis or Valkey, decided there by a script, on the server's clock. See runner.lua. */
+import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
-import type { AsyncStore } from '../store.ts'
+import { systemClock } from '../../clock/clock.ts'
+import type { AsyncStore, Lane, Scope, Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
+import { type DenialBounds, Denials } from './denials.ts'
 import { type KeyScheme, redisKey, slotOf } from './keys.ts'
 
 export interface RedisStoreOptions {
@@ -13,6 +16,15 @@ export interface RedisStoreOptions {
   readonly hashTag?: (key: string) => string
   /** How many decisions of one turn of the event loop travel in one script call. 1 to 1,000, default 64; 1: each by itself. */
   readonly maxBatch?: number
+  /** Refusals that are repeated without asking Redis again, for as long as they hold. Default on; `false` turns it off. */
+  readonly denialCache?: DenialCacheOptions | false
+}
+
+export interface DenialCacheOptions {
+  /** How long a refusal is repeated at most, in milliseconds: within that a change made elsewhere is seen. Above 0, at most 60,000, default 1,000. */
+  readonly maxMs?: number
+  /** How many refusals each limiter holds, the oldest going first. 1 to 1,000,000, default 10,000. */
+  readonly maxKeys?: number
 }
 
 const DEFAULT_MAX_BATCH = 64
@@ -21,25 +33,67 @@ const MOST_MAX_BATCH = 1_000
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
   const scheme = checkedScheme(options)
   const batches = new Batches(senderOf(client), checkedMaxBatch(options))
-  return {
-    mode: 'async',
-    shared: true,
-    async apply(step) {
-      const keys = step.parts.map((part) => redisKey(scheme, step.scope.name, part))
-      const places = batches.isCluster && keys.length > 1 ? bySlot(keys) : []
-      if (places.length <= 1) return batches.run(step, keys)
-      return acrossSlots(step, places, (each) =>
-        batches.run(
-          each,
-          each.parts.map((part) => redisKey(scheme, step.scope.name, part)),
-        ),
-      )
-    },
+  return new RedisStore(scheme, batches, checkedBounds(options))
+}
+
+class RedisStore implements AsyncStore {
+  readonly mode = 'async'
+  readonly shared = true
+  readonly #scheme: KeyScheme
+  readonly #batches: Batches
+  readonly #bounds: DenialBounds | undefined
+  /** By the name of the limiter. */
+  readonly #denials = new Map<string, Denials>()
+
+  constructor(scheme: KeyScheme, batches: Batches, bounds: DenialBounds | undefined) {
+    this.#scheme = scheme
+    this.#batches = batches
+    this.#bounds = bounds
+  }
+
+  async apply(step: Step): Promise<readonly Verdict[]> {
+    const denials = this.#denialsOf(step.scope)
+    return denials === undefined ? this.#decide(step) : this.#decideUnlessDenied(step, denials)
+  }
+
+  lane(scope: Scope): Lane | undefined {
+    return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope) : undefined
+  }
+
+  async #decideUnlessDenied(step: Step, denials: Denials): Promise<readonly Verdict[]> {
+    const sentUs = systemClock.nowUs()
+    const known = denials.answer(step, sentUs)
+    if (known !== undefined) return known
+    denials.notice(step)
+    const { changes } = denials
+    const verdicts = await this.#decide(step)
+    denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
+    return verdicts
+  }
+
+  #decide(step: Step): Promise<readonly Verdict[]> {
+    const keys = this.#keysOf(step)
+    const places = this.#batches.isCluster && keys.length > 1 ? bySlot(keys) : []
+    if (places.length <= 1) return this.#batches.run(step, keys)
+    return acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
+  }
+
+  #keysOf({ scope, parts }: Step): string[] {
+    return parts.map((part) => redisKey(this.#scheme, scope.name, part))
+  }
+
+  #denialsOf({ name }: Scope): Denials | undefined {
+    if (this.#bounds === undefined) return undefined
+    const known = this.#denials.get(name)
+    if (known !== undefined) return known
+    const denials = new Denials(this.#bounds)
+    this.#denials.set(name, denials)
+    return denials
   }
 }
 
 function checkedScheme(options: RedisStoreOptions): KeyScheme {
-  onlyKnown(options, ['prefix', 'hashTag', 'maxBatch'], 'redisStore')
+  onlyKnown(options, ['prefix', 'hashTag', 'maxBatch', 'denialCache'], 'redisStore')
   const { prefix = 'sluice', hashTag } = options
   if (typeof prefix !== 'string' || !/^[^{}\s]{1,256}$/.test(prefix)) {
     throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
@@ -53,6 +107,22 @@ function checkedScheme(options: RedisStoreOptions): KeyScheme {
 function checkedMaxBatch({ maxBatch = DEFAULT_MAX_BATCH }: RedisStoreOptions): number {
   if (Number.isInteger(maxBatch) && maxBatch >= 1 && maxBatch <= MOST_MAX_BATCH) return maxBatch
   throw refused('redisStore maxBatch', maxBatch, `must be a whole number from 1 to ${MOST_MAX_BATCH}`)
+}
+
+function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | undefined {
+  if (denialCache === false) return undefined
+  if (typeof denialCache !== 'object' || denialCache === null) {
+    throw refused('redisStore denialCache', denialCache, 'must be false or an object such as { maxMs: 1000, maxKeys: 10_000 }')
+  }
+  onlyKnown(denialCache, ['maxMs', 'maxKeys'], 'redisStore denialCache')
+  const { maxMs = 1_000, maxKeys = 10_000 } = denialCache
+  if (typeof maxMs !== 'number' || !(maxMs > 0 && maxMs <= 60_000)) {
+    throw refused('redisStore denialCache maxMs', maxMs, 'must be above 0 and at most 60000 milliseconds')
+  }
+  if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 1_000_000) {
+    throw refused('redisStore denialCache maxKeys', maxKeys, 'must be a whole number from 1 to 1000000')
+  }
+  return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
 }
 
 /** The places of the keys, together where they have the same slot. */

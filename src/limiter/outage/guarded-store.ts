@@ -1,0 +1,202 @@
+/**
+ * A remote store behind a watchman. No step takes longer than the time it is given, whatever the client is doing. The first that fails, or is
+ * not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs one wait and not one
+ * for each call. Meanwhile the same key is asked about again and again, at longer and longer intervals and charging nothing, until
+ * the store answers; then the breaker closes.
+ *
+ * A step that was not answered may have been decided and charged all the same. It is never sent again.
+ */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { SluiceError } from '../../errors.ts'
+import type { AsyncStore, Lane, Scope, Step } from '../../stores/store.ts'
+import { Alarms } from '../alarms.ts'
+import { type Health, UP_SINCE_EVER } from './health.ts'
+import type { Substitute } from './substitute.ts'
+
+export interface Watch {
+  readonly clock: Clock
+  /** How long a step may take; Infinity for as long as it does. */
+  readonly timeoutUs: number
+  /** Who decides while the store is down; undefined: nobody, the failure is thrown. */
+  readonly substitute: Substitute | undefined
+  onHealth(health: Health): void
+}
+
+const FIRST_PAUSE_US = 100_000
+const LONGEST_PAUSE_US = 5_000_000
+
+export class GuardedStore implements AsyncStore {
+  readonly mode = 'async'
+  readonly shared: boolean
+  readonly #store: AsyncStore
+  readonly #watch: Watch
+  readonly #alarms: Alarms
+  #health: Health = UP_SINCE_EVER
+  /** Since when the store is up: what was sent before says nothing about it. */
+  #upUs = 0
+  #pauseUs = FIRST_PAUSE_US
+  #probeUs = 0
+  #stopProbing: () => void = () => {}
+
+  constructor(store: AsyncStore, watch: Watch) {
+    this.#store = store
+    this.shared = store.shared
+    this.#watch = watch
+    this.#alarms = new Alarms(watch.clock, true)
+  }
+
+  get health(): Health {
+    return this.#health
+  }
+
+  lane(scope: Scope): Lane | undefined {
+    return this.#store.lane?.(scope)
+  }
+
+  apply(step: Step): Promise<readonly Verdict[]> {
+    if (isImpossible(step)) return Promise.resolve(impossible(step, this.#watch.clock.nowUs()))
+    return new Promise((resolve, reject) => {
+      const { error } = this.#health
+      if (error === undefined) this.#send(step, resolve, (failure) => this.#failed(step, failure, resolve, reject))
+      else this.#instead(step, error, resolve, reject)
+    })
+  }
+
+  /** Stops looking after the store. */
+  close(): void {
+    this.#stopProbing()
+  }
+
+  /** One of the two is called, once, and in time. */
+  #send(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void, onFailure: (failure: Failure) => void): void {
+    const { clock, timeoutUs } = this.#watch
+    const sentUs = clock.nowUs()
+    let isOver = false
+    const end = (act: () => void) => {
+      if (isOver) return
+      isOver = true
+      act()
+    }
+    const alarm =
+      timeoutUs === Number.POSITIVE_INFINITY
+        ? undefined
+        : this.#alarms.set(sentUs + timeoutUs, () => end(() => onFailure({ sentUs, error: timedOut(timeoutUs) })))
+    const ended = (act: () => void) => {
+      if (alarm !== undefined) this.#alarms.stop(alarm)
+      end(act)
+    }
+    answerOf(this.#store, step).then(
+      (verdicts) => ended(() => onAnswer(verdicts)),
+      (error) => ended(() => onFailure({ sentUs, error })),
+    )
+  }
+
+  #failed(step: Step, { sentUs, error }: Failure, resolve: Resolve, reject: Reject): void {
+    if (!isOfTheStore(error)) {
+      reject(error)
+      return
+    }
+    const failure = asStoreError(error)
+    if (!failure.isolated && sentUs >= this.#upUs) this.#goDown(step, failure)
+    this.#instead(step, failure, resolve, reject)
+  }
+
+  /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
+  #instead(step: Step, error: SluiceError, resolve: Resolve, reject: Reject): void {
+    const { substitute, clock } = this.#watch
+    if (substitute === undefined || step.op === 'forget') {
+      reject(error)
+      return
+    }
+    const nowUs = clock.nowUs()
+    resolve(substitute(step, nowUs, Math.max(1, this.#probeUs - nowUs)))
+  }
+
+  #goDown(step: Step, error: SluiceError): void {
+    if (this.#health.state === 'down') return
+    this.#pauseUs = FIRST_PAUSE_US
+    this.#probeLater(step)
+    this.#turn('down', error)
+  }
+
+  #probeLater(step: Step): void {
+    const { clock } = this.#watch
+    this.#probeUs = clock.nowUs() + this.#pauseUs
+    // A process may end while its store is down.
+    this.#stopProbing = clock.setTimer(() => this.#probe(step), this.#pauseUs, false)
+    this.#pauseUs = Math.min(2 * this.#pauseUs, LONGEST_PAUSE_US)
+  }
+
+  #probe(step: Step): void {
+    const parts = step.parts.map((part) => ({ ...part, ticket: undefined }))
+    const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
+    const question: Step = { ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs }
+    this.#send(
+      question,
+      () => this.#goUp(),
+      ({ error }) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
+    )
+  }
+
+  #goUp(): void {
+    this.#upUs = this.#watch.clock.nowUs()
+    this.#turn('up', undefined)
+  }
+
+  #turn(state: Health['state'], error: SluiceError | undefined): void {
+    this.#health = { state, sinceMs: this.#watch.clock.nowUs() / 1000, error }
+    this.#watch.onHealth(this.#health)
+  }
+}
+
+type Resolve = (verdicts: readonly Verdict[]) => void
+type Reject = (error: unknown) => void
+
+interface Failure {
+  readonly sentUs: number
+  readonly error: unknown
+}
+
+/** A store of somebody else's may throw where it should reject. */
+async function answerOf(store: AsyncStore, step: Step): Promise<readonly Verdict[]> {
+  return store.apply(step)
+}
+
+/** Whether the store failed, and not the caller. */
+function isOfTheStore(error: unknown): boolean {
+  return !(error instanceof SluiceError) || error.code === 'STORE'
+}
+
+function asStoreError(error: unknown): SluiceError {
+  if (error instanceof SluiceError) return error
+  return new SluiceError('STORE', `the store failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+}
+
+function timedOut(timeoutUs: number): SluiceError {
+  return new SluiceError(
+    'STORE',
+    `the store did not answer within ${timeoutUs / 1000} ms (storeTimeoutMs); it may have charged the decision all the same`,
+  )
+}
+
+/** No store needs to be asked about a cost that never fits. A clock of the caller's own is a test's, which wants to see the store's answer. */
+function isImpossible({ op, parts, nowUs }: Step): boolean {
+  return nowUs === undefined && (op === 'take' || op === 'ask') && parts.some(({ cost, rule }) => cost > rule.capacity)
+}
+
+/** What the key has left is not known here. */
+function impossible({ parts }: Step, nowUs: number): Verdict[] {
+  return parts.map(({ cost, rule }) => {
+    const never = cost > rule.capacity
+    return {
+      outcome: never ? 'impossible' : 'allowed',
+      remaining: 0,
+      retryUs: never ? Number.POSITIVE_INFINITY : 0,
+      resetUs: 0,
+      delayUs: 0,
+      atUs: nowUs,
+      ticket: undefined,
+    }
+  })
+}

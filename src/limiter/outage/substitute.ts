@@ -1,0 +1,73 @@
+/** Who decides while the store does not: the answers of each failure policy. */
+import type { Rule } from '../../algorithms/algorithm.ts'
+import type { Verdict } from '../../algorithms/decide.ts'
+import { memoryStore } from '../../stores/memory/memory-store.ts'
+import type { Part, Step, SyncStore } from '../../stores/store.ts'
+import { shareOf } from './share.ts'
+
+/** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */
+export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
+
+/** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. */
+export type Substitute = (step: Step, nowUs: number, retryUs: number) => Verdict[]
+
+/** Undefined: nobody decides, and the failure is the answer. */
+export function substituteFor(policy: FailurePolicy, localShare: number): Substitute | undefined {
+  if (policy === 'allow') return allowing()
+  if (policy === 'deny') return denied
+  return policy === 'local' ? deciding(localShare) : undefined
+}
+
+/** As if the key had never been used: an empty memory is asked. */
+function allowing(): Substitute {
+  const memory = memoryStore()
+  return (step, nowUs) => {
+    const verdicts = memory.apply({ ...step, op: 'ask', aheadUs: -1, ofUs: -1, nowUs, parts: step.parts.map(withoutTicket) })
+    return verdicts.map((verdict, k) => {
+      const cost = step.op === 'take' && verdict.outcome === 'allowed' ? (step.parts[k] as Part).cost : 0
+      return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
+    })
+  }
+}
+
+/** Nothing fits until the store is tried again. */
+function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
+  const isDenied = step.op !== 'give'
+  return step.parts.map(({ cost, rule }) => ({
+    outcome: !isDenied || cost === 0 ? 'allowed' : cost > rule.capacity ? 'impossible' : 'limited',
+    remaining: 0,
+    retryUs: !isDenied || cost === 0 ? 0 : cost > rule.capacity ? Number.POSITIVE_INFINITY : retryUs,
+    resetUs: retryUs,
+    delayUs: 0,
+    atUs: nowUs,
+    ticket: undefined,
+    degraded: true,
+  }))
+}
+
+/** By the memory of this process, with a share of each limit. It outlives the outage: the next one begins where this one ended. */
+function deciding(share: number): Substitute {
+  const memory: SyncStore = memoryStore()
+  const shares = new WeakMap<Rule, Rule>()
+  const shareFor = (rule: Rule): Rule => {
+    const known = shares.get(rule)
+    if (known !== undefined) return known
+    const made = shareOf(rule, share)
+    shares.set(rule, made)
+    return made
+  }
+  return (step, nowUs, retryUs) => {
+    const parts = step.parts.map((part) => ({ ...withoutTicket(part), rule: shareFor(part.rule) }))
+    // What is more than the share, but not more than the limit, must wait for the store.
+    if (step.op !== 'give' && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
+    // What the store booked is not the memory's to cancel.
+    if (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) return denied(step, nowUs, retryUs)
+    // Nothing is booked ahead of the store's return: who may not act at once tries again.
+    const verdicts = memory.apply({ ...step, parts, aheadUs: Math.min(step.aheadUs, 0), nowUs })
+    return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
+  }
+}
+
+function withoutTicket(part: Part): Part {
+  return { ...part, ticket: undefined }
+}
