@@ -1,0 +1,38 @@
+// Loops that keep a number of decisions under way: as one is answered, the next is asked.
+
+export const IN_FLIGHT = 256
+/** A pipeline has to be full before it is sent: two of them, so that one is under way while the other is filled. */
+const PIPELINES = 2
+
+/** Returns `round(from, calls)`, which asks that many keys, `keyAt(from)` first, and says how many were allowed. */
+export function inFlight({ ask, askAll, isAllowed }, keyAt) {
+  return async (from, calls) => {
+    const end = from + calls
+    let next = from
+    let allowed = 0
+
+    async function oneByOne() {
+      while (next < end) {
+        try {
+          if (isAllowed(await ask(keyAt(next++)))) allowed++
+        } catch (no) {
+          // What is thrown and is no Error is a peer's way to say no.
+          if (no instanceof Error) throw no
+        }
+      }
+    }
+
+    async function pipelineByPipeline() {
+      while (next < end) {
+        const keys = []
+        while (next < end && keys.length < IN_FLIGHT / PIPELINES) keys.push(keyAt(next++))
+        const answers = await askAll(keys)
+        allowed += answers.filter(isAllowed).length
+      }
+    }
+
+    const [worker, workers] = askAll === undefined ? [oneByOne, IN_FLIGHT] : [pipelineByPipeline, PIPELINES]
+    await Promise.all(Array.from({ length: workers }, worker))
+    return allowed
+  }
+}
