@@ -1,0 +1,224 @@
+/** The decisions of one turn of the event loop travel together, and each is decided as if it had come alone. */
+import { randomUUID } from 'node:crypto'
+import { createClient, createCluster } from 'redis'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { startCluster } from '../support/redis-servers.ts'
+
+let redis: TestRedis
+const sent: (readonly string[])[] = []
+const counting: RedisSender = {
+  send(args) {
+    sent.push(args)
+    return redis.send(args)
+  },
+}
+
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+
+let prefix: string
+
+function limiterOn(limit: Limit, options: RedisStoreOptions = {}, sender: RedisSender = counting) {
+  prefix = randomUUID()
+  return createLimiter<Limit, ReturnType<typeof redisStore>>(limit, { name: 'api', store: redisStore(sender, { prefix, ...options }) })
+}
+
+const LIMIT = gcra({ rate: '5/h', burst: 5 })
+const keysOf = (args: readonly string[]) => args.slice(3, 3 + Number(args[2]))
+
+describe('one turn', () => {
+  test('a hundred decisions are two script calls, and one by itself is one', async () => {
+    const limiter = limiterOn(LIMIT)
+    sent.length = 0
+    await Promise.all(Array.from({ length: 100 }, (_, k) => limiter.consume(`key ${k}`)))
+    expect(sent.map((args) => keysOf(args).length)).toEqual([64, 36])
+    await limiter.consume('alone')
+    expect(sent.length).toBe(3)
+  })
+
+  test('maxBatch bounds a call, and 1 sends each by itself', async () => {
+    for (const [maxBatch, calls] of [
+      [10, 3],
+      [1, 25],
+      [1_000, 1],
+    ] as const) {
+      const limiter = limiterOn(LIMIT, { maxBatch })
+      sent.length = 0
+      await Promise.all(Array.from({ length: 25 }, (_, k) => limiter.tryAcquire(`key ${k}`)))
+      expect(sent.length).toBe(calls)
+    }
+  })
+
+  test('calls made by promises that end in the same turn travel together too', async () => {
+    const limiter = limiterOn(LIMIT)
+    sent.length = 0
+    const deep = async (depth: number) => {
+      for (let k = 0; k < depth; k++) await Promise.resolve()
+      return limiter.tryAcquire(`key ${depth}`)
+    }
+    await Promise.all(Array.from({ length: 20 }, (_, depth) => deep(depth)))
+    expect(sent.length).toBe(1)
+  })
+
+  test('a decision that is alone is sent before anything else happens', async () => {
+    const limiter = limiterOn(LIMIT)
+    sent.length = 0
+    const order: string[] = []
+    setImmediate(() => order.push(`immediate, ${sent.length} sent`))
+    await limiter.consume('k')
+    expect(order[0]).toBe('immediate, 1 sent')
+  })
+
+  test('the order of calls on one key is kept, whatever they are', async () => {
+    const limiter = limiterOn(LIMIT, { denialCache: false })
+    const remaining = async (decision: Promise<{ remaining: number; allowed: boolean }>) => {
+      const { remaining, allowed } = await decision
+      return allowed ? remaining : 'no'
+    }
+    const answers = await Promise.all([
+      remaining(limiter.consume('k')),
+      remaining(limiter.consume('k', 3)),
+      remaining(limiter.consume('k', 2)),
+      limiter.refund('k', 2).then(() => 'refund'),
+      remaining(limiter.peek('k')),
+      remaining(limiter.consume('k', 3)),
+      limiter.reset('k').then(() => 'reset'),
+      remaining(limiter.consume('k')),
+    ])
+    expect(answers).toEqual([4, 1, 'no', 'refund', 3, 0, 'reset', 4])
+  })
+
+  test('of a thousand calls at once on one key exactly the limit is admitted', async () => {
+    const limiter = limiterOn(gcra({ rate: '100/h', burst: 100 }), { denialCache: false })
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => limiter.tryAcquire('k')))
+    expect(answers.filter(Boolean).length).toBe(100)
+    expect(answers.slice(0, 100).every(Boolean)).toBe(true)
+  })
+
+  test('limiters of all algorithms and several limits share a call, each with its own answer', async () => {
+    const store = redisStore(counting, { prefix: randomUUID() })
+    const limits = {
+      gcra: gcra({ rate: '3/h', burst: 3 }),
+      tokens: tokenBucket({ capacity: 4, refill: '4/h' }),
+      leaky: leakyBucket({ capacity: 5, leak: '5/h' }),
+      fixed: fixedWindow({ limit: 6, window: '1h' }),
+      sliding: slidingWindow({ limit: 7, window: '1h' }),
+      log: slidingLog({ limit: 8, window: '1h' }),
+    }
+    const single = Object.entries(limits).map(([name, limit]) => createLimiter<Limit, typeof store>(limit, { name, store }))
+    const all = createLimiter(limits, { name: 'all', store })
+    sent.length = 0
+    const decisions = await Promise.all([...single.map((limiter) => limiter.consume('k')), all.consume('k', 2), all.peek('k')])
+    expect(sent.length).toBe(1)
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 3, 4, 5, 6, 7, 1, 1])
+    expect(Object.values(decisions[6]?.parts ?? {}).map(({ remaining }) => remaining)).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  test('reservations come back with tickets that cancel them', async () => {
+    const limiter = limiterOn(gcra({ rate: '1/s', burst: 1 }))
+    const reservations = await Promise.all(Array.from({ length: 5 }, () => limiter.reserve('k')))
+    const delays = reservations.map(({ delayMs }) => Math.round(delayMs / 1_000))
+    expect(delays).toEqual([0, 1, 2, 3, 4])
+    await Promise.all(
+      reservations
+        .slice(1)
+        .reverse()
+        .map((reservation) => reservation.cancel()),
+    )
+    expect((await limiter.peek('k')).retryAfterMs).toBeLessThanOrEqual(1_000)
+  })
+
+  test('times that tests give are kept apart', async () => {
+    const clock = fakeClock()
+    const store = redisStore(counting, { prefix: randomUUID() })
+    const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store, clock, storeTimeoutMs: 60_000 })
+    const first = limiter.consume('k')
+    clock.setMs(400)
+    const second = limiter.consume('k')
+    clock.setMs(1_000)
+    const third = limiter.consume('k')
+    expect([(await first).allowed, (await second).retryAfterMs, (await third).allowed]).toEqual([true, 600, true])
+  })
+})
+
+describe('errors stay with the decision that has them', () => {
+  test('a key that somebody else wrote fails alone', async () => {
+    const limiter = limiterOn(LIMIT)
+    await redis.send(['SET', `${prefix}:api:{bad}:default`, 'not ours'])
+    await redis.send(['LPUSH', `${prefix}:api:{list}:default`, 'x'])
+    const answers = await Promise.allSettled(['a', 'bad', 'b', 'list', 'c'].map((key) => limiter.consume(key)))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
+    expect(answers[1]).toMatchObject({ reason: { code: 'STORE', isolated: true, message: expect.stringContaining('{bad}') } })
+    expect(limiter.health().state).toBe('up')
+    await redis.send(['DEL', `${prefix}:api:{bad}:default`, `${prefix}:api:{list}:default`])
+  })
+
+  test('a key that is no text fails before anything is sent', async () => {
+    const limiter = limiterOn(LIMIT)
+    const answers = await Promise.allSettled(['a', '\ud800', 'b'].map((key) => limiter.consume(key)))
+    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'KEY' } }, { status: 'fulfilled' }])
+  })
+
+  test('a key that the user may not touch fails alone', async () => {
+    await redis.send(['ACL', 'SETUSER', 'few', 'on', '>secret', '~mine:api:*', '+@all'])
+    const few = createClient({ socket: { host: '127.0.0.1', port: inject('redisPort') }, username: 'few', password: 'secret' })
+    await few.connect()
+    try {
+      const store = redisStore(few, { prefix: 'mine' })
+      const [mine, theirs] = ['api', 'other'].map((name) => createLimiter(LIMIT, { name, store }))
+      const answers = await Promise.allSettled([mine?.consume('a'), theirs?.consume('a'), mine?.consume('b')])
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+      expect(answers[1]).toMatchObject({ reason: { code: 'STORE', isolated: true, message: expect.stringContaining('NOPERM') } })
+    } finally {
+      few.destroy()
+      await redis.send(['ACL', 'DELUSER', 'few'])
+      await redis.send(['DEL', 'mine:api:{a}:default', 'mine:api:{b}:default'])
+    }
+  })
+
+  test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {
+    const limiter = limiterOn(LIMIT)
+    await limiter.consume('warm-up')
+    for (let k = 0; k < 4; k++) {
+      await redis.send(['SCRIPT', 'FLUSH'])
+      await Promise.all(Array.from({ length: 10 }, (_, n) => limiter.consume(`key ${n}`)))
+    }
+    const left = await Promise.all(Array.from({ length: 10 }, (_, n) => limiter.peek(`key ${n}`)))
+    expect(left.map(({ remaining }) => remaining)).toEqual(left.map(() => 1))
+  })
+})
+
+describe('a cluster', () => {
+  test('a call for each slot, behind one address too, and each decision once', async () => {
+    const cluster = await startCluster()
+    const client = createCluster({ rootNodes: cluster.servers.map(({ host, port }) => ({ socket: { host, port } })) })
+    client.on('error', () => undefined)
+    await client.connect()
+    try {
+      // A cluster that is not known to be one: every command goes to the node of its first key.
+      const calls: (readonly string[])[] = []
+      const oneAddress: RedisSender = {
+        send(args, key) {
+          calls.push(args)
+          return client.sendCommand(key, false, [...args])
+        },
+      }
+      const limiter = limiterOn(LIMIT, {}, oneAddress)
+      const first = await Promise.all(Array.from({ length: 50 }, (_, k) => limiter.consume(`key ${k}`)))
+      expect(first.map(({ remaining }) => remaining)).toEqual(first.map(() => 4))
+      calls.length = 0
+      const second = await Promise.all(Array.from({ length: 50 }, (_, k) => limiter.consume(`key ${k % 25}`)))
+      expect(second.slice(25).map(({ remaining }) => remaining)).toEqual(second.slice(25).map(() => 2))
+      for (const args of calls) expect(new Set(keysOf(args)).size).toBe(1)
+    } finally {
+      client.destroy()
+      await cluster.stop()
+    }
+  })
+})
