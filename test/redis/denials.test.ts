@@ -116,7 +116,7 @@ describe('a refusal', () => {
   })
 
   test('on random calls and delays it never refuses what the store would have allowed, and never promises too early', () => {
-    const call = fc.record({ gapUs: fc.nat(400_000), upUs: fc.nat(30_000), downUs: fc.nat(30_000), cost: fc.integer({ min: 1, max: 2 }) })
+    const call = fc.record({ gapUs: fc.nat(150_000), upUs: fc.nat(30_000), downUs: fc.nat(30_000), cost: fc.integer({ min: 1, max: 2 }) })
     const seen = { local: 0, asked: 0 }
     const property = fc.property(fc.array(call, { minLength: 20, maxLength: 60 }), (calls) => {
       const store = memoryStore()
