@@ -16,7 +16,8 @@ export function algorithmFolders() {
 export function luaSources() {
   const shared = ['arithmetic', 'level', 'bucket', 'decide'].map((name) => [name, `${ALGORITHMS}/${name}.lua`])
   const algorithms = algorithmFolders().map((name) => [camelCase(name), `${ALGORITHMS}/${name}/${name}.lua`])
-  return Object.fromEntries([...shared, ...algorithms, ['runner', 'src/stores/redis/runner.lua']])
+  const store = ['runner', 'long-way'].map((name) => [camelCase(name), `src/stores/redis/${name}.lua`])
+  return Object.fromEntries([...shared, ...algorithms, ...store])
 }
 
 const camelCase = (name) => name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())

@@ -479,15 +479,25 @@ local function copyOf(words)
   return copy
 end
 
-local function decoded(algorithm, rule, encoded)
+-- As the TypeScript writes it. GCRA's bytes must read back by both ways to be shown.
+local function textOf(algorithm, rule, encoded)
+  if algorithm.kind ~= 'string' then
+    return encoded
+  end
+  local s, numbers = algorithm.decode(encoded)
+  local under = algorithm.decodeUnder(rule, encoded)
+  return numbers == rule.numbers and under[1] == s[1] and under[2] == s[2] and algorithm.text(s, numbers) or 'not read back'
+end
+
+local function decoded(algorithm, encoded)
   if algorithm.kind == 'string' then
-    return algorithm.decode(encoded, rule)
+    return algorithm.decode(encoded)
   end
   local fields = {}
   for k = 1, #encoded, 2 do
     fields[encoded[k]] = encoded[k + 1]
   end
-  return algorithm.decode(fields, rule)
+  return algorithm.decode(fields)
 end
 
 local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost, ofUs, ticket)
@@ -496,8 +506,8 @@ local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost,
   say('remaining', algorithm.remaining(rule, state, nowUs))
   say('resetUs', algorithm.resetUs(rule, state, nowUs))
   local encoded = algorithm.encode(rule, state)
-  say('encode', encoded)
-  local words, numbers = decoded(algorithm, rule, encoded)
+  say('encode', textOf(algorithm, rule, encoded))
+  local words, numbers = decoded(algorithm, encoded)
   say('decode', words, numbers)
   say('untouched', state)
   local s = copyOf(state)
@@ -709,9 +719,7 @@ local function answer(fields)
     local name, text = string.match(fields[k], '^(%w+)=(.*)$')
     encoded[name] = text
   end
-  -- Asked for by a rule with the numbers that it names itself, if it names any.
-  local rule = { numbers = string.match(encoded.text or encoded.limit or '', '%d+ %d+ %d+$') or '1 1 1' }
-  local words, numbers = algorithm.decode(algorithm.kind == 'string' and encoded.text or encoded, rule)
+  local words, numbers = algorithm.decode(algorithm.kind == 'string' and encoded.text or encoded)
   return words and shown({ words, numbers }) or 'refused'
 end`
 
@@ -734,6 +742,63 @@ describe.each(Object.keys(KINDS))('%s in Lua', (type) => {
     const typescript = foreign.map((encoded) => decodedText(kind, encoded))
     expect(typescript.filter((text) => text !== 'refused')).toEqual([])
     expectSame(lines, await inRedis(DECODE, lines), typescript)
+  })
+})
+
+const DECODE_BYTES = `
+local function answer(fields)
+  local bytes = string.gsub(fields[1], '%x%x', function(hex) return string.char(tonumber(hex, 16)) end)
+  bytes = bytes == '-' and '' or bytes
+  local gcra = algorithms.gcra
+  local s, numbers = gcra.decode(bytes)
+  if not s then
+    return 'refused'
+  end
+  local rule = gcra.ruleNamed(numbers, 0)
+  local under = gcra.decodeUnder(rule, bytes)
+  return gcra.encode(rule, s) == bytes and under[1] == s[1] and under[2] == s[2] and gcra.text(s, numbers) or 'not ours'
+end`
+
+/** The bytes of a state, by the definition: the TAT in seven, then each number by seven bits a byte. */
+function bytesOf(tatUs: bigint, numbers: readonly bigint[]): number[] {
+  const packed = numbers.flatMap((number) => {
+    const bytes = [Number(number & 127n)]
+    for (let left = number >> 7n; left > 0n; left >>= 7n) {
+      bytes[bytes.length - 1] = (bytes.at(-1) as number) + 128
+      bytes.push(Number(left & 127n))
+    }
+    return bytes
+  })
+  return [...Array.from({ length: 7 }, (_, k) => Number((tatUs >> BigInt(8 * (6 - k))) & 255n)), ...packed]
+}
+
+const hexOf = (bytes: readonly number[]) => bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('') || '-'
+
+describe('the bytes of GCRA', () => {
+  const KNOWN: readonly (readonly [string, bigint, bigint[]])[] = [
+    ['2100000 2 1 1000000', 2_100_000n, [2n, 1n, 1n * 16n + 6n]],
+    ['142857 7 7 1000000 1', 142_857n, [7n, 7n, 22n, 1n]],
+    ['1763200000000000 1000000 999983 86400000000 999982', 1_763_200_000_000_000n, [1_000_000n, 999_983n, 864n * 16n + 8n, 999_982n]],
+    ['0 1 10 1', 0n, [1n, 10n, 16n]],
+    ['5000000000000000 1000000000 1 31622400000000', 5_000_000_000_000_000n, [1_000_000_000n, 1n, 316_224n * 16n + 8n]],
+  ]
+  test.each(KNOWN)('%s stands there as defined', async (text, tatUs, numbers) => {
+    expect(await inRedis(DECODE_BYTES, [hexOf(bytesOf(tatUs, numbers))])).toEqual([text])
+  })
+
+  test('whatever is read as a state would be written like that, and every damaged state but that is refused', async () => {
+    const random = fc.sample(fc.array(fc.nat(255), { maxLength: 40 }), { numRuns: 3_000, seed: 20_260_417 })
+    const damaged = KNOWN.flatMap(([, tatUs, numbers]) => {
+      const bytes = bytesOf(tatUs, numbers)
+      const flipped = bytes.flatMap((byte, k) => Array.from({ length: 8 }, (_, bit) => bytes.with(k, byte ^ (1 << bit))))
+      const cut = bytes.map((_, k) => bytes.slice(0, k))
+      return [...flipped, ...cut, [...bytes, 0], [...bytes, 128], [...bytes, 5, 5]]
+    })
+    const answers = await inRedis(DECODE_BYTES, [...random, ...damaged].map(hexOf))
+    expect(answers.filter((answer) => answer === 'not ours')).toEqual([])
+    const [refused, read] = [true, false].map((is) => answers.filter((answer) => (answer === 'refused') === is).length)
+    console.log(`bytes of GCRA: ${refused} refused, ${read} read back`)
+    expect(Math.min(refused as number, read as number)).toBeGreaterThan(100)
   })
 })
 

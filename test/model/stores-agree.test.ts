@@ -4,6 +4,7 @@ import type { EncodedState } from '../../src/algorithms/algorithm.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
+import { READ_STRING } from '../../src/stores/redis/script.ts'
 import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
@@ -152,10 +153,13 @@ async function playRedis(client: TestRedis, seed: number, kinds: readonly Oracle
   return tape.length
 }
 
-/** Reads a state the way a person would look at it. */
+/** Reads a state the way `sluice inspect` does. */
 async function heldInRedis(client: TestRedis, prefix: string, { name, rule }: Scope['limits'][number], key: string): Promise<Decoded> {
   const redisName = redisKey({ prefix, hashTag: undefined }, LIMITER, { key, limit: name })
-  const state = rule.algorithm.type === 'gcra' ? await client.send(['GET', redisName]) : fieldsOf(await client.send(['HGETALL', redisName]))
+  const state =
+    rule.algorithm.type === 'gcra'
+      ? await client.send(['EVAL', READ_STRING, '1', redisName])
+      : fieldsOf(await client.send(['HGETALL', redisName]))
   return decoded(rule.algorithm, (state ?? undefined) as EncodedState | undefined)
 }
 

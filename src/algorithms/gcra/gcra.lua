@@ -1,18 +1,10 @@
--- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }. In Redis: a string, `TAT burst permits periodUs [part]`.
+-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
+-- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
 local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
 
 function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
-end
-
-function gcra.settle(rule, written, s, nowUs)
-  local renumbered = written.numbers ~= rule.numbers
-  if renumbered then
-    cutToCeiling(written, s, nowUs)
-    renumber(written, rule, s, nowUs)
-  end
-  return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
 -- The short form of a take that is allowed, for a state under the same numbers: charges, and returns what is left and when the key is idle.
@@ -36,6 +28,103 @@ function gcra.takeIfFits(rule, s, nowUs, cost)
     return remaining, us + 1
   end
   return remaining, us
+end
+
+-- A whole number in as many bytes as it needs: seven bits each, the lowest first, and the eighth says that more follow.
+local function packed(number)
+  local bytes = ''
+  while number >= 128 do
+    bytes = bytes .. string.char(number % 128 + 128)
+    number = floor(number / 128)
+  end
+  return bytes .. string.char(number)
+end
+
+-- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
+local function packedNumbers(rule)
+  local digits, zeros = rule.periodUs, 0
+  while digits % 10 == 0 do
+    digits, zeros = digits / 10, zeros + 1
+  end
+  return packed(rule.capacity) .. packed(rule.permits) .. packed(digits * 16 + zeros)
+end
+
+function gcra.encode(rule, s)
+  rule.packed = rule.packed or packedNumbers(rule)
+  local bytes = struct.pack('>I7', s[1]) .. rule.packed
+  if s[2] == 0 then
+    return bytes
+  end
+  return bytes .. packed(s[2])
+end
+
+-- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
+local function unpacked(bytes, place)
+  local number, unit = 0, 1
+  while true do
+    local byte = string.byte(bytes, place)
+    if not byte then
+      return nil
+    elseif byte < 128 then
+      return number + byte * unit, place + 1
+    end
+    number, unit, place = number + (byte - 128) * unit, unit * 128, place + 1
+  end
+end
+
+-- The state, if it was written under the numbers of this rule.
+function gcra.decodeUnder(rule, bytes)
+  rule.packed = rule.packed or packedNumbers(rule)
+  local size = 7 + #rule.packed
+  if string.sub(bytes, 8, size) ~= rule.packed then
+    return nil
+  elseif #bytes == size then
+    return { struct.unpack('>I7', bytes), 0 }
+  end
+  local part, place = unpacked(bytes, size + 1)
+  return place == #bytes + 1 and { struct.unpack('>I7', bytes), part } or nil
+end
+
+-- The long way.
+
+-- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
+local MAX_TAT_US = 10000000000000000
+-- The TAT, and the longest of all numbers.
+local MAX_BYTES = 7 + 5 + 5 + 8 + 5
+
+-- The numbers that stand in the bytes from the eighth on.
+local function numbersIn(bytes)
+  local numbers, place = {}, 8
+  while place and place <= #bytes do
+    numbers[#numbers + 1], place = unpacked(bytes, place)
+  end
+  return place and numbers or {}
+end
+
+-- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
+function gcra.decode(bytes)
+  local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
+  local tatUs = period and struct.unpack('>I7', bytes)
+  if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+    return nil
+  end
+  local zeros = period % 16
+  local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
+  local s = { tatUs, part or 0 }
+  -- What is ours reads back as it was written.
+  if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
+    return nil
+  end
+  return s, numbers
+end
+
+function gcra.settle(rule, written, s, nowUs)
+  local renumbered = written.numbers ~= rule.numbers
+  if renumbered then
+    cutToCeiling(written, s, nowUs)
+    renumber(written, rule, s, nowUs)
+  end
+  return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
 gcra.waitUs = fitsInUs
@@ -64,26 +153,12 @@ function gcra.resetUs(_rule, s, nowUs)
   return drainedInUs(s, nowUs)
 end
 
-function gcra.encode(rule, s)
+-- The state for people, as the TypeScript writes it: `TAT burst permits periodUs [part]`.
+function gcra.text(s, numbers)
   if s[2] == 0 then
-    return string.format('%d %s', s[1], rule.numbers)
+    return string.format('%.0f %s', s[1], numbers)
   end
-  return string.format('%.0f %s %.0f', s[1], rule.numbers, s[2])
-end
-
--- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
--- Mostly that is a whole microsecond under the numbers of `rule`, which needs no pattern.
-function gcra.decode(text, rule)
-  local digits = #text - #rule.numbers - 1
-  if string.sub(text, digits + 2) == rule.numbers and string.match(text, '^%d+()') == digits + 1 then
-    return { tonumber(string.sub(text, 1, digits)), 0 }, rule.numbers
-  end
-  local tat, numbers, rest = string.match(text, '^(%d+) (%d+ %d+ %d+)(.*)$')
-  local part = rest == '' and '0' or string.match(rest or '', '^ (%d+)$')
-  if not part then
-    return nil
-  end
-  return { tonumber(tat), tonumber(part) }, numbers
+  return string.format('%.0f %s %.0f', s[1], numbers, s[2])
 end
 
 return gcra

@@ -3,6 +3,7 @@ import { type EncodedState, figuresNamed, type Rule } from '../../algorithms/alg
 import { type Decoder, decoders } from '../../algorithms/decoders.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { type RedisClient, senderOf } from './client.ts'
+import { READ_STRING } from './script.ts'
 
 export interface Inspected {
   readonly key: string
@@ -16,7 +17,7 @@ export interface Inspected {
   readonly resetAfterMs: number
   /** How long until Redis forgets the key; -1 if it never does. */
   readonly ttlMs: number
-  /** What stands in Redis. */
+  /** What stands in Redis, as text. */
   readonly state: EncodedState
 }
 
@@ -33,7 +34,7 @@ export async function inspectKey(client: RedisClient, key: string): Promise<Insp
 }
 
 async function stateOf(kind: string, key: string, send: (...args: string[]) => Promise<unknown>): Promise<EncodedState> {
-  if (kind === 'string') return (await send('GET', key)) as string
+  if (kind === 'string') return (await send('EVAL', READ_STRING, '1', key)) as string
   if (kind === 'hash') return fieldsOf(await send('HGETALL', key))
   if (kind === 'zset') {
     const members = (await send('ZRANGE', key, '0', '-1')) as string[]

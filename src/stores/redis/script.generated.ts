@@ -76,7 +76,7 @@ end
 /** src/algorithms/level.lua */
 export const level = `-- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in \`level\`, or has two functions for one, this returns
--- two values.
+-- two values. What stands behind the words "The long way" is made only when it is needed (see script.ts).
 
 -- The rule that a state names: \`capacity permits periodUs\`.
 local function levelRuleNamed(numbers, maxAheadUs)
@@ -108,6 +108,8 @@ local function timeOfCost(rule, cost)
   end
   return rule.costUs, rule.costPart
 end
+
+-- The long way.
 
 -- How far the TAT lies ahead of \`atUs\`, never below zero: us, part.
 local function debt(s, atUs)
@@ -570,21 +572,13 @@ return fixedWindow
 `
 
 /** src/algorithms/gcra/gcra.lua */
-export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }. In Redis: a string, \`TAT burst permits periodUs [part]\`.
+export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
+-- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
 local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
 
 function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
-end
-
-function gcra.settle(rule, written, s, nowUs)
-  local renumbered = written.numbers ~= rule.numbers
-  if renumbered then
-    cutToCeiling(written, s, nowUs)
-    renumber(written, rule, s, nowUs)
-  end
-  return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
 -- The short form of a take that is allowed, for a state under the same numbers: charges, and returns what is left and when the key is idle.
@@ -608,6 +602,103 @@ function gcra.takeIfFits(rule, s, nowUs, cost)
     return remaining, us + 1
   end
   return remaining, us
+end
+
+-- A whole number in as many bytes as it needs: seven bits each, the lowest first, and the eighth says that more follow.
+local function packed(number)
+  local bytes = ''
+  while number >= 128 do
+    bytes = bytes .. string.char(number % 128 + 128)
+    number = floor(number / 128)
+  end
+  return bytes .. string.char(number)
+end
+
+-- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
+local function packedNumbers(rule)
+  local digits, zeros = rule.periodUs, 0
+  while digits % 10 == 0 do
+    digits, zeros = digits / 10, zeros + 1
+  end
+  return packed(rule.capacity) .. packed(rule.permits) .. packed(digits * 16 + zeros)
+end
+
+function gcra.encode(rule, s)
+  rule.packed = rule.packed or packedNumbers(rule)
+  local bytes = struct.pack('>I7', s[1]) .. rule.packed
+  if s[2] == 0 then
+    return bytes
+  end
+  return bytes .. packed(s[2])
+end
+
+-- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
+local function unpacked(bytes, place)
+  local number, unit = 0, 1
+  while true do
+    local byte = string.byte(bytes, place)
+    if not byte then
+      return nil
+    elseif byte < 128 then
+      return number + byte * unit, place + 1
+    end
+    number, unit, place = number + (byte - 128) * unit, unit * 128, place + 1
+  end
+end
+
+-- The state, if it was written under the numbers of this rule.
+function gcra.decodeUnder(rule, bytes)
+  rule.packed = rule.packed or packedNumbers(rule)
+  local size = 7 + #rule.packed
+  if string.sub(bytes, 8, size) ~= rule.packed then
+    return nil
+  elseif #bytes == size then
+    return { struct.unpack('>I7', bytes), 0 }
+  end
+  local part, place = unpacked(bytes, size + 1)
+  return place == #bytes + 1 and { struct.unpack('>I7', bytes), part } or nil
+end
+
+-- The long way.
+
+-- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
+local MAX_TAT_US = 10000000000000000
+-- The TAT, and the longest of all numbers.
+local MAX_BYTES = 7 + 5 + 5 + 8 + 5
+
+-- The numbers that stand in the bytes from the eighth on.
+local function numbersIn(bytes)
+  local numbers, place = {}, 8
+  while place and place <= #bytes do
+    numbers[#numbers + 1], place = unpacked(bytes, place)
+  end
+  return place and numbers or {}
+end
+
+-- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
+function gcra.decode(bytes)
+  local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
+  local tatUs = period and struct.unpack('>I7', bytes)
+  if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+    return nil
+  end
+  local zeros = period % 16
+  local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
+  local s = { tatUs, part or 0 }
+  -- What is ours reads back as it was written.
+  if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
+    return nil
+  end
+  return s, numbers
+end
+
+function gcra.settle(rule, written, s, nowUs)
+  local renumbered = written.numbers ~= rule.numbers
+  if renumbered then
+    cutToCeiling(written, s, nowUs)
+    renumber(written, rule, s, nowUs)
+  end
+  return cutToCeiling(rule, s, nowUs) or renumbered
 end
 
 gcra.waitUs = fitsInUs
@@ -636,26 +727,12 @@ function gcra.resetUs(_rule, s, nowUs)
   return drainedInUs(s, nowUs)
 end
 
-function gcra.encode(rule, s)
+-- The state for people, as the TypeScript writes it: \`TAT burst permits periodUs [part]\`.
+function gcra.text(s, numbers)
   if s[2] == 0 then
-    return string.format('%d %s', s[1], rule.numbers)
+    return string.format('%.0f %s', s[1], numbers)
   end
-  return string.format('%.0f %s %.0f', s[1], rule.numbers, s[2])
-end
-
--- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
--- Mostly that is a whole microsecond under the numbers of \`rule\`, which needs no pattern.
-function gcra.decode(text, rule)
-  local digits = #text - #rule.numbers - 1
-  if string.sub(text, digits + 2) == rule.numbers and string.match(text, '^%d+()') == digits + 1 then
-    return { tonumber(string.sub(text, 1, digits)), 0 }, rule.numbers
-  end
-  local tat, numbers, rest = string.match(text, '^(%d+) (%d+ %d+ %d+)(.*)$')
-  local part = rest == '' and '0' or string.match(rest or '', '^ (%d+)$')
-  if not part then
-    return nil
-  end
-  return { tonumber(tat), tonumber(part) }, numbers
+  return string.format('%.0f %s %.0f', s[1], numbers, s[2])
 end
 
 return gcra
@@ -1201,32 +1278,135 @@ return tokenBucket
 `
 
 /** src/stores/redis/runner.lua */
-export const runner = `-- The runner: the only part that talks to Redis. For each decision it reads the states, decides, and writes what changed, with a time to
--- live each. Many decisions may come in one call: each is made as if it had come alone, in the order in which they stand.
+export const runner = `-- The runner: reads the states, has them decided, and writes what changed, with a time to live each. Many decisions may come in one call:
+-- each is made as if it had come alone, in the order in which they stand.
 --
 -- KEYS: the keys of the states, decision after decision, part after part.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       op, aheadUs and ofUs (-1 for none), how many decisions, how many parts each has, then for each part:
 --       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
--- Answers { nowUs, ... } with, for each part of each decision: outcome (0 allowed, 1 limited, 2 impossible), remaining, retryUs, resetUs,
--- delayUs, and in a reservation the ticket's words; for \`forget\` one 0. In place of all that stands the text of an error for a decision
--- that could not be made.
+-- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
+-- one 0. In place of all that stands the text of an error for a decision that could not be made.
+--
+-- Most decisions take of one limit and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything
+-- else is long-way.lua, which is made when the first decision needs it.
 
 local RUN_SIZE, PART_SIZE = 5, 6
-local OUTCOMES = { allowed = 0, limited = 1, impossible = 2 }
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
 local FOREIGN_CLOCK_TTL_MS = 86400000
 
-local call = redis.call
-
-local function serverTimeUs()
-  local time = call('TIME')
-  return time[1] * 1000000 + time[2]
-end
+local call, try = redis.call, redis.pcall
 
 local givenUs = tonumber(ARGV[1])
-local nowUs = givenUs or serverTimeUs()
+local nowUs = givenUs
+if not givenUs then
+  local time = call('TIME')
+  nowUs = time[1] * 1000000 + time[2]
+end
 local reply, size = { nowUs }, 1
+
+local function ttlMs(resetUs)
+  local ms = ceil(resetUs / 1000)
+  if givenUs and ms < FOREIGN_CLOCK_TTL_MS then
+    return FOREIGN_CLOCK_TTL_MS
+  elseif ms < 1 then
+    return 1
+  end
+  return ms
+end
+
+local function cellFrom(first)
+  local kind = ARGV[first]
+  local algorithm = algorithms[kind]
+  return {
+    type = kind,
+    algorithm = algorithm,
+    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
+    cost = tonumber(ARGV[first + 3]),
+  }
+end
+
+-- The long way.
+
+-- The cell of a run whose decisions have a short form.
+local function shortCell(first)
+  local algorithm = algorithms[ARGV[first + RUN_SIZE]]
+  if ARGV[first] ~= 'take' or ARGV[first + 1] ~= '-1' or ARGV[first + 4] ~= '1' or not (algorithm and algorithm.takeIfFits) then
+    return nil
+  end
+  local cell = cellFrom(first + RUN_SIZE)
+  return cell.cost > 0 and cell.cost <= cell.rule.capacity and cell or nil
+end
+
+-- The state that a key holds under the numbers of the cell, or a fresh one; nil for anything else.
+local function plainState(cell, key)
+  local raw = try('GET', key)
+  if not raw then
+    return cell.algorithm.fresh(cell.rule, nowUs)
+  elseif type(raw) == 'table' then
+    return nil
+  end
+  return cell.algorithm.decodeUnder(cell.rule, raw)
+end
+
+-- Takes by the short form. Tells whether that was the decision; otherwise nothing was done. An error is returned with it.
+local function takeShort(cell, key)
+  local algorithm, rule = cell.algorithm, cell.rule
+  local state = plainState(cell, key)
+  if not state then
+    return false
+  end
+  local remaining, resetUs = algorithm.takeIfFits(rule, state, nowUs, cell.cost)
+  if not remaining then
+    return false
+  end
+  local written = try('SET', key, algorithm.encode(rule, state), 'PX', ttlMs(resetUs))
+  if written.err then
+    return true, written.err
+  end
+  reply[size + 1], reply[size + 2] = remaining, resetUs
+  size = size + 2
+  return true
+end
+
+local decideLong
+local first, key, made, firstError = 2, 1, 0, nil
+while first <= #ARGV do
+  local decisions, parts = tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
+  local cell = shortCell(first)
+  for _ = 1, decisions do
+    local isDecided, failure = false, nil
+    if cell then
+      isDecided, failure = takeShort(cell, KEYS[key])
+    end
+    if not isDecided then
+      decideLong = decideLong or longWay()
+      failure = decideLong(first, key)
+    end
+    if failure then
+      firstError = firstError or failure
+      size = size + 1
+      reply[size] = failure
+    else
+      made = made + 1
+    end
+    key = key + parts
+  end
+  first = first + RUN_SIZE + parts * PART_SIZE
+end
+
+-- Where nothing could be decided, the client should see the error as one: some act on what it says.
+if made == 0 then
+  return redis.error_reply(firstError)
+end
+return reply
+`
+
+/** src/stores/redis/long-way.lua */
+export const longWay = `-- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
+
+local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
 
 local function wordsFrom(text)
   local words = {}
@@ -1245,9 +1425,9 @@ local function wordsText(words)
 end
 
 local READS = {
-  string = function(key) return redis.pcall('GET', key) end,
-  zset = function(key) return redis.pcall('ZRANGE', key, 0, -1) end,
-  hash = function(key) return redis.pcall('HGETALL', key) end,
+  string = function(key) return try('GET', key) end,
+  zset = function(key) return try('ZRANGE', key, 0, -1) end,
+  hash = function(key) return try('HGETALL', key) end,
 }
 
 local function fieldsFrom(flat)
@@ -1281,7 +1461,7 @@ local function load(cell, key)
   end
   local state, numbers
   if raw then
-    state, numbers = algorithm.decode(raw, rule)
+    state, numbers = algorithm.decode(raw)
   end
   if not state then
     error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
@@ -1302,11 +1482,11 @@ local function addMembers(key, members)
   end
 end
 
-local function store(cell, key, ttlMs)
+local function store(cell, key, ms)
   local algorithm = cell.algorithm
   local raw = algorithm.encode(cell.rule, cell.state)
   if algorithm.kind == 'string' then
-    call('SET', key, raw, 'PX', ttlMs)
+    call('SET', key, raw, 'PX', ms)
     return
   end
   -- What a sparse state no longer holds must not stay behind.
@@ -1318,122 +1498,93 @@ local function store(cell, key, ttlMs)
   else
     call('HSET', key, unpack(raw))
   end
-  call('PEXPIRE', key, ttlMs)
+  call('PEXPIRE', key, ms)
 end
 
 local function save(cell, key, resetUs)
-  local ttlMs = ceil(resetUs / 1000)
-  if ttlMs < 1 then
-    ttlMs = 1
-  end
-  if givenUs and ttlMs < FOREIGN_CLOCK_TTL_MS then
-    ttlMs = FOREIGN_CLOCK_TTL_MS
-  end
   if cell.changed then
-    store(cell, key, ttlMs)
+    store(cell, key, ttlMs(resetUs))
   elseif cell.written and call('PTTL', key) == -1 then
     -- Somebody else took its time to live away: without one it would stay for ever.
-    call('PEXPIRE', key, ttlMs)
+    call('PEXPIRE', key, ttlMs(resetUs))
   end
 end
 
-local function answerWith(verdict, reserved)
-  reply[size + 1], reply[size + 2], reply[size + 3] = OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs
-  reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
-  size = size + 5
-  if reserved then
+local function say(...)
+  for k = 1, select('#', ...) do
     size = size + 1
-    reply[size] = verdict.ticket and wordsText(verdict.ticket) or ''
+    reply[size] = select(k, ...)
   end
 end
 
--- One decision of one limit, by the short form of its algorithm. Tells whether that was possible.
-local function takeShort(cell, key)
-  local rule = cell.rule
-  load(cell, key)
-  if cell.written == nil then
-    cell.state = cell.algorithm.fresh(rule, nowUs)
-  elseif cell.written ~= rule then
-    return false
-  end
-  local remaining, resetUs = cell.algorithm.takeIfFits(rule, cell.state, nowUs, cell.cost)
-  if not remaining then
-    return false
-  end
-  cell.changed = true
-  save(cell, key, resetUs)
-  reply[size + 1], reply[size + 2], reply[size + 3], reply[size + 4], reply[size + 5] = 0, remaining, 0, resetUs, 0
-  size = size + 5
-  return true
-end
-
--- One decision, on the keys from \`first\` on.
-local function run(op, cells, verdicts, first, aheadUs, ofUs, short)
-  if short and takeShort(cells[1], KEYS[first]) then
+local function sayVerdict(verdict, isReservation)
+  if verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
+    say(verdict.remaining, verdict.resetUs)
     return
   end
-  if op == 'forget' then
-    call('DEL', unpack(KEYS, first, first + #cells - 1))
-    size = size + 1
-    reply[size] = 0
-    return
-  end
-  for k = 1, #cells do
-    load(cells[k], KEYS[first + k - 1])
-  end
-  decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
-  for k = 1, #cells do
-    save(cells[k], KEYS[first + k - 1], verdicts[k].resetUs)
-  end
-  for k = 1, #cells do
-    answerWith(verdicts[k], aheadUs >= 0)
+  say(OUTCOMES[verdict.outcome], verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs)
+  if isReservation then
+    say(verdict.ticket and wordsText(verdict.ticket) or '')
   end
 end
 
-local function cellFrom(first)
-  local kind, numbers, maxAheadUs = ARGV[first], ARGV[first + 1], tonumber(ARGV[first + 2])
-  local algorithm = algorithms[kind]
-  local cell = { type = kind, algorithm = algorithm, rule = algorithm.ruleNamed(numbers, maxAheadUs), cost = tonumber(ARGV[first + 3]) }
+local function cellAt(first)
+  local cell = cellFrom(first)
   if ARGV[first + 4] ~= '' then
     cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
   end
   return cell
 end
 
-local function hasShortForm(op, cells, aheadUs)
-  local cell = cells[1]
-  return op == 'take' and #cells == 1 and aheadUs < 0 and cell.algorithm.takeIfFits and cell.cost > 0 and cell.cost <= cell.rule.capacity
-end
-
-local at, key, made, firstError = 2, 1, 0, nil
-while at <= #ARGV do
-  local op, aheadUs, ofUs = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local decisions, parts = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+-- What the decisions of the run that begins at \`first\` have in common.
+local function runAt(first)
   local cells, verdicts = {}, {}
-  for k = 1, parts do
-    cells[k], verdicts[k] = cellFrom(at + RUN_SIZE + (k - 1) * PART_SIZE), {}
+  for k = 1, tonumber(ARGV[first + 4]) do
+    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * PART_SIZE), {}
   end
-  local short = hasShortForm(op, cells, aheadUs)
-  for _ = 1, decisions do
-    local done, failure = pcall(run, op, cells, verdicts, key, aheadUs, ofUs, short)
-    if done then
-      made = made + 1
-    else
-      failure = type(failure) == 'table' and failure.err or failure
-      firstError = firstError or failure
-      size = size + 1
-      reply[size] = failure
-    end
-    key = key + parts
-  end
-  at = at + RUN_SIZE + parts * PART_SIZE
+  return {
+    first = first,
+    op = ARGV[first],
+    aheadUs = tonumber(ARGV[first + 1]),
+    ofUs = tonumber(ARGV[first + 2]),
+    cells = cells,
+    verdicts = verdicts,
+  }
 end
 
--- Where nothing could be decided, the client should see the error as one: some act on what it says.
-if made == 0 then
-  return redis.error_reply(firstError)
+-- One decision, on the keys from \`key\` on.
+local function decideOne(run, key)
+  local cells, verdicts = run.cells, run.verdicts
+  if run.op == 'forget' then
+    call('DEL', unpack(KEYS, key, key + #cells - 1))
+    say(0)
+    return
+  end
+  for k = 1, #cells do
+    load(cells[k], KEYS[key + k - 1])
+  end
+  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
+  for k = 1, #cells do
+    save(cells[k], KEYS[key + k - 1], verdicts[k].resetUs)
+  end
+  for k = 1, #cells do
+    sayVerdict(verdicts[k], run.aheadUs >= 0)
+  end
 end
-return reply
+
+local run = {}
+
+-- Decides, and returns an error if there is one.
+return function(first, key)
+  if run.first ~= first then
+    run = runAt(first)
+  end
+  local isDone, failure = pcall(decideOne, run, key)
+  if isDone then
+    return nil
+  end
+  return type(failure) == 'table' and failure.err or failure
+end
 `
 
 /** Every algorithm by its `type`. */

@@ -56,19 +56,20 @@ export class Reply {
     return step.parts.map((part) => this.#verdict(part, step.aheadUs >= 0))
   }
 
-  #verdict({ rule }: Part, reserved: boolean): Verdict {
-    const outcome = OUTCOMES[this.#number()] as Outcome
+  #verdict({ rule }: Part, isReservation: boolean): Verdict {
+    const first = this.#number()
+    if (first >= 0) return this.#verdictOf('allowed', first, 0, this.#number(), 0, undefined)
+    const outcome = OUTCOMES[-1 - first] as Outcome
     const remaining = this.#number()
     const retryUs = this.#number()
-    return {
-      outcome,
-      remaining,
-      retryUs: outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs,
-      resetUs: this.#number(),
-      delayUs: this.#number(),
-      atUs: this.#atUs,
-      ticket: reserved ? ticketOf(`${this.#values[this.#next++]}`, rule.numbers) : undefined,
-    }
+    const resetUs = this.#number()
+    const delayUs = this.#number()
+    const ticket = isReservation ? ticketOf(`${this.#values[this.#next++]}`, rule.numbers) : undefined
+    return this.#verdictOf(outcome, remaining, outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs, resetUs, delayUs, ticket)
+  }
+
+  #verdictOf(outcome: Outcome, remaining: number, retryUs: number, resetUs: number, delayUs: number, ticket: Ticket | undefined): Verdict {
+    return { outcome, remaining, retryUs, resetUs, delayUs, atUs: this.#atUs, ticket }
   }
 
   #number(): number {
@@ -77,9 +78,9 @@ export class Reply {
   }
 }
 
-/** An error stands in place of the first outcome, which is a number. */
+/** An error stands where there would be a number. */
 function isFailure(value: unknown): boolean {
-  return typeof value !== 'number' && !/^\d+$/.test(`${value}`)
+  return typeof value !== 'number' && !/^-?\d+$/.test(`${value}`)
 }
 
 function ticketOf(words: string, numbers: string): Ticket | undefined {
