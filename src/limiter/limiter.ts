@@ -145,14 +145,24 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
 const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
 const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'waiting', 'health', 'update', 'close', Symbol.dispose] as const
 
-/** Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
+/** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
   const verbs = ASYNC_VERBS.map((verb) => {
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    return [verb, async (...args: unknown[]) => apply(...args)]
+    return [verb, (...args: unknown[]) => promised(() => apply(...args))]
   })
   const others = OTHER_VERBS.map((verb) => [verb, (limiter[verb] as () => unknown).bind(limiter)])
   return Object.fromEntries([['name', limiter.name], ...verbs, ...others]) as Limiter<L, S, P>
+}
+
+/** What an async function would give, without its detours. */
+function promised(act: () => unknown): Promise<unknown> {
+  try {
+    const answer = act()
+    return answer instanceof Promise ? answer : Promise.resolve(answer)
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
 const VERB_OPTIONS = ['plan']

@@ -474,7 +474,21 @@ test.each(WINDOW_KINDS)('%s in Lua is not written when nothing is given back, al
 
 /** A call of one permit, at a time that is passed in or, with '', on the clock of the server. */
 function runnerCall(op: 'take' | 'give', key: string, type: string, numbers: string, nowUs: number | ''): string[] {
-  return ['EVAL', scriptFor([type]).text, '1', key, `${nowUs}`, op, '-1', '-1', '1', '1', type, numbers, '0', '1', '', '']
+  return [
+    'EVAL',
+    scriptFor([type]).text,
+    '1',
+    key,
+    `${nowUs}`,
+    `${op} -1 -1`,
+    '1',
+    '1',
+    type,
+    numbers,
+    '0',
+    '1',
+    ...(op === 'give' ? ['', ''] : []),
+  ]
 }
 
 /** How long the key of these calls lives right after them. The most of many tries: a millisecond may end between the last call and the question. */

@@ -43,6 +43,9 @@ end
 -- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
 local function packedNumbers(rule)
   local digits, zeros = rule.periodUs, 0
+  if digits % 1000000 == 0 then
+    digits, zeros = digits / 1000000, 6
+  end
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end

@@ -159,8 +159,12 @@ interface Failure {
 }
 
 /** A store of somebody else's may throw where it should reject. */
-async function answerOf(store: AsyncStore, step: Step): Promise<readonly Verdict[]> {
-  return store.apply(step)
+function answerOf(store: AsyncStore, step: Step): Promise<readonly Verdict[]> {
+  try {
+    return store.apply(step)
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
 /** Whether the store failed, and not the caller. */

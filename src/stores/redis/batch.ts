@@ -10,7 +10,7 @@ import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, storeError } from './failure.ts'
 import { slotOf } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
-import { argumentsOf, Reply } from './wire.ts'
+import { addArguments, Reply } from './wire.ts'
 
 /** One decision on its way. */
 interface Errand {
@@ -18,6 +18,7 @@ interface Errand {
   readonly keys: readonly string[]
   resolve(verdicts: Verdict[]): void
   reject(error: unknown): void
+  readonly onVerdicts: ((verdicts: readonly Verdict[]) => void) | undefined
 }
 
 export class Batches {
@@ -26,6 +27,7 @@ export class Batches {
   /** Whether keys of different slots must travel apart. */
   #apart: boolean
   #turn: Errand[] = []
+  readonly #departing = () => this.#depart()
 
   constructor(sender: RedisSender, maxBatch: number) {
     this.#sender = sender
@@ -38,11 +40,11 @@ export class Batches {
     return this.#apart
   }
 
-  /** Decides a step, all of whose keys are on one server. */
-  run(step: Step, keys: readonly string[]): Promise<Verdict[]> {
+  /** Decides a step, all of whose keys are on one server. `onVerdicts` hears of the verdicts before whoever waits for them. */
+  run(step: Step, keys: readonly string[], onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<Verdict[]> {
     return new Promise((resolve, reject) => {
-      if (this.#turn.length === 0) atTheEndOfTheTurn(() => this.#depart())
-      this.#turn.push({ step, keys, resolve, reject })
+      if (this.#turn.length === 0) atTheEndOfTheTurn(this.#departing)
+      this.#turn.push({ step, keys, resolve, reject, onVerdicts })
     })
   }
 
@@ -54,23 +56,25 @@ export class Batches {
 
   #sendAll(errands: readonly Errand[]): void {
     for (const group of this.#apart ? bySlot(errands) : [errands]) {
-      for (const batch of batchesOf(group, this.#maxBatch)) void this.#send(batch)
+      for (const batch of batchesOf(group, this.#maxBatch)) this.#send(batch)
     }
   }
 
-  async #send(batch: readonly Errand[]): Promise<void> {
-    try {
-      const reply = new Reply((await this.#evaluate(batch)) as unknown[])
-      for (const errand of batch) settle(errand, reply.read(errand.step))
-    } catch (error) {
-      this.#failed(batch, error)
-    }
+  #send(batch: readonly Errand[]): void {
+    this.#evaluate(batch).then(
+      (values) => this.#answered(batch, new Reply(values as unknown[])),
+      (error) => this.#failed(batch, error),
+    )
+  }
+
+  #answered(batch: readonly Errand[], reply: Reply): void {
+    for (const errand of batch) settle(errand, reply.read(errand.step))
   }
 
   #failed(batch: readonly Errand[], error: unknown): void {
     if (batch.length > 1 && isForbidden(error)) {
       // One of the keys may not be touched, and nothing was: who may, goes alone.
-      for (const errand of batch) void this.#send([errand])
+      for (const errand of batch) this.#send([errand])
     } else if (!this.#apart && isCrossSlot(error)) {
       // A cluster behind one address. Nothing ran.
       this.#apart = true
@@ -80,25 +84,28 @@ export class Batches {
     }
   }
 
-  async #evaluate(batch: readonly Errand[]): Promise<unknown> {
-    const keys = batch.length === 1 ? (batch[0] as Errand).keys : batch.flatMap((errand) => errand.keys)
-    const rest = [`${keys.length}`, ...keys, ...argumentsOf(batch.map(({ step }) => step))]
+  #evaluate(batch: readonly Errand[]): Promise<unknown> {
     const script = scriptOf(batch)
+    const keys = batch.length === 1 ? (batch[0] as Errand).keys : batch.flatMap((errand) => errand.keys)
+    const args = ['EVALSHA', script.sha1 ?? '', `${keys.length}`, ...keys]
+    addArguments(args, batch)
     const key = keys[0] as string
-    if (script.sha1 !== undefined) {
-      try {
-        return await this.#sender.send(['EVALSHA', script.sha1, ...rest], key)
-      } catch (error) {
-        if (!isNotRun(error)) throw error
-      }
-    }
-    return await this.#sender.send(['EVAL', script.text, ...rest], key)
+    const inFull = () => this.#sender.send(['EVAL', script.text, ...args.slice(2)], key)
+    if (script.sha1 === undefined) return inFull()
+    return this.#sender.send(args, key).catch((error) => {
+      if (isNotRun(error)) return inFull()
+      throw error
+    })
   }
 }
 
-function settle({ resolve, reject }: Errand, answer: Verdict[] | string): void {
-  if (typeof answer === 'string') reject(storeError(new Error(answer)))
-  else resolve(answer)
+function settle({ resolve, reject, onVerdicts }: Errand, answer: Verdict[] | string): void {
+  if (typeof answer === 'string') {
+    reject(storeError(new Error(answer)))
+    return
+  }
+  onVerdicts?.(answer)
+  resolve(answer)
 }
 
 function scriptOf(batch: readonly Errand[]): Script {

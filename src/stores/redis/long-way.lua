@@ -122,9 +122,9 @@ local function sayVerdict(verdict, isReservation)
   end
 end
 
-local function cellAt(first)
+local function cellAt(first, op)
   local cell = cellFrom(first)
-  if ARGV[first + 4] ~= '' then
+  if op == 'give' and ARGV[first + 4] ~= '' then
     cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
   end
   return cell
@@ -132,18 +132,12 @@ end
 
 -- What the decisions of the run that begins at `first` have in common.
 local function runAt(first)
+  local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
   local cells, verdicts = {}, {}
-  for k = 1, tonumber(ARGV[first + 4]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * PART_SIZE), {}
+  for k = 1, tonumber(ARGV[first + 2]) do
+    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize(first), op), {}
   end
-  return {
-    first = first,
-    op = ARGV[first],
-    aheadUs = tonumber(ARGV[first + 1]),
-    ofUs = tonumber(ARGV[first + 2]),
-    cells = cells,
-    verdicts = verdicts,
-  }
+  return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
 end
 
 -- One decision, on the keys from `key` on.

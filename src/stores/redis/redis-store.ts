@@ -2,7 +2,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
-import type { AsyncStore, Lane, Scope, Step } from '../store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Scope, type Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
@@ -51,31 +51,38 @@ class RedisStore implements AsyncStore {
     this.#bounds = bounds
   }
 
-  async apply(step: Step): Promise<readonly Verdict[]> {
-    const denials = this.#denialsOf(step.scope)
-    return denials === undefined ? this.#decide(step) : this.#decideUnlessDenied(step, denials)
+  // Not async: each of its detours is felt where a decision takes microseconds.
+  apply(step: Step): Promise<readonly Verdict[]> {
+    try {
+      const denials = this.#denialsOf(step.scope)
+      return denials === undefined ? this.#decide(step) : this.#decideUnlessDenied(step, denials)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   lane(scope: Scope): Lane | undefined {
     return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope) : undefined
   }
 
-  async #decideUnlessDenied(step: Step, denials: Denials): Promise<readonly Verdict[]> {
+  #decideUnlessDenied(step: Step, denials: Denials): Promise<readonly Verdict[]> {
     const sentUs = systemClock.nowUs()
     const known = denials.answer(step, sentUs)
-    if (known !== undefined) return known
+    if (known !== undefined) return Promise.resolve(known)
     denials.notice(step)
     const { changes } = denials
-    const verdicts = await this.#decide(step)
-    denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
-    return verdicts
+    return this.#decide(step, (verdicts) => {
+      if (!allAllowed(verdicts)) denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
+    })
   }
 
-  #decide(step: Step): Promise<readonly Verdict[]> {
+  /** `onVerdicts` hears of the verdicts before whoever waits for them. */
+  #decide(step: Step, onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<readonly Verdict[]> {
     const keys = this.#keysOf(step)
     const places = this.#batches.isCluster && keys.length > 1 ? bySlot(keys) : []
-    if (places.length <= 1) return this.#batches.run(step, keys)
-    return acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
+    if (places.length <= 1) return this.#batches.run(step, keys, onVerdicts)
+    const answer = acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
+    return onVerdicts === undefined ? answer : answer.then((verdicts) => (onVerdicts(verdicts), verdicts))
   }
 
   #keysOf({ scope, parts }: Step): string[] {

@@ -3,8 +3,8 @@
 --
 -- KEYS: the keys of the states, decision after decision, part after part.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
---       op, aheadUs and ofUs (-1 for none), how many decisions, how many parts each has, then for each part:
---       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
+--       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts each has, then for each part:
+--       type, numbers, maxAheadUs, cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For `forget`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -12,7 +12,8 @@
 -- Most decisions take of one limit and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything
 -- else is long-way.lua, which is made when the first decision needs it.
 
-local RUN_SIZE, PART_SIZE = 5, 6
+local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
+local PLAIN_TAKE = 'take -1 -1'
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
 local FOREIGN_CLOCK_TTL_MS = 86400000
 
@@ -47,12 +48,16 @@ local function cellFrom(first)
   }
 end
 
+local function partSize(first)
+  return string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
+end
+
 -- The long way.
 
 -- The cell of a run whose decisions have a short form.
 local function shortCell(first)
   local algorithm = algorithms[ARGV[first + RUN_SIZE]]
-  if ARGV[first] ~= 'take' or ARGV[first + 1] ~= '-1' or ARGV[first + 4] ~= '1' or not (algorithm and algorithm.takeIfFits) then
+  if ARGV[first] ~= PLAIN_TAKE or ARGV[first + 2] ~= '1' or not (algorithm and algorithm.takeIfFits) then
     return nil
   end
   local cell = cellFrom(first + RUN_SIZE)
@@ -93,7 +98,7 @@ end
 local decideLong
 local first, key, made, firstError = 2, 1, 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
+  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
   local cell = shortCell(first)
   for _ = 1, decisions do
     local isDecided, failure = false, nil
@@ -113,7 +118,7 @@ while first <= #ARGV do
     end
     key = key + parts
   end
-  first = first + RUN_SIZE + parts * PART_SIZE
+  first = first + RUN_SIZE + parts * partSize(first)
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.

@@ -617,6 +617,9 @@ end
 -- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
 local function packedNumbers(rule)
   local digits, zeros = rule.periodUs, 0
+  if digits % 1000000 == 0 then
+    digits, zeros = digits / 1000000, 6
+  end
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end
@@ -1283,8 +1286,8 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 --
 -- KEYS: the keys of the states, decision after decision, part after part.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
---       op, aheadUs and ofUs (-1 for none), how many decisions, how many parts each has, then for each part:
---       type, numbers, maxAheadUs, cost, the ticket's numbers and the ticket's words ('' for none).
+--       the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts each has, then for each part:
+--       type, numbers, maxAheadUs, cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -1292,7 +1295,8 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 -- Most decisions take of one limit and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything
 -- else is long-way.lua, which is made when the first decision needs it.
 
-local RUN_SIZE, PART_SIZE = 5, 6
+local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
+local PLAIN_TAKE = 'take -1 -1'
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
 local FOREIGN_CLOCK_TTL_MS = 86400000
 
@@ -1327,12 +1331,16 @@ local function cellFrom(first)
   }
 end
 
+local function partSize(first)
+  return string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
+end
+
 -- The long way.
 
 -- The cell of a run whose decisions have a short form.
 local function shortCell(first)
   local algorithm = algorithms[ARGV[first + RUN_SIZE]]
-  if ARGV[first] ~= 'take' or ARGV[first + 1] ~= '-1' or ARGV[first + 4] ~= '1' or not (algorithm and algorithm.takeIfFits) then
+  if ARGV[first] ~= PLAIN_TAKE or ARGV[first + 2] ~= '1' or not (algorithm and algorithm.takeIfFits) then
     return nil
   end
   local cell = cellFrom(first + RUN_SIZE)
@@ -1373,7 +1381,7 @@ end
 local decideLong
 local first, key, made, firstError = 2, 1, 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
+  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
   local cell = shortCell(first)
   for _ = 1, decisions do
     local isDecided, failure = false, nil
@@ -1393,7 +1401,7 @@ while first <= #ARGV do
     end
     key = key + parts
   end
-  first = first + RUN_SIZE + parts * PART_SIZE
+  first = first + RUN_SIZE + parts * partSize(first)
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.
@@ -1528,9 +1536,9 @@ local function sayVerdict(verdict, isReservation)
   end
 end
 
-local function cellAt(first)
+local function cellAt(first, op)
   local cell = cellFrom(first)
-  if ARGV[first + 4] ~= '' then
+  if op == 'give' and ARGV[first + 4] ~= '' then
     cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
   end
   return cell
@@ -1538,18 +1546,12 @@ end
 
 -- What the decisions of the run that begins at \`first\` have in common.
 local function runAt(first)
+  local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
   local cells, verdicts = {}, {}
-  for k = 1, tonumber(ARGV[first + 4]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * PART_SIZE), {}
+  for k = 1, tonumber(ARGV[first + 2]) do
+    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize(first), op), {}
   end
-  return {
-    first = first,
-    op = ARGV[first],
-    aheadUs = tonumber(ARGV[first + 1]),
-    ofUs = tonumber(ARGV[first + 2]),
-    cells = cells,
-    verdicts = verdicts,
-  }
+  return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
 end
 
 -- One decision, on the keys from \`key\` on.

@@ -4,22 +4,22 @@ import type { Part, Step } from '../store.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
-/** Steps in a row that differ only in their keys are written down once. All have the same `nowUs`. */
-export function argumentsOf(steps: readonly Step[]): string[] {
-  const [{ nowUs }] = steps as [Step]
-  const args = [nowUs === undefined ? '' : `${nowUs}`]
-  for (let first = 0; first < steps.length; ) {
-    const step = steps[first] as Step
+/** Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once. */
+export function addArguments(args: string[], errands: readonly { readonly step: Step }[]): void {
+  const stepAt = (k: number) => (errands[k] as { step: Step }).step
+  const { nowUs } = stepAt(0)
+  args.push(nowUs === undefined ? '' : `${nowUs}`)
+  for (let first = 0; first < errands.length; ) {
+    const step = stepAt(first)
     let next = first + 1
-    while (next < steps.length && isAlike(step, steps[next] as Step)) next += 1
-    args.push(step.op, `${step.aheadUs}`, `${step.ofUs}`, `${next - first}`, `${step.parts.length}`)
+    while (next < errands.length && isAlike(step, stepAt(next))) next += 1
+    args.push(`${step.op} ${step.aheadUs} ${step.ofUs}`, `${next - first}`, `${step.parts.length}`)
     for (const { rule, cost, ticket } of step.parts) {
       args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
-      args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+      if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
     }
     first = next
   }
-  return args
 }
 
 function isAlike(a: Step, b: Step): boolean {
