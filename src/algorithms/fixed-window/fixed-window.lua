@@ -28,14 +28,6 @@ local function windowStartUs(rule, atUs)
   return math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 end
 
-local function repair(rule, s, nowUs)
-  if s[3] - nowUs <= rule.windowUs then
-    return false
-  end
-  write(s, windowStartUs(rule, nowUs), s[2], nowUs)
-  return true
-end
-
 function fixedWindow.ruleNamed(numbers, maxAheadUs)
   local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   return {
@@ -50,6 +42,50 @@ end
 
 function fixedWindow.fresh(rule, nowUs)
   return { nowUs, 0, nowUs }
+end
+
+function fixedWindow.take(rule, s, nowUs, cost)
+  local count = counted(rule, s, nowUs)
+  local atUs = effectiveUs(s, nowUs)
+  if count == 0 then
+    write(s, windowStartUs(rule, atUs), cost, atUs)
+  else
+    write(s, s[1], count + cost, atUs)
+  end
+end
+
+-- The short form of a take that is allowed, for a state under the same numbers that needs no repair: charges, and returns what is left and
+-- when the key is idle. Nothing is done and nothing returned where the cost does not fit.
+function fixedWindow.takeIfFits(rule, s, nowUs, cost)
+  if s[3] - nowUs > rule.windowUs or counted(rule, s, nowUs) + cost > rule.capacity then
+    return nil
+  end
+  fixedWindow.take(rule, s, nowUs, cost)
+  return rule.capacity - s[2], untilEndUs(rule, s, nowUs)
+end
+
+function fixedWindow.encode(rule, s)
+  return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
+end
+
+-- The state, if it was written under the numbers of this rule.
+function fixedWindow.decodeUnder(rule, text)
+  local numbersAt = #text - #rule.numbers + 1
+  local count, startUs, atUs, place = string.match(text, '^(%d+) (%-?%d+) (%d+) ()')
+  if place ~= numbersAt or string.sub(text, numbersAt) ~= rule.numbers then
+    return nil
+  end
+  return { tonumber(startUs), tonumber(count), tonumber(atUs) }
+end
+
+-- The long way.
+
+local function repair(rule, s, nowUs)
+  if s[3] - nowUs <= rule.windowUs then
+    return false
+  end
+  write(s, windowStartUs(rule, nowUs), s[2], nowUs)
+  return true
 end
 
 function fixedWindow.settle(rule, written, s, nowUs)
@@ -68,16 +104,6 @@ function fixedWindow.waitUs(rule, s, nowUs, cost)
     return 0
   end
   return untilEndUs(rule, s, nowUs)
-end
-
-function fixedWindow.take(rule, s, nowUs, cost)
-  local count = counted(rule, s, nowUs)
-  local atUs = effectiveUs(s, nowUs)
-  if count == 0 then
-    write(s, windowStartUs(rule, atUs), cost, atUs)
-  else
-    write(s, s[1], count + cost, atUs)
-  end
 end
 
 function fixedWindow.give(rule, s, nowUs, cost, ofUs)
@@ -102,10 +128,6 @@ function fixedWindow.resetUs(rule, s, nowUs)
     return effectiveUs(s, nowUs) - nowUs
   end
   return untilEndUs(rule, s, nowUs)
-end
-
-function fixedWindow.encode(rule, s)
-  return string.format('%.0f %.0f %.0f %s', s[2], s[1], s[3], rule.numbers)
 end
 
 function fixedWindow.decode(text)

@@ -480,14 +480,6 @@ local function windowStartUs(rule, atUs)
   return math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 end
 
-local function repair(rule, s, nowUs)
-  if s[3] - nowUs <= rule.windowUs then
-    return false
-  end
-  write(s, windowStartUs(rule, nowUs), s[2], nowUs)
-  return true
-end
-
 function fixedWindow.ruleNamed(numbers, maxAheadUs)
   local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   return {
@@ -502,6 +494,50 @@ end
 
 function fixedWindow.fresh(rule, nowUs)
   return { nowUs, 0, nowUs }
+end
+
+function fixedWindow.take(rule, s, nowUs, cost)
+  local count = counted(rule, s, nowUs)
+  local atUs = effectiveUs(s, nowUs)
+  if count == 0 then
+    write(s, windowStartUs(rule, atUs), cost, atUs)
+  else
+    write(s, s[1], count + cost, atUs)
+  end
+end
+
+-- The short form of a take that is allowed, for a state under the same numbers that needs no repair: charges, and returns what is left and
+-- when the key is idle. Nothing is done and nothing returned where the cost does not fit.
+function fixedWindow.takeIfFits(rule, s, nowUs, cost)
+  if s[3] - nowUs > rule.windowUs or counted(rule, s, nowUs) + cost > rule.capacity then
+    return nil
+  end
+  fixedWindow.take(rule, s, nowUs, cost)
+  return rule.capacity - s[2], untilEndUs(rule, s, nowUs)
+end
+
+function fixedWindow.encode(rule, s)
+  return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
+end
+
+-- The state, if it was written under the numbers of this rule.
+function fixedWindow.decodeUnder(rule, text)
+  local numbersAt = #text - #rule.numbers + 1
+  local count, startUs, atUs, place = string.match(text, '^(%d+) (%-?%d+) (%d+) ()')
+  if place ~= numbersAt or string.sub(text, numbersAt) ~= rule.numbers then
+    return nil
+  end
+  return { tonumber(startUs), tonumber(count), tonumber(atUs) }
+end
+
+-- The long way.
+
+local function repair(rule, s, nowUs)
+  if s[3] - nowUs <= rule.windowUs then
+    return false
+  end
+  write(s, windowStartUs(rule, nowUs), s[2], nowUs)
+  return true
 end
 
 function fixedWindow.settle(rule, written, s, nowUs)
@@ -520,16 +556,6 @@ function fixedWindow.waitUs(rule, s, nowUs, cost)
     return 0
   end
   return untilEndUs(rule, s, nowUs)
-end
-
-function fixedWindow.take(rule, s, nowUs, cost)
-  local count = counted(rule, s, nowUs)
-  local atUs = effectiveUs(s, nowUs)
-  if count == 0 then
-    write(s, windowStartUs(rule, atUs), cost, atUs)
-  else
-    write(s, s[1], count + cost, atUs)
-  end
 end
 
 function fixedWindow.give(rule, s, nowUs, cost, ofUs)
@@ -554,10 +580,6 @@ function fixedWindow.resetUs(rule, s, nowUs)
     return effectiveUs(s, nowUs) - nowUs
   end
   return untilEndUs(rule, s, nowUs)
-end
-
-function fixedWindow.encode(rule, s)
-  return string.format('%.0f %.0f %.0f %s', s[2], s[1], s[3], rule.numbers)
 end
 
 function fixedWindow.decode(text)
@@ -1292,8 +1314,8 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
 --
--- Most decisions take of one limit and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything
--- else is long-way.lua, which is made when the first decision needs it.
+-- Most decisions take and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything else is
+-- long-way.lua, which is made when the first decision needs it.
 
 local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
 local PLAIN_TAKE = 'take -1 -1'
@@ -1337,14 +1359,25 @@ end
 
 -- The long way.
 
--- The cell of a run whose decisions have a short form.
-local function shortCell(first)
-  local algorithm = algorithms[ARGV[first + RUN_SIZE]]
-  if ARGV[first] ~= PLAIN_TAKE or ARGV[first + 2] ~= '1' or not (algorithm and algorithm.takeIfFits) then
+-- The cells of a run whose decisions have a short form.
+local function shortCells(first, parts)
+  if ARGV[first] ~= PLAIN_TAKE then
     return nil
   end
-  local cell = cellFrom(first + RUN_SIZE)
-  return cell.cost > 0 and cell.cost <= cell.rule.capacity and cell or nil
+  local cells = {}
+  for k = 1, parts do
+    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
+    local algorithm = algorithms[ARGV[at]]
+    if not (algorithm and algorithm.takeIfFits) then
+      return nil
+    end
+    local cell = cellFrom(at)
+    if cell.cost == 0 or cell.cost > cell.rule.capacity then
+      return nil
+    end
+    cells[k] = cell
+  end
+  return cells
 end
 
 -- The state that a key holds under the numbers of the cell, or a fresh one; nil for anything else.
@@ -1359,22 +1392,29 @@ local function plainState(cell, key)
 end
 
 -- Takes by the short form. Tells whether that was the decision; otherwise nothing was done. An error is returned with it.
-local function takeShort(cell, key)
-  local algorithm, rule = cell.algorithm, cell.rule
-  local state = plainState(cell, key)
-  if not state then
-    return false
+local function takeShort(cells, firstKey)
+  for k = 1, #cells do
+    local cell = cells[k]
+    local state = plainState(cell, KEYS[firstKey + k - 1])
+    if not state then
+      return false
+    end
+    cell.state = state
+    cell.remaining, cell.resetUs = cell.algorithm.takeIfFits(cell.rule, state, nowUs, cell.cost)
+    if not cell.remaining then
+      return false
+    end
   end
-  local remaining, resetUs = algorithm.takeIfFits(rule, state, nowUs, cell.cost)
-  if not remaining then
-    return false
+  for k = 1, #cells do
+    local cell = cells[k]
+    local written = try('SET', KEYS[firstKey + k - 1], cell.algorithm.encode(cell.rule, cell.state), 'PX', ttlMs(cell.resetUs))
+    -- Redis refuses the first write of a script or none.
+    if written.err then
+      return true, written.err
+    end
+    reply[size + 1], reply[size + 2] = cell.remaining, cell.resetUs
+    size = size + 2
   end
-  local written = try('SET', key, algorithm.encode(rule, state), 'PX', ttlMs(resetUs))
-  if written.err then
-    return true, written.err
-  end
-  reply[size + 1], reply[size + 2] = remaining, resetUs
-  size = size + 2
   return true
 end
 
@@ -1382,11 +1422,11 @@ local decideLong
 local first, key, made, firstError = 2, 1, 0, nil
 while first <= #ARGV do
   local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-  local cell = shortCell(first)
+  local cells = shortCells(first, parts)
   for _ = 1, decisions do
     local isDecided, failure = false, nil
-    if cell then
-      isDecided, failure = takeShort(cell, KEYS[key])
+    if cells then
+      isDecided, failure = takeShort(cells, key)
     end
     if not isDecided then
       decideLong = decideLong or longWay()
