@@ -76,6 +76,8 @@ export interface AsyncStore {
   readonly mode: 'async'
   readonly shared: boolean
   apply(step: Step): Promise<readonly Verdict[]>
+  /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
+  probe?(step: Step): Promise<void>
   /** A short way for takes that are refused, where it is known without asking. */
   lane?(scope: Scope): Lane | undefined
 }

@@ -1,8 +1,8 @@
 /**
  * A remote store behind a watchman. No step takes longer than the time it is given, whatever the client is doing. The first that fails, or is
  * not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs one wait and not one
- * for each call. Meanwhile the same key is asked about again and again, at longer and longer intervals and charging nothing, until
- * the store answers; then the breaker closes.
+ * for each call. Meanwhile the store is probed on the same key again and again, at longer and longer intervals and charging nothing, until
+ * it answers; then the breaker closes.
  *
  * A step that was not answered may have been decided and charged all the same. It is never sent again.
  */
@@ -58,8 +58,10 @@ export class GuardedStore implements AsyncStore {
     if (isImpossible(step)) return Promise.resolve(impossible(step, this.#watch.clock.nowUs()))
     return new Promise((resolve, reject) => {
       const { error } = this.#health
-      if (error === undefined) this.#send(step, resolve, (failure) => this.#failed(step, failure, resolve, reject))
-      else this.#instead(step, error, resolve, reject)
+      if (error === undefined) {
+        const ask = () => this.#store.apply(step)
+        this.#inTime(ask, resolve, (failure) => this.#failed(step, failure, resolve, reject))
+      } else this.#instead(step, error, resolve, reject)
     })
   }
 
@@ -68,8 +70,8 @@ export class GuardedStore implements AsyncStore {
     this.#stopProbing()
   }
 
-  /** One of the two is called, once, and in time. */
-  #send(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void, onFailure: (failure: Failure) => void): void {
+  /** Asks, and calls one of the other two, once, and in time. */
+  #inTime<T>(ask: () => Promise<T>, onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): void {
     const { clock, timeoutUs } = this.#watch
     const sentUs = clock.nowUs()
     let isOver = false
@@ -86,8 +88,8 @@ export class GuardedStore implements AsyncStore {
       if (alarm !== undefined) this.#alarms.stop(alarm)
       end(act)
     }
-    answerOf(this.#store, step).then(
-      (verdicts) => ended(() => onAnswer(verdicts)),
+    promiseOf(ask).then(
+      (answer) => ended(() => onAnswer(answer)),
       (error) => ended(() => onFailure({ sentUs, error })),
     )
   }
@@ -129,14 +131,18 @@ export class GuardedStore implements AsyncStore {
   }
 
   #probe(step: Step): void {
-    const parts = step.parts.map((part) => ({ ...part, ticket: undefined }))
-    const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
-    const question: Step = { ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs }
-    this.#send(
-      question,
+    this.#inTime(
+      () => this.#probed(step),
       () => this.#goUp(),
       ({ error }) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
     )
+  }
+
+  #probed(step: Step): Promise<unknown> {
+    if (this.#store.probe !== undefined) return this.#store.probe(step)
+    const parts = step.parts.map((part) => ({ ...part, ticket: undefined }))
+    const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
+    return this.#store.apply({ ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs })
   }
 
   #goUp(): void {
@@ -159,9 +165,9 @@ interface Failure {
 }
 
 /** A store of somebody else's may throw where it should reject. */
-function answerOf(store: AsyncStore, step: Step): Promise<readonly Verdict[]> {
+function promiseOf<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return store.apply(step)
+    return ask()
   } catch (error) {
     return Promise.reject(error)
   }

@@ -7,7 +7,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Step } from '../store.ts'
 import type { RedisSender } from './client.ts'
-import { isCrossSlot, isForbidden, isNotRun, storeError } from './failure.ts'
+import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { slotOf } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
 import { addArguments, Reply } from './wire.ts'
@@ -48,6 +48,15 @@ export class Batches {
     })
   }
 
+  /** Writes nothing, but is refused as long as a decision on the key would be. */
+  async probe(key: string): Promise<void> {
+    try {
+      await this.#sender.send(['SET', key, '', 'XX', 'PX', '1'], key)
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
   #depart(): void {
     const turn = this.#turn
     this.#turn = []
@@ -72,14 +81,15 @@ export class Batches {
   }
 
   #failed(batch: readonly Errand[], error: unknown): void {
-    if (batch.length > 1 && isForbidden(error)) {
-      // One of the keys may not be touched, and nothing was: who may, goes alone.
+    if (batch.length > 1 && (isForbidden(error) || isTryAgain(error))) {
+      // One of the keys may not be touched, or is elsewhere, and nothing was done: the others need not suffer for it.
       for (const errand of batch) this.#send([errand])
-    } else if (!this.#apart && isCrossSlot(error)) {
+    } else if (batch.length > 1 && isCrossSlot(error)) {
       // A cluster behind one address. Nothing ran.
       this.#apart = true
       this.#sendAll(batch)
     } else {
+      if (isCrossSlot(error)) this.#apart = true
       for (const { reject } of batch) reject(storeError(error))
     }
   }

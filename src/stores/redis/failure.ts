@@ -12,6 +12,8 @@ function saying(words: string): RegExp {
 const NOT_RUN = saying(String.raw`NoScriptError|NOSCRIPT|NOPERM\b.*\bevalsha\b`)
 const FORBIDDEN = saying('NOPERM|PermissionDenied')
 const CROSS_SLOT = saying('CROSSSLOT|CrossSlot')
+/** A slot is on its way to another node. One client asks a few times itself, and says what it was told last. */
+const TRY_AGAIN = saying(String.raw`TRYAGAIN|TryAgain|Too many Cluster redirections\. Last error: .*(?:MOVED|ASK|TRYAGAIN)`)
 const NO_LUA = /unknown command.*\beval/i
 
 export function isNotRun(error: unknown): boolean {
@@ -28,12 +30,22 @@ export function isCrossSlot(error: unknown): boolean {
   return CROSS_SLOT.test(messageOf(error))
 }
 
+/** Some of the keys have moved to another node already, others not: nothing ran. A key by itself would be found. */
+export function isTryAgain(error: unknown): boolean {
+  return TRY_AGAIN.test(messageOf(error))
+}
+
+const PERMISSIONS = 'let the user run EVAL, EVALSHA, TIME and the commands of the keys: see docs/reference/redis-keys.md'
+
 /** Errors that say something about one decision, and nothing about the next. */
 const ISOLATED: readonly Advice[] = [
   [saying('SLUICE '), 'something else wrote it: delete the key, or give redisStore another prefix'],
   [saying('WRONGTYPE'), 'something else wrote the key: delete it, or give redisStore another prefix'],
   [CROSS_SLOT, 'the keys of this decision are on several servers: use the client of a cluster, or redisStore({ hashTag })'],
-  [FORBIDDEN, 'let the user run EVAL, EVALSHA, TIME and the commands of the keys: see docs/reference/redis-keys.md'],
+  [saying('MOVED|ASK'), 'the server is a node of a cluster: use the client of a cluster'],
+  [TRY_AGAIN, 'the slot is being moved to another node: it will answer when that is done'],
+  [FORBIDDEN, PERMISSIONS],
+  [/The user executing the script can't|ACL failure in script/, PERMISSIONS],
 ]
 
 /** Errors of a server or a connection that is not well: the next decision would fail too. */
@@ -47,11 +59,13 @@ const OUTAGES: readonly Advice[] = [
   [saying('OOM'), 'the server is out of memory: raise maxmemory, or set a policy that evicts other keys (volatile-* would evict limits)'],
   [saying('MISCONF'), 'the server cannot save its data and takes no writes: look at its log and its disk'],
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
-  [saying('MOVED|ASK'), 'the server is a node of a cluster: use the client of a cluster'],
   [saying('CLUSTERDOWN|ClusterDown'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
-  [saying('TRYAGAIN|TryAgain'), 'the slot is being moved to another node: it will answer when that is done'],
   [saying('MASTERDOWN|MasterDown'), 'the replica has lost its primary: connect the client to the primary'],
-  [saying('NOAUTH|WRONGPASS|AuthenticationFailed'), 'the server wants a name and a password: give them to the client'],
+  // Whoever has not said who he is may not even send as many arguments as a decision has.
+  [
+    saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated multibulk'),
+    'the server wants a name and a password: give them to the client',
+  ],
 ]
 
 type Advice = readonly [says: RegExp, whatToDo: string]

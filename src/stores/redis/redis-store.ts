@@ -7,6 +7,7 @@ import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
 import { type DenialBounds, Denials } from './denials.ts'
+import { isCrossSlot } from './failure.ts'
 import { type KeyScheme, redisKey, slotOf } from './keys.ts'
 
 export interface RedisStoreOptions {
@@ -27,6 +28,8 @@ export interface DenialCacheOptions {
   readonly maxKeys?: number
 }
 
+/** No name of a limit has such a sign in it. */
+const PROBE = ':%probe'
 const DEFAULT_MAX_BATCH = 64
 const MOST_MAX_BATCH = 1_000
 
@@ -79,10 +82,20 @@ class RedisStore implements AsyncStore {
   /** `onVerdicts` hears of the verdicts before whoever waits for them. */
   #decide(step: Step, onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<readonly Verdict[]> {
     const keys = this.#keysOf(step)
-    const places = this.#batches.isCluster && keys.length > 1 ? bySlot(keys) : []
+    const places = keys.length === 1 ? [] : bySlot(keys)
     if (places.length <= 1) return this.#batches.run(step, keys, onVerdicts)
-    const answer = acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
-    return onVerdicts === undefined ? answer : answer.then((verdicts) => (onVerdicts(verdicts), verdicts))
+    // Refusals of several keys are not kept: nobody needs to hear of them.
+    const apart = () => acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
+    if (this.#batches.isCluster) return apart()
+    return this.#batches.run(step, keys).catch((error) => {
+      // A cluster that was not known to be one.
+      if (isCrossSlot((error as Error).cause)) return apart()
+      throw error
+    })
+  }
+
+  async probe(step: Step): Promise<void> {
+    await Promise.all(this.#keysOf(step).map((key) => this.#batches.probe(`${key}${PROBE}`)))
   }
 
   #keysOf({ scope, parts }: Step): string[] {

@@ -1,0 +1,5 @@
+/** What happens between client and server: bytes that are late, lost, or cut off. */
+import { networkFaults } from './faults.ts'
+import { tellAll } from './stories.ts'
+
+tellAll(networkFaults(), ({ address }) => address)
