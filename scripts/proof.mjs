@@ -1,5 +1,8 @@
 // `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
 // A change that no test notices needs a proof that nobody can (proof/proofs.mjs). Writes proof/REPORT.md.
+// Then the soak: faults of servers and networks, mixed, on the real Redis (test/faults/soak.mjs). Writes proof/SOAK.md.
+//   --soak          only the soak
+//   --soak-minutes <n>  how long it lasts; 5 unless told
 //   --only <text>   the files whose path contains it; writes no report
 //   --quick         without the long tests: shows sooner what may survive; writes no report
 //   --minutes <n>   ends after so long; what was not judged until then is in the report as such, and the next run goes on there
@@ -17,7 +20,7 @@ import { testsFor } from '../proof/suites.mjs'
 import { Verdicts } from '../proof/verdicts.mjs'
 import { Worker } from '../proof/worker.mjs'
 import { ensureRedis } from './redis.mjs'
-import { installPackages, root, step } from './run.mjs'
+import { installPackages, root, run, step } from './run.mjs'
 
 /** The order of judging: what the others stand on comes first. */
 const ORDER = 'level bucket gcra token-bucket leaky-bucket arithmetic decide rate fixed-window sliding-window sliding-log'.split(' ')
@@ -35,10 +38,16 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: 'Infinity' },
     workers: { type: 'string', default: '1' },
     list: { type: 'boolean', default: false },
+    soak: { type: 'boolean', default: false },
+    'soak-minutes': { type: 'string', default: '5' },
   },
 })
 
 installPackages()
+if (options.soak) {
+  soak()
+  process.exit()
+}
 // A copy, so that the run is of one piece even if somebody is editing meanwhile.
 const copy = mkdtempSync(join(tmpdir(), 'sluice-proof-'))
 for (const folder of ['src', 'test']) {
@@ -53,11 +62,22 @@ const mutants = files.filter((path) => path.includes(options.only)).flatMap(muta
 const verdicts = new Verdicts(join(root, 'node_modules/.cache/sluice-proof/verdicts.jsonl'), copy, files)
 const endMs = performance.now() + Number(options.minutes) * 60_000
 if (options.list) for (const { id } of mutants) console.log(id)
-else process.exitCode = (await proved()) ? 0 : 1
+else {
+  process.exitCode = (await proved()) ? 0 : 1
+  if (options.only === '' && !options.quick) soak()
+}
+
+/** Ends the run with an error if anything was not as promised. */
+function soak() {
+  ensureRedis()
+  step(`the soak, ${options['soak-minutes']} minutes`)
+  run(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
+}
 
 function sourceFiles() {
   const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const sources = [...algorithms, 'src/stores/redis/runner.lua'].filter((path) => /(?<!\.test)\.(ts|lua)$/.test(path))
+  const store = ['runner', 'long-way'].map((name) => `src/stores/redis/${name}.lua`)
+  const sources = [...algorithms, ...store].filter((path) => /(?<!\.test)\.(ts|lua)$/.test(path))
   return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
 }
 

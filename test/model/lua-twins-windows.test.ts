@@ -11,6 +11,7 @@ import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/w
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { Random } from './random.ts'
+import { SHORT_FORM } from './short-form.ts'
 import { SEED } from './trace.ts'
 import { someWindow, WINDOW_KINDS, type WindowTraceNumbers, windowRule } from './window-trace.ts'
 
@@ -174,6 +175,7 @@ local function text(pairs)
   return table.concat(shown, ', ')
 end
 
+${SHORT_FORM}
 local function everyFunction(say, algorithm, rule, s, case)
   local nowUs, cost = tonumber(case.now), math.min(tonumber(case.cost), rule.capacity)
   local before = encoded(algorithm, rule, s)
@@ -186,6 +188,9 @@ local function everyFunction(say, algorithm, rule, s, case)
     say(name, wrote, text(encoded(algorithm, rule, state)), algorithm.remaining(rule, state, nowUs), algorithm.resetUs(rule, state, nowUs))
   end
   say('waitUs', algorithm.waitUs(rule, s, nowUs, cost))
+  if not shortFormAgrees(algorithm, rule, copy, nowUs, cost) then
+    say('the short form disagrees')
+  end
   after('untouched', false, s)
   after('decoded', false, copy())
   local taken = copy()

@@ -15,6 +15,7 @@ import { tokenBucket, tokenBucketAlgorithm } from '../../src/algorithms/token-bu
 import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { SHORT_FORM } from './short-form.ts'
 
 const MAX = 2 ** 53 - 1
 const DAY_US = 86_400_000_000
@@ -500,7 +501,11 @@ local function decoded(algorithm, encoded)
   return algorithm.decode(fields)
 end
 
+${SHORT_FORM}
 local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost, ofUs, ticket)
+  if not shortFormAgrees(algorithm, rule, function() return copyOf(state) end, nowUs, cost) then
+    say('the short form disagrees')
+  end
   say('waitUs', algorithm.waitUs(rule, state, nowUs, cost))
   say('delayUs', algorithm.delayUs and algorithm.delayUs(rule, state, nowUs) or 'none')
   say('remaining', algorithm.remaining(rule, state, nowUs))
@@ -774,12 +779,15 @@ function bytesOf(tatUs: bigint, numbers: readonly bigint[]): number[] {
 
 const hexOf = (bytes: readonly number[]) => bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('') || '-'
 
-describe('the bytes of GCRA', () => {
+describe('gcra in bytes', () => {
   const KNOWN: readonly (readonly [string, bigint, bigint[]])[] = [
     ['2100000 2 1 1000000', 2_100_000n, [2n, 1n, 1n * 16n + 6n]],
     ['142857 7 7 1000000 1', 142_857n, [7n, 7n, 22n, 1n]],
     ['1763200000000000 1000000 999983 86400000000 999982', 1_763_200_000_000_000n, [1_000_000n, 999_983n, 864n * 16n + 8n, 999_982n]],
     ['0 1 10 1', 0n, [1n, 10n, 16n]],
+    ['7 128 16384 1000000 16383', 7n, [128n, 16_384n, 22n, 16_383n]],
+    ['255 127 16383 10', 255n, [127n, 16_383n, 17n]],
+    ['72057594037 129 2097152 30000000 128', 72_057_594_037n, [129n, 2_097_152n, 3n * 16n + 7n, 128n]],
     ['5000000000000000 1000000000 1 31622400000000', 5_000_000_000_000_000n, [1_000_000_000n, 1n, 316_224n * 16n + 8n]],
   ]
   test.each(KNOWN)('%s stands there as defined', async (text, tatUs, numbers) => {
@@ -797,7 +805,7 @@ describe('the bytes of GCRA', () => {
     const answers = await inRedis(DECODE_BYTES, [...random, ...damaged].map(hexOf))
     expect(answers.filter((answer) => answer === 'not ours')).toEqual([])
     const [refused, read] = [true, false].map((is) => answers.filter((answer) => (answer === 'refused') === is).length)
-    console.log(`bytes of GCRA: ${refused} refused, ${read} read back`)
+    console.log(`gcra in bytes: ${refused} refused, ${read} read back`)
     expect(Math.min(refused as number, read as number)).toBeGreaterThan(100)
   })
 })
