@@ -1,5 +1,7 @@
 /** The decisions of one turn of the event loop travel together, and each is decided as if it had come alone. */
 import { randomUUID } from 'node:crypto'
+import type { Writable } from 'node:stream'
+import { Cluster } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
@@ -195,6 +197,26 @@ describe('errors stay with the decision that has them', () => {
 })
 
 describe('a cluster', () => {
+  test('what goes to one node is written at once, on ioredis too', async () => {
+    const cluster = await startCluster()
+    const client = new Cluster(
+      cluster.servers.map(({ host, port }) => ({ host, port })),
+      { retryDelayOnFailover: 0 },
+    )
+    try {
+      const limiter = createLimiter(LIMIT, { name: 'api', store: redisStore(client) })
+      // All connections are there and the script is known.
+      await Promise.all(Array.from({ length: 300 }, (_, k) => limiter.consume(`warm ${k}`)))
+      const writes = client.nodes('master').map(({ stream }) => countedWrites(stream as unknown as Writable))
+      const decisions = await Promise.all(Array.from({ length: 300 }, (_, k) => limiter.consume(`key ${k}`)))
+      expect(decisions.every(({ remaining }) => remaining === 4)).toBe(true)
+      expect(writes.map((count) => count())).toEqual([1, 1, 1])
+    } finally {
+      client.disconnect()
+      await cluster.stop()
+    }
+  })
+
   test('a call for each slot, behind one address too, and each decision once', async () => {
     const cluster = await startCluster()
     const client = createCluster({ rootNodes: cluster.servers.map(({ host, port }) => ({ socket: { host, port } })) })
@@ -222,3 +244,18 @@ describe('a cluster', () => {
     }
   })
 })
+
+/** How often a stream has handed something to the system since now. */
+function countedWrites(stream: Writable): () => number {
+  let count = 0
+  for (const name of ['_write', '_writev'] as const) {
+    const write = stream[name]?.bind(stream) as (...args: unknown[]) => void
+    Object.assign(stream, {
+      [name]: (...args: unknown[]) => {
+        count += 1
+        write(...args)
+      },
+    })
+  }
+  return () => count
+}

@@ -64,9 +64,13 @@ export class Batches {
   }
 
   #sendAll(errands: readonly Errand[]): void {
-    for (const group of this.#apart ? bySlot(errands) : [errands]) {
-      for (const batch of batchesOf(group, this.#maxBatch)) this.#send(batch)
+    const groups = this.#apart ? [...bySlot(errands)] : [errands]
+    const batches = groups.flatMap((group) => [...batchesOf(group, this.#maxBatch)])
+    const sendAll = () => {
+      for (const batch of batches) this.#send(batch)
     }
+    if (batches.length > 1 && this.#sender.together !== undefined) this.#sender.together(sendAll)
+    else sendAll()
   }
 
   #send(batch: readonly Errand[]): void {

@@ -10,6 +10,8 @@ export interface RedisSender {
   send(args: readonly string[], key: string): Promise<unknown>
   /** Whether keys of different hash slots may be on different servers. Default false. */
   readonly cluster?: boolean
+  /** Runs what sends several commands such that they are written together, one pipeline for each server. For clients that do not see to it themselves. */
+  together?(sendAll: () => void): void
 }
 
 type Send = (...args: never[]) => Promise<unknown>
@@ -45,8 +47,15 @@ function nodeRedisSender(client: NodeRedis): RedisSender {
   return { send: (args) => client.sendCommand([...args]) }
 }
 
+interface Corkable {
+  cork(): void
+  uncork(): void
+}
+
 interface Ioredis {
   call(command: string, ...args: string[]): Promise<unknown>
+  nodes?(): readonly Ioredis[]
+  readonly stream?: Corkable
   readonly options?: { readonly maxRetriesPerRequest?: number | null; readonly retryDelayOnFailover?: number }
 }
 
@@ -54,7 +63,19 @@ function ioredisSender(client: Ioredis): RedisSender {
   const cluster = can(client, 'nodes')
   const option = cluster ? 'retryDelayOnFailover' : 'maxRetriesPerRequest'
   if (client.options?.[option] !== 0) warnOfResending(option)
-  return { cluster, send: ([command, ...args]) => client.call(command as string, ...args) }
+  return {
+    cluster,
+    send: ([command, ...args]) => client.call(command as string, ...args),
+    together(sendAll) {
+      const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
+      for (const stream of streams) stream?.cork()
+      try {
+        sendAll()
+      } finally {
+        for (const stream of streams) stream?.uncork()
+      }
+    },
+  }
 }
 
 /**
