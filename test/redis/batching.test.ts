@@ -196,6 +196,26 @@ describe('errors stay with the decision that has them', () => {
   })
 })
 
+describe('a client that misbehaves', () => {
+  const replies: readonly (readonly [string, () => unknown])[] = [
+    [
+      'throws where it should reject',
+      () => {
+        throw new Error('closed')
+      },
+    ],
+    ['answers with nothing', () => Promise.resolve(null)],
+    ['answers with too little', () => Promise.resolve([1])],
+    ['answers with something else', () => Promise.resolve('OK')],
+  ]
+  test.each(replies)('%s: every decision fails, and none is left waiting', async (_, send) => {
+    const limiter = limiterOn(LIMIT, {}, { send: send as RedisSender['send'] })
+    const answers = await Promise.allSettled(['a', 'b', 'c'].map((key) => limiter.consume(key)))
+    expect(answers).toMatchObject(answers.map(() => ({ status: 'rejected', reason: { code: 'STORE' } })))
+    limiter.close()
+  })
+})
+
 describe('a cluster', () => {
   test('what goes to one node is written at once, on ioredis too', async () => {
     const cluster = await startCluster()

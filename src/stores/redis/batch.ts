@@ -74,10 +74,9 @@ export class Batches {
   }
 
   #send(batch: readonly Errand[]): void {
-    this.#evaluate(batch).then(
-      (values) => this.#answered(batch, new Reply(values as unknown[])),
-      (error) => this.#failed(batch, error),
-    )
+    this.#evaluate(batch)
+      .then((values) => this.#answered(batch, new Reply(values)))
+      .catch((error) => this.#failed(batch, error))
   }
 
   #answered(batch: readonly Errand[], reply: Reply): void {
@@ -104,12 +103,21 @@ export class Batches {
     const args = ['EVALSHA', script.sha1 ?? '', `${keys.length}`, ...keys]
     addArguments(args, batch)
     const key = keys[0] as string
-    const inFull = () => this.#sender.send(['EVAL', script.text, ...args.slice(2)], key)
+    const inFull = () => this.#sent(['EVAL', script.text, ...args.slice(2)], key)
     if (script.sha1 === undefined) return inFull()
-    return this.#sender.send(args, key).catch((error) => {
+    return this.#sent(args, key).catch((error) => {
       if (isNotRun(error)) return inFull()
       throw error
     })
+  }
+
+  /** A client may throw where it should reject. */
+  #sent(args: readonly string[], key: string): Promise<unknown> {
+    try {
+      return this.#sender.send(args, key)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }
 

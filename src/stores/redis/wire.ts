@@ -1,5 +1,6 @@
 /** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See runner.lua. */
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
@@ -37,7 +38,8 @@ export class Reply {
   readonly #atUs: number
   #next = 1
 
-  constructor(values: readonly unknown[]) {
+  constructor(values: unknown) {
+    if (!Array.isArray(values)) throw new Error(`the reply ${shown(values)} is none of the script's`)
     this.#values = values
     this.#atUs = Number(values[0])
   }
@@ -50,7 +52,7 @@ export class Reply {
       return `${first}`
     }
     if (step.op === 'forget') {
-      this.#next += 1
+      this.#number()
       return []
     }
     return step.parts.map((part) => this.#verdict(part, step.aheadUs >= 0))
@@ -74,13 +76,15 @@ export class Reply {
 
   #number(): number {
     const value = this.#values[this.#next++]
-    return typeof value === 'number' ? value : Number(value)
+    if (typeof value === 'number') return value
+    if (value === undefined) throw new Error('the reply is shorter than it should be')
+    return Number(value)
   }
 }
 
 /** An error stands where there would be a number. */
 function isFailure(value: unknown): boolean {
-  return typeof value !== 'number' && !/^-?\d+$/.test(`${value}`)
+  return typeof value !== 'number' && value !== undefined && !/^-?\d+$/.test(`${value}`)
 }
 
 function ticketOf(words: string, numbers: string): Ticket | undefined {
