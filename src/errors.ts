@@ -31,6 +31,16 @@ export class SluiceError extends Error {
   }
 }
 
+interface WarningProcess {
+  emitWarning?(message: string, options: object): void
+}
+
+/** Says what is wrong where nobody waits for an answer. In Node: a warning, with a code to listen for or to silence. */
+export function warn(code: string, message: string): void {
+  const { process } = globalThis as { process?: WarningProcess }
+  process?.emitWarning?.(message, { type: 'SluiceWarning', code })
+}
+
 /** Shows a wrong value in a message: short, on one line, and telling `'5'` from `5`. */
 export function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function'

@@ -2,6 +2,7 @@
  * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, and Node's diagnostics channels
  * `sluice:decision` and `sluice:health` for tools that were not there when the limiter was made. When nobody listens, a decision costs one look.
  */
+import { warn } from '../errors.ts'
 import type { Decision } from './decision.ts'
 import type { Cost, Key } from './input.ts'
 import type { HealthEvent } from './outage/health.ts'
@@ -53,7 +54,12 @@ export class Listeners {
   }
 
   tellHealth(event: HealthEvent): void {
-    this.#onHealth?.(event)
+    try {
+      this.#onHealth?.(event)
+    } catch (error) {
+      // Whoever waits for a decision has nothing to do with it.
+      warn('SLUICE_LISTENER', `onHealth of limiter '${event.limiter}' threw: ${String(error)}`)
+    }
     if (healthChannel.hasSubscribers) healthChannel.publish(event)
   }
 }

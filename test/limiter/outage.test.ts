@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, test } from 'vitest'
 import {
   type AsyncStore,
+  type Clock,
   createLimiter,
   type FailurePolicy,
   fixedWindow,
@@ -68,6 +69,8 @@ function setUp(options: LimiterOptions<Limit, IllStore> = {}, limit: Limit = LIM
   return { clock, store, limiter, events, moveTo }
 }
 
+const REFUSED = { outcome: 'limited', remaining: 0, retryUs: 5, resetUs: 5, delayUs: 0, atUs: 1, ticket: undefined } as const
+
 const POLICIES: readonly FailurePolicy[] = ['throw', 'allow', 'deny', 'local']
 
 describe('a store that does not answer', () => {
@@ -118,6 +121,26 @@ describe('a store that does not answer', () => {
     await moveTo(150)
     expect(events.map(({ state }) => state)).toEqual(['down', 'up'])
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 1 })
+  })
+
+  test.each([true, false])('a process that stood still reads what has arrived before it gives up: %o', async (hasArrived) => {
+    const clock = fakeClock()
+    let lateUs = 30_000
+    const late: Clock = { nowUs: () => clock.nowUs(), setTimer: (fn, us) => clock.setTimer(fn, us + lateUs) }
+    const { store, limiter } = setUp({ onStoreError: 'deny', clock: late })
+    store.illness = 'silent'
+    const decision = watched(limiter.consume('k'))
+    lateUs = 0
+    clock.setMs(80)
+    await told()
+    expect(decision.end).toBe('waits')
+    if (hasArrived) store.answerLate()
+    await told()
+    clock.setMs(81)
+    await told()
+    expect(decision.value).toMatchObject({ allowed: hasArrived, degraded: !hasArrived })
+    limiter.close()
+    expect(clock.timers).toBe(0)
   })
 
   test('without a bound it is waited for as long as it takes', async () => {
@@ -249,6 +272,35 @@ describe('the breaker', () => {
     await limiter.consume('k').catch(() => undefined)
     unsubscribe('sluice:health', listener)
     expect(heard).toMatchObject([{ limiter: 'api', state: 'down' }])
+  })
+
+  test('a listener that throws is warned of, and stops nobody', async () => {
+    const warnings: Error[] = []
+    const listener = (warning: Error) => warnings.push(warning)
+    process.on('warning', listener)
+    const onHealth = () => {
+      throw new Error('no pager')
+    }
+    const { store, limiter } = setUp({ onStoreError: 'deny', onHealth })
+    store.illness = new Error('no connection')
+    expect(await limiter.consume('k')).toMatchObject({ outcome: 'limited', degraded: true })
+    await new Promise(setImmediate)
+    process.off('warning', listener)
+    expect(warnings).toMatchObject([{ code: 'SLUICE_LISTENER', message: expect.stringContaining('no pager') }])
+  })
+
+  test('a refusal that the store remembers counts while it is up, and not while it is down', async () => {
+    const store = new IllStore()
+    const lane = { tryTake: () => false, take: () => ({ ...REFUSED }) }
+    Object.assign(store, { lane: () => lane })
+    const limiter = createLimiter(LIMIT, { name: 'api', store, onStoreError: 'allow' })
+    expect(await limiter.consume('k')).toMatchObject({ outcome: 'limited', degraded: false })
+    expect(await limiter.tryAcquire('k')).toBe(false)
+    store.illness = new Error('no connection')
+    await limiter.peek('k')
+    expect(await limiter.consume('k')).toMatchObject({ outcome: 'allowed', degraded: true })
+    expect(await limiter.tryAcquire('k')).toBe(true)
+    limiter.close()
   })
 
   test('memory is always up', () => {

@@ -217,6 +217,30 @@ describe('a client that misbehaves', () => {
 })
 
 describe('a cluster', () => {
+  test('a cluster that says so late: decisions of one slot go again, those of several are asked slot by slot, none for ever', async () => {
+    let sends = 0
+    const oneAddress: RedisSender = {
+      send(args) {
+        sends += 1
+        const tags = new Set(keysOf(args).map((key) => key.replace(/^.*\{(.*)\}.*$/, '$1')))
+        return tags.size > 1 ? Promise.reject(new Error("CROSSSLOT Keys in request don't hash to the same slot")) : redis.send(args)
+      },
+    }
+    const store = redisStore(oneAddress, { prefix: randomUUID() })
+    const limiter = createLimiter({ user: LIMIT, tenant: LIMIT }, { name: 'api', store })
+    const keys = [{ user: 'a', tenant: 'b' }, 'c', { user: 'a', tenant: 'b' }, { user: 'd', tenant: 'b' }, 'c'] as const
+    const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true)
+    const left = await Promise.all(['a', 'b', 'c', 'd'].map((key) => limiter.peek(key, 0)))
+    expect(left.map(({ parts }) => [parts.user.remaining, parts.tenant.remaining])).toEqual([
+      [3, 5],
+      [5, 2],
+      [3, 3],
+      [4, 5],
+    ])
+    expect(sends).toBeLessThan(40)
+  })
+
   test('what goes to one node is written at once, on ioredis too', async () => {
     const cluster = await startCluster()
     const client = new Cluster(

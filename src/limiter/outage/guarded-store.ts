@@ -25,6 +25,9 @@ export interface Watch {
 
 const FIRST_PAUSE_US = 100_000
 const LONGEST_PAUSE_US = 5_000_000
+/** A timer that fires so late says that nothing else could run either. */
+const STOOD_STILL_US = 10_000
+const GRACE_US = 1_000
 
 export class GuardedStore implements AsyncStore {
   readonly mode = 'async'
@@ -50,8 +53,14 @@ export class GuardedStore implements AsyncStore {
     return this.#health
   }
 
+  /** The store's short way, while it is up: when it is down, the policy decides everything. */
   lane(scope: Scope): Lane | undefined {
-    return this.#store.lane?.(scope)
+    const lane = this.#store.lane?.(scope)
+    if (lane === undefined) return undefined
+    return {
+      tryTake: (key, cost, nowUs) => (this.#health.error === undefined ? lane.tryTake(key, cost, nowUs) : undefined),
+      take: (key, cost, nowUs) => (this.#health.error === undefined ? lane.take(key, cost, nowUs) : undefined),
+    }
   }
 
   apply(step: Step): Promise<readonly Verdict[]> {
@@ -80,10 +89,15 @@ export class GuardedStore implements AsyncStore {
       isOver = true
       act()
     }
-    const alarm =
-      timeoutUs === Number.POSITIVE_INFINITY
-        ? undefined
-        : this.#alarms.set(sentUs + timeoutUs, () => end(() => onFailure({ sentUs, error: timedOut(timeoutUs) })))
+    const dueUs = sentUs + timeoutUs
+    const giveUp = () => end(() => onFailure({ sentUs, error: timedOut(timeoutUs) }))
+    const ring = () => {
+      const nowUs = clock.nowUs()
+      // The process stood still, and the answer may be there unread.
+      if (nowUs - dueUs > STOOD_STILL_US) alarm = this.#alarms.set(nowUs + GRACE_US, giveUp)
+      else giveUp()
+    }
+    let alarm = dueUs === Number.POSITIVE_INFINITY ? undefined : this.#alarms.set(dueUs, ring)
     const ended = (act: () => void) => {
       if (alarm !== undefined) this.#alarms.stop(alarm)
       end(act)

@@ -87,13 +87,14 @@ export class Batches {
     if (batch.length > 1 && (isForbidden(error) || isTryAgain(error))) {
       // One of the keys may not be touched, or is elsewhere, and nothing was done: the others need not suffer for it.
       for (const errand of batch) this.#send([errand])
-    } else if (batch.length > 1 && isCrossSlot(error)) {
-      // A cluster behind one address. Nothing ran.
+    } else if (isCrossSlot(error)) {
+      // A cluster behind one address. Nothing ran: who needs one slot only goes again, the others are told why not.
       this.#apart = true
-      this.#sendAll(batch)
+      const wide = batch.filter(({ keys }) => !isOneSlot(keys))
+      rejectAll(wide, error)
+      if (wide.length < batch.length) this.#sendAll(batch.filter((errand) => !wide.includes(errand)))
     } else {
-      if (isCrossSlot(error)) this.#apart = true
-      for (const { reject } of batch) reject(storeError(error))
+      rejectAll(batch, error)
     }
   }
 
@@ -119,6 +120,14 @@ export class Batches {
       return Promise.reject(error)
     }
   }
+}
+
+function rejectAll(batch: readonly Errand[], error: unknown): void {
+  for (const { reject } of batch) reject(storeError(error))
+}
+
+function isOneSlot([first, ...others]: readonly string[]): boolean {
+  return others.every((key) => slotOf(key) === slotOf(first as string))
 }
 
 function settle({ resolve, reject, onVerdicts }: Errand, answer: Verdict[] | string): void {

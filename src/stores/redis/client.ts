@@ -2,7 +2,7 @@
  * Any client becomes a sender: one function that sends a command and gives its reply. A client is recognised by what it can do, and
  * nothing is changed on it.
  */
-import { SluiceError, shown } from '../../errors.ts'
+import { SluiceError, shown, warn } from '../../errors.ts'
 
 /** All that Sluice needs of a client. */
 export interface RedisSender {
@@ -83,10 +83,9 @@ function ioredisSender(client: Ioredis): RedisSender {
  * `autoResendUnfulfilledCommands: false` it is not sent again, but never answered either.)
  */
 function warnOfResending(option: string): void {
-  const { process } = globalThis as { process?: { emitWarning?(message: string, options: object): void } }
-  process?.emitWarning?.(
+  warn(
+    'SLUICE_RESEND',
     `this client sends commands again after a lost connection, so a decision may be charged twice: make the client with ${option}: 0`,
-    { type: 'SluiceWarning', code: 'SLUICE_RESEND' },
   )
 }
 

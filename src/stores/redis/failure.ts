@@ -56,7 +56,7 @@ const OUTAGES: readonly Advice[] = [
   ],
   [saying('LOADING|BusyLoading'), 'the server is still loading its data: it will answer when it has'],
   [saying('BUSY|Busy'), "somebody's script has been running for too long: SCRIPT KILL ends it"],
-  [saying('OOM'), 'the server is out of memory: raise maxmemory, or set a policy that evicts other keys (volatile-* would evict limits)'],
+  [saying('OOM'), 'the server is out of memory: raise maxmemory, or make room; evicting keys would forget limits'],
   [saying('MISCONF'), 'the server cannot save its data and takes no writes: look at its log and its disk'],
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
   [saying('CLUSTERDOWN|ClusterDown'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
