@@ -456,8 +456,11 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       maxQueue,
       maxAheadUs: this.#maxAheadUs,
       nowUs: () => clock.nowUs(),
-      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) =>
-        this.#store.apply(this.#step(verb, this.#planNamed(plan), parts)),
+      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
+        // What the store was charged is not given back to who stands in for it.
+        if (verb.op === 'give' && this.health().state === 'down') return []
+        return this.#store.apply(this.#step(verb, this.#planNamed(plan), parts))
+      },
     }
     return new Waiting(desk, clock, !unref)
   }
@@ -523,6 +526,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
 
   /** What was given back serves those who wait: who is booked under these numbers moves up, the others try again. */
   #given(parts: readonly Part[], verdicts: readonly Verdict[], ofUs: number, plan: P | undefined): void {
+    if (verdicts[0]?.degraded) return
     const own = this.#waiting.queue(queueId(parts, plan))
     // Read now: a synchronous store overwrites its verdicts with the next step.
     const costs = parts.map(({ rule, cost }, k) => (ofUs >= 0 && (verdicts[k] as Verdict).atUs - ofUs >= rule.windowUs ? 0 : cost))

@@ -254,6 +254,34 @@ describe('the breaker', () => {
     expect([clock.timers, store.sent.length]).toEqual([0, 1])
   })
 
+  test('closing it while a probe or a decision is under way ends it too', async () => {
+    for (const downBefore of [true, false]) {
+      const { store, limiter, clock, moveTo, events } = setUp()
+      store.illness = downBefore ? new Error('no connection') : 'silent'
+      watched(limiter.consume('k'))
+      await told()
+      store.illness = 'silent'
+      if (downBefore) await moveTo(100)
+      const sent = store.sent.length
+      limiter.close()
+      await moveTo(60_000)
+      expect([store.sent.length, clock.timers, events.length]).toEqual([sent, 0, downBefore ? 1 : 0])
+    }
+  })
+
+  test('without a probe of its own a store is asked about a key that nobody uses', async () => {
+    const { store, limiter, moveTo } = setUp()
+    store.illness = new Error('no connection')
+    watched(limiter.consume('k'))
+    await told()
+    limiter.update(gcra({ rate: '1/s', burst: 100 }))
+    await moveTo(100)
+    expect(store.sent.map(({ op, parts }) => [op, parts[0]?.key])).toEqual([
+      ['take', 'k'],
+      ['ask', 'sluice-probe'],
+    ])
+  })
+
   test('a store that throws where it should reject is a store that failed', async () => {
     const { store, limiter } = setUp({ onStoreError: 'deny' })
     store.apply = () => {
@@ -453,8 +481,50 @@ describe('while the store is down', () => {
     expect([wait.end, impatient.code]).toEqual(['waits', 'TIMEOUT'])
     store.illness = 'well'
     await moveTo(100)
-    await moveTo(101)
+    await moveTo(200)
     expect(wait.value).toMatchObject({ allowed: true, degraded: false })
+  })
+
+  test('acquire, deny: whoever waits does not ask again and again while a probe is under way', async () => {
+    const { store, limiter, clock, moveTo } = await down({ onStoreError: 'deny' })
+    const wait = watched(limiter.acquire('k'))
+    await told()
+    store.illness = 'silent'
+    await moveTo(100)
+    expect(await limiter.consume('k')).toMatchObject({ outcome: 'limited', retryAfterMs: 100 })
+    // The probe's bound and the waiter's next try, both on a timer.
+    expect([wait.end, clock.timers, store.sent.length]).toEqual(['waits', 2, 2])
+  })
+
+  test.each(['deny', 'local'] as const)('acquire, %s: a deadline that can be met is waited for', async (onStoreError) => {
+    const { store, limiter, moveTo } = await down({ onStoreError })
+    await limiter.consume('k', 4)
+    const wait = watched(limiter.acquire('k', { timeoutMs: 5_000 }))
+    await told()
+    expect(wait.end).toBe('waits')
+    store.illness = 'well'
+    for (let ms = 100; ms <= 2_000; ms += 100) await moveTo(ms)
+    expect(wait.value).toMatchObject({ allowed: true })
+  })
+
+  test('what was taken from the memory is not given back to the store', async () => {
+    const clock = fakeClock()
+    const store = new IllStore()
+    store.illness = new Error('no connection')
+    const limits = { drip: leakyBucket({ capacity: 5, leak: '1/s' }), day: fixedWindow({ limit: 100, window: '1d' }) }
+    const limiter = createLimiter(limits, { name: 'api', store, clock, onStoreError: 'local', storeTimeoutMs: 50 })
+    await limiter.consume('k')
+    const leaver = new AbortController()
+    const wait = watched(limiter.acquire('k', { signal: leaver.signal }))
+    await told()
+    store.illness = 'well'
+    clock.setMs(100)
+    await told()
+    expect([limiter.health().state, wait.end]).toEqual(['up', 'waits'])
+    leaver.abort(new Error('gone'))
+    await told()
+    expect(store.sent.filter(({ op }) => op === 'give')).toEqual([])
+    limiter.close()
   })
 
   test.each([

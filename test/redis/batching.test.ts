@@ -167,6 +167,39 @@ describe('errors stay with the decision that has them', () => {
     expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'KEY' } }, { status: 'fulfilled' }])
   })
 
+  test('a hashTag that throws is the caller’s fault, and the store stays up', async () => {
+    const limiter = limiterOn(LIMIT, { hashTag: (key) => (key.split(':')[1] as string).toUpperCase() })
+    const answers = await Promise.allSettled([limiter.consume('a:1'), limiter.consume('no colon')])
+    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'CONFIG', message: expect.stringContaining('"no colon"') } }])
+    expect(limiter.health().state).toBe('up')
+  })
+
+  test('a damaged state fails alone, and the answers of the others are theirs', async () => {
+    const limiter = limiterOn(gcra({ rate: '3/h', burst: 3 }), { denialCache: false })
+    for (let k = 0; k < 3; k++) await limiter.consume('full')
+    const bad = `${prefix}:api:{bad}:default`
+    // Ours but for its part, which is more than a part can be.
+    await limiter.consume('bad')
+    await redis.send(['EVAL', "redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) .. string.char(127), 'PX', 1000)", '1', bad])
+    const answers = await Promise.allSettled(['bad', 'full', 'other'].map((key) => limiter.consume(key)))
+    expect(answers).toMatchObject([
+      { reason: { code: 'STORE', isolated: true } },
+      { value: { outcome: 'limited' } },
+      { value: { outcome: 'allowed', remaining: 2 } },
+    ])
+    await redis.send(['DEL', bad])
+  })
+
+  test('a time that no state has is refused before anything is written', async () => {
+    const limiter = limiterOn(fixedWindow({ limit: 5, window: '1h' }))
+    const bad = `${prefix}:api:{bad}:default`
+    await redis.send(['SET', bad, '1 100000000000000000000000000 5 5 3600000000 0 0', 'PX', '5000'])
+    const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
+    expect(answers).toMatchObject([{ reason: { code: 'STORE', isolated: true } }, { status: 'fulfilled' }])
+    expect(limiter.health().state).toBe('up')
+    await redis.send(['DEL', bad])
+  })
+
   test('a key that the user may not touch fails alone', async () => {
     await redis.send(['ACL', 'SETUSER', 'few', 'on', '>secret', '~mine:api:*', '+@all'])
     const few = createClient({ socket: { host: '127.0.0.1', port: inject('redisPort') }, username: 'few', password: 'secret' })
@@ -207,6 +240,8 @@ describe('a client that misbehaves', () => {
     ['answers with nothing', () => Promise.resolve(null)],
     ['answers with too little', () => Promise.resolve([1])],
     ['answers with something else', () => Promise.resolve('OK')],
+    ['says CROSSSLOT whatever it is sent', () => Promise.reject(new Error("CROSSSLOT Keys in request don't hash to the same slot"))],
+    ['says NOPERM whatever it is sent', () => Promise.reject(new Error('NOPERM No permissions to access a key'))],
   ]
   test.each(replies)('%s: every decision fails, and none is left waiting', async (_, send) => {
     const limiter = limiterOn(LIMIT, {}, { send: send as RedisSender['send'] })

@@ -42,8 +42,8 @@ describe('a refusal', () => {
 
   test('is believed no longer than maxMs', () => {
     const denials = learned({ maxUs: 5_000, maxKeys: 3 })
-    expect(denials.answer(stepOf(), 6_199)).toMatchObject([{ retryUs: 5_001 }])
-    expect(denials.answer(stepOf(), 6_200)).toBeUndefined()
+    expect(denials.answer(stepOf(), 5_999)).toMatchObject([{ retryUs: 5_201 }])
+    expect(denials.answer(stepOf(), 6_000)).toBeUndefined()
   })
 
   test('holds for its cost, its key and its numbers only', () => {
@@ -97,10 +97,38 @@ describe('a refusal', () => {
     expect(denials.answer(stepOf(), 2_100)).toBeUndefined()
   })
 
-  test('contact under other numbers drops it for good: the state has moved', () => {
-    const denials = learned()
+  test('contact under other numbers drops it for good, also while it is on its way: the state has moved', () => {
+    const denials = new Denials(BOUNDS)
+    denials.notice(stepOf())
+    const { changes } = denials
+    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
     denials.notice(stepOf({ rule: OTHER_RULE }))
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
+    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
+    expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
+    denials.notice(stepOf())
+    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, denials.changes)
+    expect(denials.answer(stepOf(), 2_000)).toBeDefined()
+  })
+
+  test('the numbers of more keys than are held are forgotten, and with them what was refused', () => {
+    const denials = new Denials(BOUNDS)
+    denials.notice(stepOf())
+    denials.notice(stepOf({ key: 'other', rule: OTHER_RULE }))
+    const { changes } = denials
+    for (const key of ['a', 'b', 'c', 'd']) denials.notice(stepOf({ key, rule: OTHER_RULE }))
+    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
+    expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
+    denials.notice(stepOf())
+    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, denials.changes)
+    expect(denials.answer(stepOf(), 2_000)).toBeDefined()
+  })
+
+  test('a flood of new keys goes round, the oldest first', () => {
+    const denials = new Denials(BOUNDS)
+    const keys = Array.from({ length: 50 }, (_, k) => `key ${k}`)
+    for (const key of keys) denials.learn(stepOf({ key }), [refusal(10_000)], 1_000, 1_200, 0)
+    expect(keys.filter((key) => denials.answer(stepOf({ key }), 2_000) !== undefined)).toEqual(['key 47', 'key 48', 'key 49'])
   })
 
   test('the short way of a limiter with one limit answers the same', () => {

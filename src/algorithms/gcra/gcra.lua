@@ -85,7 +85,7 @@ function gcra.decodeUnder(rule, bytes)
     return { struct.unpack('>I7', bytes), 0 }
   end
   local part, place = unpacked(bytes, size + 1)
-  return place == #bytes + 1 and { struct.unpack('>I7', bytes), part } or nil
+  return place == #bytes + 1 and part > 0 and part < rule.permits and { struct.unpack('>I7', bytes), part } or nil
 end
 
 -- The long way.

@@ -1,7 +1,7 @@
 /**
  * A remote store behind a watchman. No step takes longer than the time it is given, whatever the client is doing. The first that fails, or is
  * not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs one wait and not one
- * for each call. Meanwhile the store is probed on the same key again and again, at longer and longer intervals and charging nothing, until
+ * for each call. Meanwhile the store is probed again and again, at longer and longer intervals and charging nothing, until
  * it answers; then the breaker closes.
  *
  * A step that was not answered may have been decided and charged all the same. It is never sent again.
@@ -23,6 +23,7 @@ export interface Watch {
   onHealth(health: Health): void
 }
 
+const PROBED_KEY = 'sluice-probe'
 const FIRST_PAUSE_US = 100_000
 const LONGEST_PAUSE_US = 5_000_000
 /** A timer that fires so late says that nothing else could run either. */
@@ -41,6 +42,7 @@ export class GuardedStore implements AsyncStore {
   #pauseUs = FIRST_PAUSE_US
   #probeUs = 0
   #stopProbing: () => void = () => {}
+  #isClosed = false
 
   constructor(store: AsyncStore, watch: Watch) {
     this.#store = store
@@ -76,6 +78,7 @@ export class GuardedStore implements AsyncStore {
 
   /** Stops looking after the store. */
   close(): void {
+    this.#isClosed = true
     this.#stopProbing()
   }
 
@@ -126,17 +129,20 @@ export class GuardedStore implements AsyncStore {
       return
     }
     const nowUs = clock.nowUs()
-    resolve(substitute(step, nowUs, Math.max(1, this.#probeUs - nowUs)))
+    // While a probe is under way, and where only this decision failed, nobody knows when: soon, but not at once.
+    const leftUs = this.#probeUs - nowUs
+    resolve(substitute(step, nowUs, leftUs > 0 ? leftUs : FIRST_PAUSE_US))
   }
 
   #goDown(step: Step, error: SluiceError): void {
-    if (this.#health.state === 'down') return
+    if (this.#health.state === 'down' || this.#isClosed) return
     this.#pauseUs = FIRST_PAUSE_US
     this.#probeLater(step)
     this.#turn('down', error)
   }
 
   #probeLater(step: Step): void {
+    if (this.#isClosed) return
     const { clock } = this.#watch
     this.#probeUs = clock.nowUs() + this.#pauseUs
     // A process may end while its store is down.
@@ -154,12 +160,14 @@ export class GuardedStore implements AsyncStore {
 
   #probed(step: Step): Promise<unknown> {
     if (this.#store.probe !== undefined) return this.#store.probe(step)
-    const parts = step.parts.map((part) => ({ ...part, ticket: undefined }))
+    // About a key of its own: the numbers may have changed since, and a question about a key in use would move its state to the old ones.
+    const parts = step.parts.map((part) => ({ ...part, key: PROBED_KEY, ticket: undefined }))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
     return this.#store.apply({ ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs })
   }
 
   #goUp(): void {
+    if (this.#isClosed) return
     this.#upUs = this.#watch.clock.nowUs()
     this.#turn('up', undefined)
   }

@@ -30,19 +30,14 @@ function allowing(): Substitute {
   }
 }
 
-/** Nothing fits until the store is tried again. */
+/** Nothing fits until the store is tried again, and what is given back is dropped. */
 function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
-  const isDenied = step.op !== 'give'
-  return step.parts.map(({ cost, rule }) => ({
-    outcome: !isDenied || cost === 0 ? 'allowed' : cost > rule.capacity ? 'impossible' : 'limited',
-    remaining: 0,
-    retryUs: !isDenied || cost === 0 ? 0 : cost > rule.capacity ? Number.POSITIVE_INFINITY : retryUs,
-    resetUs: retryUs,
-    delayUs: 0,
-    atUs: nowUs,
-    ticket: undefined,
-    degraded: true,
-  }))
+  return step.parts.map(({ cost, rule }): Verdict => {
+    const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, ticket: undefined, degraded: true }
+    if (step.op === 'give' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
+    if (cost > rule.capacity) return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
+    return { outcome: 'limited', retryUs, ...rest }
+  })
 }
 
 /** By the memory of this process, with a share of each limit. It outlives the outage: the next one begins where this one ended. */

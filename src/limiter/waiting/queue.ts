@@ -338,7 +338,8 @@ export class Queue {
       if (taken && !isDegraded) this.#release(waiter)
       return
     }
-    if (!taken) this.#notTaken(verb, waiter, nowUs, longest(verdicts, 'retryUs'))
+    // Who stands in for the store books nothing ahead.
+    if (!taken) this.#notTaken(isDegraded ? { ...verb, aheadUs: 0 } : verb, waiter, nowUs, longest(verdicts, 'retryUs'))
     else if (delayUs === 0) this.#takeOut(waiter).serve(0, nowUs)
     else this.#booked(waiter, behind)
   }

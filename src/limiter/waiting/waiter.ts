@@ -87,7 +87,8 @@ export class Waiter {
     this.#decision = this.request.read(verdicts)
     this.answeredUs = nowUs
     this.bookedForUs = bookedForUs
-    this.taken = takenOf(verdicts)
+    // What was not taken from the store is not given back to it.
+    this.taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
   }
 
   serve(delayUs: number, nowUs: number): void {

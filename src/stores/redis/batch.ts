@@ -8,7 +8,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Step } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
-import { slotOf } from './keys.ts'
+import { bySlot } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
 import { addArguments, Reply } from './wire.ts'
 
@@ -64,13 +64,18 @@ export class Batches {
   }
 
   #sendAll(errands: readonly Errand[]): void {
-    const groups = this.#apart ? [...bySlot(errands)] : [errands]
+    const groups = this.#apart ? bySlot(errands, ({ keys }) => keys[0] as string) : [errands]
     const batches = groups.flatMap((group) => [...batchesOf(group, this.#maxBatch)])
+    let sent = 0
     const sendAll = () => {
-      for (const batch of batches) this.#send(batch)
+      while (sent < batches.length) this.#send(batches[sent++] as Errand[])
     }
-    if (batches.length > 1 && this.#sender.together !== undefined) this.#sender.together(sendAll)
-    else sendAll()
+    try {
+      if (batches.length > 1) this.#sender.together?.(sendAll)
+    } finally {
+      // Whatever the client makes of it.
+      sendAll()
+    }
   }
 
   #send(batch: readonly Errand[]): void {
@@ -84,17 +89,13 @@ export class Batches {
   }
 
   #failed(batch: readonly Errand[], error: unknown): void {
-    if (batch.length > 1 && (isForbidden(error) || isTryAgain(error))) {
-      // One of the keys may not be touched, or is elsewhere, and nothing was done: the others need not suffer for it.
+    // A cluster behind one address.
+    if (isCrossSlot(error)) this.#apart = true
+    if (batch.length > 1 && (isForbidden(error) || isTryAgain(error) || isCrossSlot(error))) {
+      // Nothing was done because of one of the keys: the others need not suffer for it.
       for (const errand of batch) this.#send([errand])
-    } else if (isCrossSlot(error)) {
-      // A cluster behind one address. Nothing ran: who needs one slot only goes again, the others are told why not.
-      this.#apart = true
-      const wide = batch.filter(({ keys }) => !isOneSlot(keys))
-      rejectAll(wide, error)
-      if (wide.length < batch.length) this.#sendAll(batch.filter((errand) => !wide.includes(errand)))
     } else {
-      rejectAll(batch, error)
+      for (const { reject } of batch) reject(storeError(error))
     }
   }
 
@@ -122,14 +123,6 @@ export class Batches {
   }
 }
 
-function rejectAll(batch: readonly Errand[], error: unknown): void {
-  for (const { reject } of batch) reject(storeError(error))
-}
-
-function isOneSlot([first, ...others]: readonly string[]): boolean {
-  return others.every((key) => slotOf(key) === slotOf(first as string))
-}
-
 function settle({ resolve, reject, onVerdicts }: Errand, answer: Verdict[] | string): void {
   if (typeof answer === 'string') {
     reject(storeError(new Error(answer)))
@@ -147,20 +140,8 @@ function scriptOf(batch: readonly Errand[]): Script {
   return scriptFor(types)
 }
 
-/** Together where all keys have the same slot, each in its order. */
-function bySlot(errands: readonly Errand[]): Iterable<Errand[]> {
-  const groups = new Map<number, Errand[]>()
-  for (const errand of errands) {
-    const slot = slotOf(errand.keys[0] as string)
-    const group = groups.get(slot)
-    if (group === undefined) groups.set(slot, [errand])
-    else group.push(errand)
-  }
-  return groups.values()
-}
-
 /** No more than so many, and one time for all: only tests give a time. */
-function* batchesOf(errands: readonly Errand[], maxBatch: number): Generator<readonly Errand[]> {
+function* batchesOf(errands: readonly Errand[], maxBatch: number): Generator<Errand[]> {
   let batch: Errand[] = []
   for (const errand of errands) {
     if (batch.length === maxBatch || (batch.length > 0 && batch[0]?.step.nowUs !== errand.step.nowUs)) {

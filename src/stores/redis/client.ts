@@ -48,8 +48,8 @@ function nodeRedisSender(client: NodeRedis): RedisSender {
 }
 
 interface Corkable {
-  cork(): void
-  uncork(): void
+  cork?(): void
+  uncork?(): void
 }
 
 interface Ioredis {
@@ -68,12 +68,9 @@ function ioredisSender(client: Ioredis): RedisSender {
     send: ([command, ...args]) => client.call(command as string, ...args),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
-      for (const stream of streams) stream?.cork()
-      try {
-        sendAll()
-      } finally {
-        for (const stream of streams) stream?.uncork()
-      }
+      for (const stream of streams) stream?.cork?.()
+      sendAll()
+      for (const stream of streams) stream?.uncork?.()
     },
   }
 }

@@ -28,9 +28,14 @@ export interface DenialBounds {
 export class Denials {
   readonly #bounds: DenialBounds
   readonly #held = new Map<string, Denial>()
+  #oldest = this.#held.keys()
   /** Which keys were changed by this process, and when: what was asked before and is answered after says nothing any longer. */
   readonly #changed = new Map<string, number>()
   #changes = 0
+  /** The numbers of the first step, and once there were others those under which each key was met last. */
+  #first: string | undefined = undefined
+  #isMixed = false
+  readonly #numbers = new Map<string, string>()
   /** Those changed up to here are no longer known one by one. */
   #forgotten = 0
 
@@ -58,20 +63,48 @@ export class Denials {
     if (Math.max(this.#changed.get(key) ?? 0, this.#forgotten) > changes) return
     const waitUs = longestWaitUs(verdicts)
     if (waitUs === Number.POSITIVE_INFINITY) return
-    const untilUs = Math.min(sentUs + waitUs, receivedUs + this.#bounds.maxUs)
+    const untilUs = sentUs + Math.min(waitUs, this.#bounds.maxUs)
     if (untilUs <= receivedUs) return
     this.#held.delete(key)
-    if (this.#held.size >= this.#bounds.maxKeys) this.#held.delete(this.#held.keys().next().value as string)
+    if (this.#held.size >= this.#bounds.maxKeys) this.#held.delete(this.#oldestKey())
     this.#held.set(key, { parts: step.parts, verdicts, receivedUs, untilUs })
   }
 
+  /** By one iterator that goes on where it was: a new one would walk over everything that was deleted. */
+  #oldestKey(): string {
+    const { value, done } = this.#oldest.next()
+    if (!done) return value
+    this.#oldest = this.#held.keys()
+    return this.#oldest.next().value as string
+  }
+
   /** A step is about to be sent that may change what was refused: it gives back, forgets, or brings other numbers. */
-  notice({ op, parts }: Step): void {
-    for (const { key, rule, limit } of parts) {
-      const denial = this.#held.get(key)
-      const isRenumbered = denial?.parts.some((part) => part.limit === limit && part.rule !== rule)
-      if (op === 'give' || op === 'forget' || isRenumbered) this.#drop(key)
+  notice(step: Step): void {
+    const { op, parts } = step
+    if (op === 'give' || op === 'forget') for (const { key } of parts) this.#drop(key)
+    else this.#noticeNumbers(step)
+  }
+
+  /** Contact under other numbers moves the state. As long as there are no others, nothing need be remembered. */
+  #noticeNumbers({ scope, parts }: Step): void {
+    const numbers = numbersOf(scope)
+    this.#first ??= numbers
+    if (this.#first === numbers && !this.#isMixed) return
+    this.#isMixed = true
+    for (const { key } of parts) {
+      if ((this.#numbers.get(key) ?? this.#first) !== numbers) this.#drop(key)
+      if (this.#numbers.size >= this.#bounds.maxKeys) this.#forgetNumbers()
+      this.#numbers.set(key, numbers)
     }
+  }
+
+  /** Nobody knows any longer under which numbers a key was met last: whatever is refused or being asked counts for nothing. */
+  #forgetNumbers(): void {
+    this.#numbers.clear()
+    this.#held.clear()
+    this.#first = ''
+    this.#changes += 1
+    this.#forgotten = this.#changes
   }
 
   /** The short way for a limiter of one limit. */
@@ -81,7 +114,7 @@ export class Denials {
     const take = (key: unknown, cost: number, nowUs: number): Verdict | undefined => {
       const denial = this.#denialOf(key as string, nowUs)
       const part = denial?.parts[0]
-      if (denial === undefined || part?.rule !== rule || part.cost !== cost) return undefined
+      if (denial === undefined || part?.rule.numbers !== rule.numbers || part.cost !== cost) return undefined
       return later(denial.verdicts[0] as Verdict, own, nowUs - denial.receivedUs)
     }
     return { take, tryTake: (key, cost, nowUs) => (take(key, cost, nowUs) === undefined ? undefined : false) }
@@ -110,7 +143,10 @@ function isPlainTake({ op, parts, aheadUs, nowUs }: Step): boolean {
 }
 
 function isAlike(denied: readonly Part[], asked: readonly Part[]): boolean {
-  return denied.length === asked.length && denied.every(({ rule, cost }, k) => rule === asked[k]?.rule && cost === asked[k]?.cost)
+  return (
+    denied.length === asked.length &&
+    denied.every(({ rule, cost }, k) => rule.numbers === asked[k]?.rule.numbers && cost === asked[k]?.cost)
+  )
 }
 
 function longestWaitUs(verdicts: readonly Verdict[]): number {
@@ -125,4 +161,14 @@ function later(verdict: Verdict, put: Verdict, us: number): Verdict {
   put.resetUs = Math.max(0, verdict.resetUs - us)
   put.atUs = verdict.atUs + us
   return put
+}
+
+const numbersOfScopes = new WeakMap<Scope, string>()
+
+function numbersOf(scope: Scope): string {
+  const known = numbersOfScopes.get(scope)
+  if (known !== undefined) return known
+  const numbers = scope.limits.map(({ rule }) => rule.numbers).join(', ')
+  numbersOfScopes.set(scope, numbers)
+  return numbers
 }

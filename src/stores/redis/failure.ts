@@ -9,11 +9,11 @@ function saying(words: string): RegExp {
 }
 
 /** The server does not know the script: it did not run. One user may be allowed EVAL only. */
-const NOT_RUN = saying(String.raw`NoScriptError|NOSCRIPT|NOPERM\b.*\bevalsha\b`)
+const NOT_RUN = saying(String.raw`NOSCRIPT|NOPERM\b.*\bevalsha\b`)
 const FORBIDDEN = saying('NOPERM|PermissionDenied')
-const CROSS_SLOT = saying('CROSSSLOT|CrossSlot')
+const CROSS_SLOT = saying('CROSSSLOT')
 /** A slot is on its way to another node. One client asks a few times itself, and says what it was told last. */
-const TRY_AGAIN = saying(String.raw`TRYAGAIN|TryAgain|Too many Cluster redirections\. Last error: .*(?:MOVED|ASK|TRYAGAIN)`)
+const TRY_AGAIN = saying(String.raw`TRYAGAIN|Too many Cluster redirections\. Last error: .*(?:MOVED|ASK|TRYAGAIN)`)
 const NO_LUA = /unknown command.*\beval/i
 
 export function isNotRun(error: unknown): boolean {
@@ -50,17 +50,14 @@ const ISOLATED: readonly Advice[] = [
 
 /** Errors of a server or a connection that is not well: the next decision would fail too. */
 const OUTAGES: readonly Advice[] = [
-  [
-    saying('READONLY|ReadOnly'),
-    'the client is connected to a replica: connect it to the primary, by Sentinel or Cluster where there is a failover',
-  ],
+  [saying('READONLY'), 'the client is connected to a replica: connect it to the primary, by Sentinel or Cluster where there is a failover'],
   [saying('LOADING|BusyLoading'), 'the server is still loading its data: it will answer when it has'],
-  [saying('BUSY|Busy'), "somebody's script has been running for too long: SCRIPT KILL ends it"],
+  [saying('BUSY'), "somebody's script has been running for too long: SCRIPT KILL ends it"],
   [saying('OOM'), 'the server is out of memory: raise maxmemory, or make room; evicting keys would forget limits'],
   [saying('MISCONF'), 'the server cannot save its data and takes no writes: look at its log and its disk'],
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
-  [saying('CLUSTERDOWN|ClusterDown'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
-  [saying('MASTERDOWN|MasterDown'), 'the replica has lost its primary: connect the client to the primary'],
+  [saying('CLUSTERDOWN'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
+  [saying('MASTERDOWN'), 'the replica has lost its primary: connect the client to the primary'],
   // Whoever has not said who he is may not even send as many arguments as a decision has.
   [
     saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated multibulk'),

@@ -18,7 +18,7 @@ const SLOTS = 16_384
  * key can be read back in one way only.
  */
 export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, { key, limit }: Pick<Part, 'key' | 'limit'>): string {
-  const place = hashTag === undefined ? `{${escaped(key)}}` : `{${escaped(checkedTag(hashTag(key), key))}}:${escaped(key)}`
+  const place = hashTag === undefined ? `{${escaped(key)}}` : `{${escaped(tagOf(hashTag, key))}}:${escaped(key)}`
   return `${prefix}:${limiter}:${place}:${limit}`
 }
 
@@ -28,12 +28,30 @@ function escaped(text: string): string {
   return text.replace(/[%{}]/g, encodeURIComponent)
 }
 
-function checkedTag(tag: string, key: string): string {
+function tagOf(hashTag: (key: string) => string, key: string): string {
+  let tag: unknown
+  try {
+    tag = hashTag(key)
+  } catch (cause) {
+    throw new SluiceError('CONFIG', `hashTag threw for key ${shown(key)}: ${String(cause)}`, { cause })
+  }
   if (typeof tag === 'string' && tag.length > 0 && tag.length <= MAX_TAG_LENGTH) return tag
   throw new SluiceError(
     'CONFIG',
     `hashTag gave ${shown(tag)} for key ${shown(key)}: it must be a string of 1 to ${MAX_TAG_LENGTH} characters`,
   )
+}
+
+/** What has a key, together where the keys have the same slot, in the order it came. */
+export function bySlot<T>(items: readonly T[], redisKeyOf: (item: T) => string): T[][] {
+  const groups = new Map<number, T[]>()
+  for (const item of items) {
+    const slot = slotOf(redisKeyOf(item))
+    const group = groups.get(slot)
+    if (group === undefined) groups.set(slot, [item])
+    else group.push(item)
+  }
+  return [...groups.values()]
 }
 
 /** The slot of a cluster that a key belongs to: CRC-16 (XMODEM) of what stands in its braces. */

@@ -46,6 +46,10 @@ local function readRaw(kind, key)
   return kind == 'hash' and fieldsFrom(raw) or raw
 end
 
+local function refuse(cell, key)
+  error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
+end
+
 local function load(cell, key)
   local algorithm, rule = cell.algorithm, cell.rule
   local raw = readRaw(algorithm.kind, key)
@@ -58,7 +62,7 @@ local function load(cell, key)
     state, numbers = algorithm.decode(raw)
   end
   if not state then
-    error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
+    refuse(cell, key)
   end
   cell.state = state
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
@@ -152,6 +156,11 @@ local function decideOne(run, key)
     load(cells[k], KEYS[key + k - 1])
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
+  for k = 1, #cells do
+    if not isSane(verdicts[k].resetUs) then
+      refuse(cells[k], KEYS[key + k - 1])
+    end
+  end
   for k = 1, #cells do
     save(cells[k], KEYS[key + k - 1], verdicts[k].resetUs)
   end

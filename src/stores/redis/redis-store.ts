@@ -2,13 +2,13 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
-import { type AsyncStore, allAllowed, type Lane, type Scope, type Step } from '../store.ts'
+import type { AsyncStore, Lane, Part, Scope, Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
 import { type DenialBounds, Denials } from './denials.ts'
 import { isCrossSlot } from './failure.ts'
-import { type KeyScheme, redisKey, slotOf } from './keys.ts'
+import { bySlot, type KeyScheme, redisKey } from './keys.ts'
 
 export interface RedisStoreOptions {
   /** What every key begins with. Default `'sluice'`. */
@@ -75,14 +75,14 @@ class RedisStore implements AsyncStore {
     denials.notice(step)
     const { changes } = denials
     return this.#decide(step, (verdicts) => {
-      if (!allAllowed(verdicts)) denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
+      denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
     })
   }
 
   /** `onVerdicts` hears of the verdicts before whoever waits for them. */
   #decide(step: Step, onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<readonly Verdict[]> {
     const keys = this.#keysOf(step)
-    const places = keys.length === 1 ? [] : bySlot(keys)
+    const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
     if (places.length <= 1) return this.#batches.run(step, keys, onVerdicts)
     // Refusals of several keys are not kept: nobody needs to hear of them.
     const apart = () => acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
@@ -145,12 +145,8 @@ function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | 
   return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
 }
 
-/** The places of the keys, together where they have the same slot. */
-function bySlot(keys: readonly string[]): number[][] {
-  const places = new Map<number, number[]>()
-  keys.forEach((key, place) => {
-    const slot = slotOf(key)
-    places.set(slot, [...(places.get(slot) ?? []), place])
-  })
-  return [...places.values()]
+/** All limits of one key are in one slot. */
+function hasOneKey({ parts }: Step): boolean {
+  const [{ key }] = parts as [Part]
+  return parts.every((part) => part.key === key)
 }

@@ -27,6 +27,11 @@ if not givenUs then
 end
 local reply, size = { nowUs }, 1
 
+-- A thousand years are more than any state of ours lasts. What is not a number is no less.
+local function isSane(resetUs)
+  return resetUs < 31557600000000000
+end
+
 local function ttlMs(resetUs)
   local ms = ceil(resetUs / 1000)
   if givenUs and ms < FOREIGN_CLOCK_TTL_MS then
@@ -96,7 +101,8 @@ local function takeShort(cells, firstKey)
     end
     cell.state = state
     cell.remaining, cell.resetUs = cell.algorithm.takeIfFits(cell.rule, state, nowUs, cell.cost)
-    if not cell.remaining then
+    -- A state that is not ours in disguise may say anything: the long way says what it is.
+    if not cell.remaining or cell.remaining < 0 or not isSane(cell.resetUs) then
       return false
     end
   end

@@ -681,7 +681,7 @@ function gcra.decodeUnder(rule, bytes)
     return { struct.unpack('>I7', bytes), 0 }
   end
   local part, place = unpacked(bytes, size + 1)
-  return place == #bytes + 1 and { struct.unpack('>I7', bytes), part } or nil
+  return place == #bytes + 1 and part > 0 and part < rule.permits and { struct.unpack('>I7', bytes), part } or nil
 end
 
 -- The long way.
@@ -1332,6 +1332,11 @@ if not givenUs then
 end
 local reply, size = { nowUs }, 1
 
+-- A thousand years are more than any state of ours lasts. What is not a number is no less.
+local function isSane(resetUs)
+  return resetUs < 31557600000000000
+end
+
 local function ttlMs(resetUs)
   local ms = ceil(resetUs / 1000)
   if givenUs and ms < FOREIGN_CLOCK_TTL_MS then
@@ -1401,7 +1406,8 @@ local function takeShort(cells, firstKey)
     end
     cell.state = state
     cell.remaining, cell.resetUs = cell.algorithm.takeIfFits(cell.rule, state, nowUs, cell.cost)
-    if not cell.remaining then
+    -- A state that is not ours in disguise may say anything: the long way says what it is.
+    if not cell.remaining or cell.remaining < 0 or not isSane(cell.resetUs) then
       return false
     end
   end
@@ -1500,6 +1506,10 @@ local function readRaw(kind, key)
   return kind == 'hash' and fieldsFrom(raw) or raw
 end
 
+local function refuse(cell, key)
+  error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
+end
+
 local function load(cell, key)
   local algorithm, rule = cell.algorithm, cell.rule
   local raw = readRaw(algorithm.kind, key)
@@ -1512,7 +1522,7 @@ local function load(cell, key)
     state, numbers = algorithm.decode(raw)
   end
   if not state then
-    error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
+    refuse(cell, key)
   end
   cell.state = state
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
@@ -1606,6 +1616,11 @@ local function decideOne(run, key)
     load(cells[k], KEYS[key + k - 1])
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
+  for k = 1, #cells do
+    if not isSane(verdicts[k].resetUs) then
+      refuse(cells[k], KEYS[key + k - 1])
+    end
+  end
   for k = 1, #cells do
     save(cells[k], KEYS[key + k - 1], verdicts[k].resetUs)
   end
