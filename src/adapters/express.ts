@@ -1,0 +1,48 @@
+/** Express 4 and 5, and anything else that takes `(req, res, next)`: `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`. */
+import { type Entry, Gate } from '../http/gate.ts'
+import type { HttpOptions } from '../http/options.ts'
+import { isPromise } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Limits } from '../limiter/options.ts'
+import type { Store, SyncStore } from '../stores/store.ts'
+import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+
+export * from '../http/index.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What the last limiter decided. Undefined if the request was skipped. */
+      rateLimit?: Decision
+    }
+  }
+}
+
+export type RateLimitMiddleware<Req> = (request: Req, response: NodeResponse, next: (error?: unknown) => void) => void
+
+export function rateLimit<
+  const L extends Limits,
+  S extends Store = SyncStore,
+  P extends string = never,
+  Req extends NodeRequest = NodeRequest,
+>(options: HttpOptions<Req, L, S, P>): RateLimitMiddleware<Req> {
+  const gate = new Gate<Req>(options)
+  return (request, response, next) => {
+    const goOn = (entry: Entry) => {
+      ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
+      if (entry.gone) return
+      if (entry.refusal !== undefined) return answer(response, entry.refusal)
+      setHeaders(response, entry.headers)
+      leaveAtEnd(entry, response)
+      next()
+    }
+    let entry: Entry | Promise<Entry>
+    try {
+      entry = gate.enter(request, new Incoming(request), () => closing(response))
+    } catch (error) {
+      return next(error)
+    }
+    if (isPromise(entry)) entry.then(goOn).catch(next)
+    else goOn(entry)
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the scopes within it. A route may go without
+ * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
+ */
+import { type Entry, Gate } from '../http/gate.ts'
+import type { HttpChoices, HttpOptions } from '../http/options.ts'
+import { isPromise } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Limits } from '../limiter/options.ts'
+import type { Store, SyncStore } from '../stores/store.ts'
+import { closing, Incoming, leaveAtEnd, type NodeRequest } from './incoming.ts'
+import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
+
+export * from '../http/index.ts'
+
+/** What is needed of Fastify's request. */
+export interface FastifyRequestLike {
+  readonly raw: NodeRequest
+  readonly routeOptions: { readonly config: object }
+}
+
+/** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
+export interface RateLimited {
+  /** What the last limiter decided. Undefined if the request was skipped. */
+  rateLimit?: Decision
+}
+
+/** What `config.rateLimit` of a route may be. */
+export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
+
+type Hook = (request: never, reply: never, done: (error?: Error) => void) => void
+// biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
+export type RateLimitPlugin = (instance: any, options: object, done: (error?: Error) => void) => void
+
+/** Where the gate of a route's own stands in its config. */
+const OWN: unique symbol = Symbol('sluice.gate')
+
+export function rateLimit<
+  const L extends Limits,
+  S extends Store = SyncStore,
+  P extends string = never,
+  Req extends FastifyRequestLike = FastifyRequestLike,
+>(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
+  const gate = new Gate<Req>(options)
+  let anyOwn = false
+
+  const onRoute = (route: { config?: { rateLimit?: RouteRateLimit<Req>; [OWN]?: Gate<Req> | false } }) => {
+    const own = route.config?.rateLimit
+    if (route.config === undefined || own === undefined) return
+    route.config[OWN] = own === false ? false : gate.with(own)
+    anyOwn = true
+  }
+
+  const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
+    const own = anyOwn ? (request.routeOptions.config as { [OWN]?: Gate<Req> | false })[OWN] : undefined
+    if (own === false) return done()
+    const goOn = (entry: Entry) => {
+      ;(request as RateLimited).rateLimit = entry.decision as Decision
+      if (entry.gone) return void reply.hijack()
+      if (entry.refusal !== undefined) return sendReply(reply, entry.refusal)
+      setReplyHeaders(reply, entry.headers)
+      leaveAtEnd(entry, reply.raw)
+      return done()
+    }
+    let entered: Entry | Promise<Entry>
+    try {
+      entered = (own ?? gate).enter(request, new Incoming(request.raw), () => closing(reply.raw))
+    } catch (error) {
+      return done(error as Error)
+    }
+    if (isPromise(entered)) entered.then(goOn, done)
+    else goOn(entered)
+  }
+
+  const plugin: RateLimitPlugin = (instance, _options, done) => {
+    if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', undefined)
+    instance.addHook('onRoute', onRoute)
+    instance.addHook('onRequest', onRequest as Hook)
+    done()
+  }
+  // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
+  return Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'sluice' })
+}
