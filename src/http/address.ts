@@ -58,7 +58,7 @@ function ipv4Bits(text: string): number | undefined {
 function ofIpv6(text: string): Address | undefined {
   const halves = text.split('::')
   if (halves.length > 2) return undefined
-  const [head, tail] = halves.map(groupsOf)
+  const [head, tail] = halves.map((half, k) => groupsOf(half, k === halves.length - 1))
   if (head === undefined || (halves.length === 2 && tail === undefined)) return undefined
   if (tail === undefined) return head.length === 8 ? head : undefined
   const missing = 8 - head.length - tail.length
@@ -66,12 +66,12 @@ function ofIpv6(text: string): Address | undefined {
   return missing < 1 ? undefined : [...head, ...new Array<number>(missing).fill(0), ...tail]
 }
 
-/** The groups on one side of '::'; the last may be written as an IPv4 address, which makes two. */
-function groupsOf(text: string): number[] | undefined {
+/** The groups on one side of '::'. At the end of the whole the last may be written as an IPv4 address, which makes two. */
+function groupsOf(text: string, isEnd: boolean): number[] | undefined {
   if (text === '') return []
   const parts = text.split(':')
   const last = parts[parts.length - 1] as string
-  const bits = last.includes('.') ? ipv4Bits(last) : undefined
+  const bits = isEnd && last.includes('.') ? ipv4Bits(last) : undefined
   if (bits !== undefined) parts.splice(-1, 1, (bits >>> 16).toString(16), (bits & 0xffff).toString(16))
   if (!parts.every((part) => /^[0-9a-f]{1,4}$/i.test(part))) return undefined
   return parts.map((part) => Number.parseInt(part, 16))

@@ -68,7 +68,7 @@ export class Gate<Native> {
     this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body)
     this.#maxWaitMs = choices.maxWaitMs ?? 0
     if (limiter !== undefined) noticeLimiter(limiter)
-    this.#noticeRequest = noticeMade()
+    this.#noticeRequest = limiter === undefined ? noticeMade() : () => {}
   }
 
   /** A gate with other choices. It shares the limiter, unless the choices name one of their own. */
