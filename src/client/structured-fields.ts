@@ -31,7 +31,7 @@ function membersOf<T>(text: string, read: (reader: Reader) => T | undefined): T[
     const member = read(reader)
     if (member === undefined) return undefined
     members.push(member)
-  } while (reader.skips(','))
+  } while (reader.hasNext)
   return reader.isAtEnd ? members : undefined
 }
 
@@ -40,19 +40,21 @@ class Reader {
   #at = 0
 
   constructor(text: string) {
-    this.#text = text
-    this.#skipSpace()
+    let end = text.length
+    while (text[end - 1] === ' ') end -= 1
+    this.#text = text.slice(0, end)
+    this.#skip(' ')
   }
 
   get isAtEnd(): boolean {
     return this.#at === this.#text.length
   }
 
-  skips(mark: string): boolean {
-    this.#skipSpace()
-    if (this.#text[this.#at] !== mark) return false
-    this.#at += 1
-    this.#skipSpace()
+  /** Whether another member follows, past the comma before it. */
+  get hasNext(): boolean {
+    this.#skip(' \t')
+    if (!this.#takes(',')) return false
+    this.#skip(' \t')
     return true
   }
 
@@ -71,7 +73,8 @@ class Reader {
 
   #parameters(): Map<string, Bare> | undefined {
     const parameters = new Map<string, Bare>()
-    while (this.skips(';')) {
+    while (this.#takes(';')) {
+      this.#skip(' ')
       const key = this.#match(KEY)?.[0]
       const value = key === undefined ? undefined : this.#takes('=') ? this.#bare() : true
       if (value === undefined) return undefined
@@ -103,7 +106,7 @@ class Reader {
     return true
   }
 
-  #skipSpace(): void {
-    while (this.#text[this.#at] === ' ' || this.#text[this.#at] === '\t') this.#at += 1
+  #skip(spaces: string): void {
+    while (!this.isAtEnd && spaces.includes(this.#text[this.#at] as string)) this.#at += 1
   }
 }
