@@ -26,23 +26,26 @@ export function rateLimit<
   P extends string = never,
   Req extends NodeRequest = NodeRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitMiddleware<Req> {
-  const gate = new Gate<Req>(options)
+  const gate = new Gate<Req, NodeResponse>(options, closing)
   return (request, response, next) => {
-    const goOn = (entry: Entry) => {
-      ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
-      if (entry.gone) return
-      if (entry.refusal !== undefined) return answer(response, entry.refusal)
-      setHeaders(response, entry.headers)
-      leaveAtEnd(entry, response)
-      next()
-    }
-    let entry: Entry | Promise<Entry>
+    let entered: Entry | Promise<Entry>
     try {
-      entry = gate.enter(request, new Incoming(request), () => closing(response))
+      entered = gate.enter(request, new Incoming(request), response)
     } catch (error) {
       return next(error)
     }
-    if (isPromise(entry)) entry.then(goOn).catch(next)
-    else goOn(entry)
+    if (isPromise(entered)) entered.then((entry) => goOn(entry, request, response, next)).catch(next)
+    else goOn(entered, request, response, next)
+  }
+}
+
+function goOn(entry: Entry, request: object, response: NodeResponse, next: () => void): void {
+  ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
+  if (entry.gone) return
+  if (entry.refusal !== undefined) answer(response, entry.refusal)
+  else {
+    setHeaders(response, entry.headers)
+    leaveAtEnd(entry, response)
+    next()
   }
 }

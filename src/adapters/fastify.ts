@@ -8,7 +8,7 @@ import { isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { closing, Incoming, leaveAtEnd, type NodeRequest } from './incoming.ts'
+import { closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse } from './incoming.ts'
 import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
@@ -41,10 +41,10 @@ export function rateLimit<
   P extends string = never,
   Req extends FastifyRequestLike = FastifyRequestLike,
 >(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
-  const gate = new Gate<Req>(options)
+  const gate = new Gate<Req, NodeResponse>(options, closing)
   let anyOwn = false
 
-  const onRoute = (route: { config?: { rateLimit?: RouteRateLimit<Req>; [OWN]?: Gate<Req> | false } }) => {
+  const onRoute = (route: { config?: { rateLimit?: RouteRateLimit<Req>; [OWN]?: Gate<Req, NodeResponse> | false } }) => {
     const own = route.config?.rateLimit
     if (route.config === undefined || own === undefined) return
     route.config[OWN] = own === false ? false : gate.with(own)
@@ -52,24 +52,16 @@ export function rateLimit<
   }
 
   const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
-    const own = anyOwn ? (request.routeOptions.config as { [OWN]?: Gate<Req> | false })[OWN] : undefined
+    const own = anyOwn ? (request.routeOptions.config as { [OWN]?: Gate<Req, NodeResponse> | false })[OWN] : undefined
     if (own === false) return done()
-    const goOn = (entry: Entry) => {
-      ;(request as RateLimited).rateLimit = entry.decision as Decision
-      if (entry.gone) return void reply.hijack()
-      if (entry.refusal !== undefined) return sendReply(reply, entry.refusal)
-      setReplyHeaders(reply, entry.headers)
-      leaveAtEnd(entry, reply.raw)
-      return done()
-    }
     let entered: Entry | Promise<Entry>
     try {
-      entered = (own ?? gate).enter(request, new Incoming(request.raw), () => closing(reply.raw))
+      entered = (own ?? gate).enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
       return done(error as Error)
     }
-    if (isPromise(entered)) entered.then(goOn, done)
-    else goOn(entered)
+    if (isPromise(entered)) entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch(done)
+    else goOn(entered, request as RateLimited, reply, done)
   }
 
   const plugin: RateLimitPlugin = (instance, _options, done) => {
@@ -80,4 +72,15 @@ export function rateLimit<
   }
   // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'sluice' })
+}
+
+function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done: () => void): void {
+  request.rateLimit = entry.decision as Decision
+  if (entry.gone) reply.hijack()
+  else if (entry.refusal !== undefined) sendReply(reply, entry.refusal)
+  else {
+    setReplyHeaders(reply, entry.headers)
+    leaveAtEnd(entry, reply.raw)
+    done()
+  }
 }

@@ -50,21 +50,25 @@ export function rateLimit<
 ): <R extends Req, Rest extends unknown[], Res extends FetchResponse>(
   handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
 ) => (request: R, ...rest: Rest) => Promise<Res> {
-  const gate = new Gate<Req>(options, ['address'])
+  const gate = new Gate<Req, FetchRequest>(options, signalOf, ['address'])
   const addressOf = (options.address ?? ((request: Req, connection?: Connection) => toldAddress(request, connection))) as AddressOf<Req>
   return <R extends Req, Rest extends unknown[], Res extends FetchResponse>(handler: (request: R, ...rest: Rest) => Res | Promise<Res>) =>
     async (request: R, ...rest: Rest): Promise<Res> => {
       const http = new Fetched(request, addressOf(request, ...rest) ?? undefined)
-      const entered = gate.enter(request, http, () => request.signal as Abortable | undefined)
+      const entered = gate.enter(request, http, request)
       const { decision, refusal, headers, gone, leave } = isPromise(entered) ? await entered : entered
       if (decision !== undefined) decisions.set(request, decision)
       // Nobody will see it, but a handler has to answer something.
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return response(refusal.body, refusal.status, refusal.headers) as unknown as Res
       const answered = withHeaders(await handler(request, ...rest), headers)
-      leave?.({ status: answered.status, aborted: (request.signal as Abortable | undefined)?.aborted ?? false })
+      leave?.({ status: answered.status, aborted: signalOf(request)?.aborted ?? false })
       return answered
     }
+}
+
+function signalOf({ signal }: FetchRequest): Abortable | undefined {
+  return signal as Abortable | undefined
 }
 
 class Fetched implements HttpRequest {

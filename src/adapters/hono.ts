@@ -43,7 +43,7 @@ export function rateLimit<
   P extends string = never,
   Ctx extends HonoContext = HonoContext,
 >(options: HttpOptions<Ctx, L, S, P> & HonoOptions<Ctx>): (c: Ctx, next: () => Promise<void>) => Promise<Answer> {
-  const gate = new Gate<Ctx>(options, ['address'])
+  const gate = new Gate<Ctx, HonoHttp>(options, (http) => http.signal, ['address'])
   return (c, next) => {
     const node = nodeOf(c)
     const http = new HonoHttp(c, node, options.address as ((c: HonoContext) => string | undefined) | undefined)
@@ -51,21 +51,21 @@ export function rateLimit<
       c.set('rateLimit', entry.decision)
       if (entry.gone) return new Response(null, { status: 499 })
       if (entry.refusal !== undefined) return refused(entry.refusal)
-      if (node === undefined) return nextAnywhere(c, entry, next)
+      if (node === undefined) return nextAnywhere(c, http, entry, next)
       // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the rest; Node's response takes it as it is.
       setHeaders(node.outgoing, entry.headers)
       leaveAtEnd(entry, node.outgoing)
       return next()
     }
-    const entered = gate.enter(c, http, () => (node === undefined ? (c.req.raw as { signal?: Abortable }).signal : closing(node.outgoing)))
+    const entered = gate.enter(c, http, http)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
 }
 
-async function nextAnywhere(c: HonoContext, { headers, leave }: Entry, next: () => Promise<void>): Promise<void> {
+async function nextAnywhere(c: HonoContext, http: HonoHttp, { headers, leave }: Entry, next: () => Promise<void>): Promise<void> {
   for (let k = 0; k < headers.length; k += 2) c.header(headers[k] as string, headers[k + 1] as string)
   await next()
-  leave?.({ status: c.res.status, aborted: (c.req.raw as { signal?: Abortable }).signal?.aborted ?? false })
+  leave?.({ status: c.res.status, aborted: http.signal?.aborted ?? false })
 }
 
 /** From plain headers, which is what @hono/node-server is quickest with. */
@@ -102,6 +102,11 @@ class HonoHttp implements HttpRequest {
     if (this.#node !== undefined) return this.#node.incoming.socket?.remoteAddress
     const { env, req } = this.#c
     return toldAddress(req.raw, (env?.server ?? env) as Connection | undefined)
+  }
+
+  /** Aborted when the client leaves. */
+  get signal(): Abortable | undefined {
+    return this.#node === undefined ? (this.#c.req.raw as { signal?: Abortable }).signal : closing(this.#node.outgoing)
   }
 
   header(name: string): string | undefined {

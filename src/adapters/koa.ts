@@ -31,9 +31,9 @@ export function rateLimit<
   P extends string = never,
   Ctx extends KoaContext = KoaContext,
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
-  const gate = new Gate<Ctx>(options)
+  const gate = new Gate<Ctx, NodeResponse>(options, closing)
   return async (ctx, next) => {
-    const entered = gate.enter(ctx, new Incoming(ctx.req), () => closing(ctx.res))
+    const entered = gate.enter(ctx, new Incoming(ctx.req), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
     ctx.state.rateLimit = entry.decision
     if (entry.gone) {

@@ -82,11 +82,11 @@ function isReply(response: AnyResponse): response is FastifyReplyLike {
 }
 
 export class RateLimitGuard {
-  readonly #gates: ReadonlyMap<string, Gate<AnyRequest>>
+  readonly #gates: ReadonlyMap<string, Gate<AnyRequest, NodeResponse>>
 
   constructor({ named = {}, ...options }: NestModuleOptions) {
     const all = Object.entries({ [DEFAULT]: options, ...named })
-    this.#gates = new Map(all.map(([name, each]) => [name, new Gate<AnyRequest>(each)]))
+    this.#gates = new Map(all.map(([name, each]) => [name, new Gate<AnyRequest, NodeResponse>(each, closing)]))
   }
 
   canActivate(context: NestContext): boolean | Promise<boolean> {
@@ -110,11 +110,11 @@ export class RateLimitGuard {
       leaveAtEnd(entry, node)
       return this.#pass(context, names, k + 1)
     }
-    const entered = this.#gate(names[k] as string).enter(request, new Incoming(request.raw ?? request), () => closing(node))
+    const entered = this.#gate(names[k] as string).enter(request, new Incoming(request.raw ?? request), node)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
 
-  #gate(name: string): Gate<AnyRequest> {
+  #gate(name: string): Gate<AnyRequest, NodeResponse> {
     const gate = this.#gates.get(name)
     if (gate !== undefined) return gate
     throw new SluiceError('CONFIG', `@Limit(${shown(name)}): there is no such limit, there is ${[...this.#gates.keys()].join(', ')}`)

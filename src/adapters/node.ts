@@ -17,10 +17,6 @@ export interface NodeOptions<Req> {
   readonly onError?: (error: unknown, request: Req, response: NodeResponse) => void
 }
 
-export type Limited<Req extends NodeRequest, Res extends NodeResponse> = (
-  handler: (request: RateLimited<Req>, response: Res) => unknown,
-) => (request: Req, response: Res) => void
-
 /** Returns what puts the limits before a handler. */
 export function rateLimit<
   const L extends Limits,
@@ -31,7 +27,7 @@ export function rateLimit<
 >(
   options: HttpOptions<Req, L, S, P> & NodeOptions<Req>,
 ): <R extends Req, W extends Res>(handler: (request: RateLimited<R>, response: W) => unknown) => (request: R, response: W) => void {
-  const gate = new Gate<Req>(options, ['onError'])
+  const gate = new Gate<Req, NodeResponse>(options, closing, ['onError'])
   const { onError = answer500 } = options
   return (handler) => (request, response) => {
     const fail = (error: unknown) => onError(error, request, response)
@@ -43,14 +39,14 @@ export function rateLimit<
       leaveAtEnd(entry, response)
       return handler(request, response)
     }
-    let entry: Entry | Promise<Entry>
+    let entered: Entry | Promise<Entry>
     try {
-      entry = gate.enter(request, new Incoming(request), () => closing(response))
+      entered = gate.enter(request, new Incoming(request), response)
     } catch (error) {
       return fail(error)
     }
-    if (isPromise(entry)) entry.then(goOn, fail)
-    else goOn(entry)
+    if (isPromise(entered)) entered.then(goOn, fail)
+    else goOn(entered)
   }
 }
 

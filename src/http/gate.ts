@@ -7,10 +7,10 @@ import type { Abortable, Cost, Key } from '../limiter/input.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import type { Limits } from '../limiter/options.ts'
 import { WaitError } from '../limiter/waiting/wait-error.ts'
-import type { Scope, Store } from '../stores/store.ts'
-import { type HeaderWriter, headerWriters, partitionText } from './headers.ts'
+import type { Scope } from '../stores/store.ts'
+import { type HeaderWriter, headerWriter, partitionText } from './headers.ts'
 import { byIp, type KeyFunction } from './keys.ts'
-import { noticeLimiter, noticeMade } from './misuse.ts'
+import { Made, noticeLimiter } from './misuse.ts'
 import { checkHttpOptions, type HttpChoices, type HttpOptions, type KeySource } from './options.ts'
 import { checkStatus, type Refusal, Refusals, TOO_MANY_REQUESTS } from './refusal.ts'
 import { type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
@@ -48,58 +48,93 @@ type AnyKey = Key<string>
 type AnyCost = Cost<string>
 type Plan = string | undefined
 
-export class Gate<Native> {
+/** One request and what was found out about it. */
+interface Asked<Native> {
+  readonly native: Native
+  readonly http: HttpRequest
+  readonly key: AnyKey
+  readonly cost: AnyCost
+  readonly plan: Plan
+}
+
+function admitted(decision: Decision, headers: readonly string[], leave: Entry['leave']): Entry {
+  return { decision, headers, refusal: undefined, gone: false, leave }
+}
+
+export class Gate<Native, Connection = unknown> {
   readonly #limiter: AnyLimiter
+  /** As they were given. What is needed for each request is held in fields of its own: looking for what is not there takes its time. */
   readonly #choices: HttpChoices<Native>
   readonly #keyOf: KeyFunction<Native, AnyKey>
-  readonly #writers: readonly HeaderWriter[]
-  readonly #refusals: Refusals<Native>
+  readonly #cost: HttpChoices<Native>['cost']
+  readonly #planOf: HttpChoices<Native>['plan']
+  readonly #skip: HttpChoices<Native>['skip']
+  readonly #refundWhen: HttpChoices<Native>['refundWhen']
+  readonly #onLimited: HttpChoices<Native>['onLimited']
+  readonly #partitionKey: HttpChoices<Native>['partitionKey']
+  readonly #isShadow: boolean
   readonly #maxWaitMs: number
-  readonly #noticeRequest: () => void
+  readonly #writer: HeaderWriter | undefined
+  readonly #refusals: Refusals<Native>
+  readonly #signalOf: (connection: Connection) => Abortable | undefined
+  #made: Made | undefined
 
-  /** `more`: names of options that the adapter itself reads. */
-  constructor(options: HttpOptions<Native, Limits, Store, string> | object, more: readonly string[] = []) {
+  /** `signalOf` makes a signal that is aborted when the client leaves. `more`: names of options that the adapter itself reads. */
+  constructor(options: object, signalOf: (connection: Connection) => Abortable | undefined, more: readonly string[] = []) {
     checkHttpOptions(options, more)
     const { limit, limiter, ...choices } = options as HttpOptions<Native>
     this.#limiter = (limiter ?? createLimiter(limit as Limits)) as unknown as AnyLimiter
     this.#choices = choices as HttpChoices<Native>
+    const { cost = 1, plan, skip, refundWhen, onLimited, partitionKey, shadow = false, maxWaitMs = 0 } = this.#choices
     this.#keyOf = keyFunction(choices.key as KeySource<Native, string> | undefined)
-    this.#writers = choices.shadow ? [] : headerWriters(choices.headers ?? 'draft-11')
+    this.#cost = cost
+    this.#planOf = plan
+    this.#skip = skip
+    this.#refundWhen = refundWhen
+    this.#onLimited = onLimited
+    this.#partitionKey = partitionKey
+    this.#isShadow = shadow
+    this.#maxWaitMs = maxWaitMs
+    this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
     this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body)
-    this.#maxWaitMs = choices.maxWaitMs ?? 0
-    if (limiter !== undefined) noticeLimiter(limiter)
-    this.#noticeRequest = limiter === undefined ? noticeMade() : () => {}
+    this.#signalOf = signalOf
+    if (limiter === undefined) this.#made = new Made()
+    else noticeLimiter(limiter)
   }
 
   /** A gate with other choices. It shares the limiter, unless the choices name one of their own. */
-  with(options: object): Gate<Native> {
+  with(options: object): Gate<Native, Connection> {
     const { limit, limiter = limit === undefined ? this.#limiter : undefined } = options as HttpOptions<Native>
     const own = limit === undefined ? { limiter } : { limit }
-    return new Gate<Native>({ ...this.#choices, ...options, limit: undefined, limiter: undefined, ...own })
+    return new Gate({ ...this.#choices, ...options, limit: undefined, limiter: undefined, ...own }, this.#signalOf)
   }
 
-  /** `connection` makes a signal that is aborted when the client leaves: it is only called for a request that has to wait. */
-  enter(native: Native, http: HttpRequest, connection: () => Abortable | undefined): Entry | Promise<Entry> {
-    this.#noticeRequest()
-    const { skip } = this.#choices
-    if (skip === undefined) return this.#decide(native, http, connection)
-    return whenKnown(skip(native), (skipped) => (skipped ? PASSED : this.#decide(native, http, connection)))
+  /** `connection` is what the adapter knows the client's connection by; only a request that has to wait looks at it. */
+  enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
+    if (this.#made !== undefined) {
+      this.#made.noticeFirstRequest()
+      this.#made = undefined
+    }
+    if (this.#skip === undefined) return this.#find(native, http, connection)
+    return whenKnown(this.#skip(native), (skipped) => (skipped ? PASSED : this.#find(native, http, connection)))
   }
 
-  #decide(native: Native, http: HttpRequest, connection: () => Abortable | undefined): Entry | Promise<Entry> {
-    const { cost: costs = 1, plan: planOf } = this.#choices
+  /** Finds out what is to be asked for, at once if it can be known at once. */
+  #find(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     const key = this.#keyOf(native, http)
-    const cost = typeof costs === 'function' ? costs(native) : costs
-    const plan = planOf?.(native)
-    if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask(new Asked(native, http, key, cost, plan), connection)
-    return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask(new Asked(native, http, key, cost, plan), connection))
+    const cost = typeof this.#cost === 'function' ? this.#cost(native) : (this.#cost as AnyCost)
+    const plan = this.#planOf === undefined ? undefined : this.#planOf(native)
+    if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask(native, http, key, cost, plan, connection)
+    return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask(native, http, key, cost, plan, connection))
   }
 
-  #ask(asked: Asked<Native>, connection: () => Abortable | undefined): Entry | Promise<Entry> {
-    if (this.#maxWaitMs > 0) return this.#wait(asked, connection())
-    const { key, cost, plan } = asked
+  #ask(native: Native, http: HttpRequest, key: AnyKey, cost: AnyCost, plan: Plan, connection: Connection): Entry | Promise<Entry> {
+    if (this.#maxWaitMs > 0) return this.#wait({ native, http, key, cost, plan }, this.#signalOf(connection))
     const decision = plan === undefined ? this.#limiter.consume(key, cost) : this.#limiter.consume(key, cost, { plan })
-    return isPromise(decision) ? Promise.resolve(decision).then((known) => this.#entry(asked, known)) : this.#entry(asked, decision)
+    if (isPromise(decision)) return Promise.resolve(decision).then((known) => this.#entry({ native, http, key, cost, plan }, known))
+    // What most requests come to, with as little made on the way as there can be.
+    if (decision.allowed && this.#refundWhen === undefined) return admitted(decision, this.#headers(key, plan, decision), undefined)
+    return this.#entry({ native, http, key, cost, plan }, decision)
   }
 
   async #wait(asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
@@ -123,30 +158,26 @@ export class Gate<Native> {
 
   /** `refuse`: whatever the decision says, there is no room to wait in. */
   #entry(asked: Asked<Native>, decision: Decision, refuse = !decision.allowed): Entry {
-    const { shadow = false, onLimited, refundWhen } = this.#choices
-    if (refuse) onLimited?.(asked.native, decision)
-    const headers = this.#headers(asked, decision)
-    const refusal = refuse && !shadow ? this.#refusals.of(decision, headers, asked.native, asked.http) : undefined
-    const leave = refundWhen !== undefined && decision.allowed && !decision.degraded ? this.#leaver(asked, decision) : undefined
-    return { decision, headers, refusal, gone: false, leave }
+    const { native, http, key, plan } = asked
+    const headers = this.#headers(key, plan, decision)
+    if (refuse && this.#onLimited !== undefined) this.#onLimited(native, decision)
+    if (refuse && !this.#isShadow) return { ...PASSED, decision, refusal: this.#refusals.of(decision, headers, native, http) }
+    const isRefundable = this.#refundWhen !== undefined && decision.allowed && !decision.degraded
+    return admitted(decision, headers, isRefundable ? this.#leaver(asked, decision) : undefined)
   }
 
   /** Of a decision that the store had no part in nobody knows the figures. */
-  #headers({ key, plan }: Asked<Native>, decision: Decision): string[] {
-    const headers: string[] = []
-    if (this.#writers.length === 0 || decision.degraded) return headers
-    const { partitionKey } = this.#choices
-    const partition = partitionText(partitionKey?.(key))
-    const scope = this.#limiter.scope(plan)
-    for (const write of this.#writers) write(headers, decision, scope, partition)
-    return headers
+  #headers(key: AnyKey, plan: Plan, decision: Decision): readonly string[] {
+    if (this.#writer === undefined || decision.degraded) return NO_HEADERS
+    const partition = this.#partitionKey === undefined ? '' : partitionText(this.#partitionKey(key))
+    return this.#writer(decision, this.#limiter.scope(plan), partition)
   }
 
   #leaver({ native, key, cost, plan }: Asked<Native>, { atMs }: Decision): (outcome: HttpOutcome) => void {
     return (outcome) => {
       // The response is out: whatever goes wrong now has nobody to go to.
       try {
-        if (!this.#choices.refundWhen?.(outcome, native)) return
+        if (!this.#refundWhen?.(outcome, native)) return
         const given = this.#limiter.refund(key, cost, plan === undefined ? { atMs } : { atMs, plan })
         if (isPromise(given)) given.then(undefined, refundFailed)
       } catch (error) {
@@ -158,23 +189,6 @@ export class Gate<Native> {
 
 function refundFailed(error: unknown): void {
   explainOnce('SLUICE_REFUND_FAILED', '', error)
-}
-
-/** One request and what was found out about it. */
-class Asked<Native> {
-  readonly native: Native
-  readonly http: HttpRequest
-  readonly key: AnyKey
-  readonly cost: AnyCost
-  readonly plan: Plan
-
-  constructor(native: Native, http: HttpRequest, key: AnyKey, cost: AnyCost, plan: Plan) {
-    this.native = native
-    this.http = http
-    this.key = key
-    this.cost = cost
-    this.plan = plan
-  }
 }
 
 function keyFunction<Native>(source: KeySource<Native, string> | undefined): KeyFunction<Native, AnyKey> {

@@ -1,4 +1,7 @@
-/** What a response says about the limits, in the form that was chosen. All are lists of name, value, name, value ... */
+/**
+ * What a response says about the limits, in the form that was chosen. All are lists of name, value, name, value ... Names are in lower case,
+ * as HTTP/2 wants them: frameworks keep headers by such names, and one that has to be converted first takes longer than all of ours.
+ */
 
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
@@ -16,8 +19,8 @@ export type HeaderStyle = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy'
 /** One style, `'none'`, or one of the drafts together with `'legacy'`. */
 export type HeaderChoice = HeaderStyle | 'none' | readonly HeaderStyle[]
 
-/** Appends the fields for a decision. `scope` holds the limits that decided, `key` the partition that they did it for. */
-export type HeaderWriter = (headers: string[], decision: Decision, scope: Scope, partition: string) => void
+/** The fields for a decision. `scope` holds the limits that decided, `partition` is what stands behind each item. */
+export type HeaderWriter = (decision: Decision, scope: Scope, partition: string) => string[]
 
 const STYLES: Readonly<Record<HeaderStyle, () => HeaderWriter>> = {
   'draft-11': draft11,
@@ -26,11 +29,13 @@ const STYLES: Readonly<Record<HeaderStyle, () => HeaderWriter>> = {
   legacy: () => legacy,
 }
 
-export function headerWriters(choice: HeaderChoice): readonly HeaderWriter[] {
+export function headerWriter(choice: HeaderChoice): HeaderWriter | undefined {
   const styles = choice === 'none' ? [] : typeof choice === 'string' ? [choice] : choice
   if (!Array.isArray(styles) || !styles.every((style) => Object.hasOwn(STYLES, style))) throw badChoice(choice)
   if (styles.filter((style) => style !== 'legacy').length > 1 || new Set(styles).size < styles.length) throw badChoice(choice)
-  return styles.map((style) => STYLES[style as HeaderStyle]())
+  const [first, second] = styles.map((style) => STYLES[style as HeaderStyle]())
+  if (first === undefined || second === undefined) return first
+  return (decision, scope, partition) => [...first(decision, scope, partition), ...second(decision, scope, partition)]
 }
 
 function badChoice(choice: unknown): SluiceError {
@@ -40,9 +45,9 @@ function badChoice(choice: unknown): SluiceError {
   )
 }
 
-/** A partition as it stands behind an item, or nothing. */
-export function partitionText(partition: string | undefined): string {
-  return partition === undefined ? '' : `;pk=${sfBytes(partition)}`
+/** A partition as it stands behind an item. */
+export function partitionText(partition: string): string {
+  return `;pk=${sfBytes(partition)}`
 }
 
 /** Headers round up: whoever waits that long has waited long enough. */
@@ -67,9 +72,11 @@ function bindingPart({ parts, policy }: Decision): DecisionPart {
 function oncePerScope<T>(make: (scope: Scope) => T): (scope: Scope) => T {
   const known = new WeakMap<Scope, T>()
   return (scope) => {
-    const found = known.get(scope) ?? make(scope)
-    known.set(scope, found)
-    return found
+    const found = known.get(scope)
+    if (found !== undefined) return found
+    const made = make(scope)
+    known.set(scope, made)
+    return made
   }
 }
 
@@ -84,34 +91,34 @@ function draft11(): HeaderWriter {
     const items = named.map(({ text, rule }) => `${text};q=${rule.capacity};w=${windowSeconds(rule.windowUs)}`)
     return { named, items, policy: items.join(',') }
   })
-  return (headers, decision, scope, partition) => {
+  return (decision, scope, partition) => {
     const { named, items, policy } = textsOf(scope)
-    headers.push('RateLimit-Policy', partition === '' ? policy : items.map((item) => item + partition).join(','))
     let limits = ''
     for (const { name, text } of named) {
       const part = decision.parts[name] as DecisionPart
       const item = `${text};r=${part.remaining};t=${secondsOf(effectiveMs(part))}${partition}`
       limits = limits === '' ? item : `${limits},${item}`
     }
-    headers.push('RateLimit', limits)
+    const policies = partition === '' ? policy : items.map((item) => item + partition).join(',')
+    return ['ratelimit-policy', policies, 'ratelimit', limits]
   }
 }
 
 function draft7(): HeaderWriter {
   const policies = oncePerScope(({ limits }) => limits.map(({ rule }) => `${rule.capacity};w=${windowSeconds(rule.windowUs)}`).join(', '))
-  return (headers, decision, scope) => {
+  return (decision, scope) => {
     const { limit, remaining } = decision
     const reset = secondsOf(effectiveMs(bindingPart(decision)))
-    headers.push('RateLimit-Policy', policies(scope), 'RateLimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`)
+    return ['ratelimit-policy', policies(scope), 'ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`]
   }
 }
 
-function draft6(headers: string[], decision: Decision): void {
-  headers.push('RateLimit-Limit', `${decision.limit}`, 'RateLimit-Remaining', `${decision.remaining}`)
-  headers.push('RateLimit-Reset', `${secondsOf(effectiveMs(bindingPart(decision)))}`)
+function draft6(decision: Decision): string[] {
+  const reset = secondsOf(effectiveMs(bindingPart(decision)))
+  return ['ratelimit-limit', `${decision.limit}`, 'ratelimit-remaining', `${decision.remaining}`, 'ratelimit-reset', `${reset}`]
 }
 
-function legacy(headers: string[], decision: Decision): void {
-  headers.push('X-RateLimit-Limit', `${decision.limit}`, 'X-RateLimit-Remaining', `${decision.remaining}`)
-  headers.push('X-RateLimit-Reset', `${secondsOf(decision.atMs + effectiveMs(bindingPart(decision)))}`)
+function legacy(decision: Decision): string[] {
+  const reset = secondsOf(decision.atMs + effectiveMs(bindingPart(decision)))
+  return ['x-ratelimit-limit', `${decision.limit}`, 'x-ratelimit-remaining', `${decision.remaining}`, 'x-ratelimit-reset', `${reset}`]
 }

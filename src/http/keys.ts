@@ -28,7 +28,8 @@ export function byIp(options: ByIpOptions = {}): (native: unknown, http: HttpReq
   onlyKnown(options, ['ipv6Subnet', 'trustProxy'], 'byIp')
   const ipv6Bits = subnetOf(options.ipv6Subnet ?? 64)
   const trust = trustOf(options.trustProxy ?? 0)
-  return trust === 0 ? (_native, http) => keyOfPeer(http, ipv6Bits) : (_native, http) => keyOfSender(http, trust, ipv6Bits)
+  const keyOfPeer = peerKeys(ipv6Bits)
+  return trust === 0 ? (_native, http) => keyOfPeer(http) : (_native, http) => keyOfSender(http, trust, ipv6Bits)
 }
 
 function subnetOf(bits: number): number {
@@ -49,12 +50,40 @@ function trustOf(trust: number | readonly string[]): Trust {
   )
 }
 
-function keyOfPeer(http: HttpRequest, ipv6Bits: number): string {
-  const { address: text } = http
-  const address = text === undefined ? undefined : addressIn(text)
-  if (address === undefined) return keyOfNobody()
-  if (http.header('x-forwarded-for') !== undefined && isNearby(address)) explainOnce('SLUICE_BEHIND_PROXY')
-  return `ip:${addressText(address, ipv6Bits)}`
+/** How many addresses a key is remembered for: those that call most are nearly always among them. */
+const MAX_REMEMBERED = 1000
+/** How many requests from nearby are looked at for signs of a proxy. If there is one, it is in front of them all. */
+const MAX_LOOKS = 100
+
+interface Peer {
+  readonly key: string
+  readonly isNearby: boolean
+}
+
+/** Reading an address takes longer than deciding about it, and a client calls more than once. */
+function peerKeys(ipv6Bits: number): (http: HttpRequest) => string {
+  const remembered = new Map<string, Peer>()
+  let looks = 0
+  return (http) => {
+    const { address: text } = http
+    let peer = text === undefined ? undefined : remembered.get(text)
+    if (peer === undefined) {
+      peer = text === undefined ? undefined : peerOf(text, ipv6Bits)
+      if (peer === undefined) return keyOfNobody()
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+      remembered.set(text as string, peer)
+    }
+    if (peer.isNearby && looks < MAX_LOOKS) {
+      looks += 1
+      if (http.header('x-forwarded-for') !== undefined) explainOnce('SLUICE_BEHIND_PROXY')
+    }
+    return peer.key
+  }
+}
+
+function peerOf(text: string, ipv6Bits: number): Peer | undefined {
+  const address = addressIn(text)
+  return address && { key: `ip:${addressText(address, ipv6Bits)}`, isNearby: isNearby(address) }
 }
 
 function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string {

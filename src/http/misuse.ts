@@ -7,17 +7,19 @@ const MADE_AND_USED_AT_ONCE = 3
 let madeAndUsedAtOnce = 0
 
 /**
- * To be called when a middleware is made; returns what is to be called for each request. A middleware that meets its first request before
- * the code that made it has come to its end was made for that request.
+ * The making of a middleware. One that meets its first request before the code that made it has come to its end was made for that request.
  */
-export function noticeMade(): () => void {
-  let isNew = true
-  queueMicrotask(() => {
-    isNew = false
-  })
-  return () => {
-    if (!isNew) return
-    isNew = false
+export class Made {
+  #isNew = true
+
+  constructor() {
+    queueMicrotask(() => {
+      this.#isNew = false
+    })
+  }
+
+  noticeFirstRequest(): void {
+    if (!this.#isNew) return
     madeAndUsedAtOnce += 1
     if (madeAndUsedAtOnce === MADE_AND_USED_AT_ONCE) explainOnce('SLUICE_LIMITER_PER_REQUEST')
   }

@@ -39,7 +39,7 @@ export function checkStatus(status: number): number {
   throw new SluiceError('CONFIG', `status ${shown(status)} must be a whole number from 400 to 599`)
 }
 
-/** Makes refusals. `headers` are those of the limits; what comes on top is appended to them. */
+/** Makes refusals. `ofLimits` are the headers of the limits; more come on top. */
 export class Refusals<Native> {
   readonly #status: number
   readonly #source: BodySource<Native> | undefined
@@ -51,14 +51,15 @@ export class Refusals<Native> {
     this.#source = source
   }
 
-  of(decision: Decision, headers: string[], native: Native, http: HttpRequest): Refusal {
+  of(decision: Decision, ofLimits: readonly string[], native: Native, http: HttpRequest): Refusal {
+    const headers = [...ofLimits]
     const status = decision.degraded ? SERVICE_UNAVAILABLE : this.#status
     const { retryAfterMs } = decision
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
-    if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('Retry-After', `${Math.max(1, secondsOf(retryAfterMs))}`)
+    if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
-    headers.push('Content-Type', CONTENT_TYPES[form])
+    headers.push('content-type', CONTENT_TYPES[form])
     return { status, headers, body: this.#body(status, form, decision) }
   }
 
@@ -76,7 +77,7 @@ export class Refusals<Native> {
 function ownRefusal<Native>(source: BodySource<Native>, status: number, headers: string[], native: Native, decision: Decision): Refusal {
   const made: unknown = typeof source === 'function' ? source(native, decision) : source
   const isText = typeof made === 'string'
-  headers.push('Content-Type', isText ? CONTENT_TYPES.text : 'application/json')
+  headers.push('content-type', isText ? CONTENT_TYPES.text : 'application/json')
   return { status, headers, body: isText ? made : JSON.stringify(made) }
 }
 

@@ -27,30 +27,27 @@ describe('options that are wrong are refused when the middleware is made', () =>
     [{ limit, onLimited: {} }, 'onLimited {} must be a function'],
     [{ limit, max: 100 }, 'rateLimit "max" is not an option'],
   ])('%j', (options, message) => {
-    expect(() => new Gate(options)).toThrow(message)
-    expect(() => new Gate(options)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
+    expect(() => new Gate(options, noConnection)).toThrow(message)
+    expect(() => new Gate(options, noConnection)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
   })
 })
 
 describe('a decision that the store had no part in', () => {
   const decision = createLimiter(limit, { clock: fakeClock() }).peek('k')
-  const limiterThat = (answer: object) => ({
-    ...createLimiter(limit),
-    name: 'x',
-    scope: () => createLimiter(limit).scope(),
-    consume: () => answer,
-  })
+  const scope = createLimiter(limit).scope()
+  let made = 0
+  const limiterThat = (answer: object) => ({ name: `degraded-${++made}`, scope: () => scope, consume: () => answer })
 
   test('admits without headers', () => {
-    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }) }).enter(undefined, http, noConnection)
+    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }) }, noConnection).enter(undefined, http, undefined)
     expect(entry).toMatchObject({ headers: [], refusal: undefined, gone: false })
   })
 
   test('refuses with 503, whatever the status of a refusal is', () => {
     const parts = { default: { ...decision.parts.default, outcome: 'limited' } }
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true, parts }
-    const entry = new Gate({ limiter: limiterThat(denied), status: 420 }).enter(undefined, http, noConnection)
-    expect(entry).toMatchObject({ refusal: { status: 503, headers: ['Retry-After', '2', 'Content-Type', 'application/problem+json'] } })
+    const entry = new Gate({ limiter: limiterThat(denied), status: 420 }, noConnection).enter(undefined, http, undefined)
+    expect(entry).toMatchObject({ refusal: { status: 503, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
     const { refusal } = entry as { refusal: { body: string } }
     expect(JSON.parse(refusal.body)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
@@ -61,7 +58,7 @@ describe('a decision that the store had no part in', () => {
   })
 
   test('is not refunded', () => {
-    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }), refundWhen: () => true }).enter(
+    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }), refundWhen: () => true }, noConnection).enter(
       undefined,
       http,
       noConnection,
@@ -73,8 +70,8 @@ describe('a decision that the store had no part in', () => {
 test('a queue that is full refuses at once', async () => {
   const clock = fakeClock()
   const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { clock, maxQueue: 1 })
-  const gate = new Gate({ limiter, maxWaitMs: 10_000 })
-  const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, noConnection))
+  const gate = new Gate({ limiter, maxWaitMs: 10_000 }, noConnection)
+  const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
   expect(await first).toMatchObject({ refusal: undefined })
   expect(await third).toMatchObject({ refusal: { status: 429 } })
   clock.advanceMs(1_000)
@@ -83,8 +80,8 @@ test('a queue that is full refuses at once', async () => {
 
 test('the policies follow the numbers of the limiter', () => {
   const limiter = createLimiter(limit, { clock: fakeClock() })
-  const gate = new Gate({ limiter })
-  const policy = () => (gate.enter(undefined, http, noConnection) as Entry).headers[1]
+  const gate = new Gate({ limiter }, noConnection)
+  const policy = () => (gate.enter(undefined, http, undefined) as Entry).headers[1]
   expect(policy()).toBe('"default";q=3;w=3')
   limiter.update(gcra({ rate: '2/s', burst: 20 }))
   expect(policy()).toBe('"default";q=20;w=10')

@@ -9,11 +9,12 @@ import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindo
 import { fakeClock } from '../../src/testing/index.ts'
 
 const SEED = { seed: 20_261_115, numRuns: 1_000 }
+const noConnection = () => undefined
 const http = { address: '203.0.113.9', header: () => undefined }
 
 /** The headers of one request, by name. */
 function told(options: object): Record<string, string> {
-  const entry = new Gate(options).enter(undefined, http, () => undefined)
+  const entry = new Gate(options, noConnection).enter(undefined, http, undefined)
   if (entry instanceof Promise) throw new Error('it should be known at once')
   const headers = (entry.refusal ?? entry).headers
   return Object.fromEntries(Array.from({ length: headers.length / 2 }, (_, k) => [headers[2 * k], headers[2 * k + 1]]))
@@ -45,8 +46,8 @@ describe('RateLimit and RateLimit-Policy', () => {
           const options = partition === null ? {} : { partitionKey: () => partition }
           const decision = limiter.peek('ip:203.0.113.9', cost)
           const headers = told({ limiter, cost, ...options })
-          const policies = parseList(headers['RateLimit-Policy'] as string) as Item[]
-          const items = parseList(headers.RateLimit as string) as Item[]
+          const policies = parseList(headers['ratelimit-policy'] as string) as Item[]
+          const items = parseList(headers.ratelimit as string) as Item[]
           expect(policies.map(([value]) => value)).toEqual(Object.keys(limits))
           expect(items.map(([value]) => value)).toEqual(Object.keys(limits))
           for (const [k, [value, parameters]] of items.entries()) {
@@ -81,11 +82,11 @@ describe('RateLimit and RateLimit-Policy', () => {
         const most = Math.min(...limiter.scope().limits.map(({ rule }) => rule.capacity))
         limiter.consume('ip:203.0.113.9', most)
         const headers = told({ limiter })
-        const items = parseList(headers.RateLimit as string) as Item[]
+        const items = parseList(headers.ratelimit as string) as Item[]
         const refusing = items
           .filter(([value]) => limiter.peek('ip:203.0.113.9').parts[value as string]?.outcome === 'limited')
           .map(([, parameters]) => Number(parameters.get('t')))
-        expect(Number(headers['Retry-After'])).toBe(Math.max(1, ...refusing))
+        expect(Number(headers['retry-after'])).toBe(Math.max(1, ...refusing))
       }),
       SEED,
     )
@@ -123,7 +124,7 @@ test.each([
   const limiter = createLimiter(fixedWindow({ limit: 1, window }), { clock })
   limiter.consume('ip:203.0.113.9')
   clock.setMs(atMs)
-  expect(told({ limiter })['Retry-After']).toBe(expected)
+  expect(told({ limiter })['retry-after']).toBe(expected)
 })
 
 describe('what a client reads', () => {

@@ -23,10 +23,10 @@ describe('misconfiguration is explained once, under its code', () => {
 
   const codes = () => warned.map(({ code }) => code)
   const enter = (gate: Gate<undefined>, address: string | undefined, headers: Record<string, string> = {}) =>
-    gate.enter(undefined, { address, header: (name) => headers[name] }, noConnection)
+    gate.enter(undefined, { address, header: (name) => headers[name] }, undefined)
 
   test('a proxy that nobody trusts', async () => {
-    const gate = new Gate<undefined>({ limit })
+    const gate = new Gate<undefined>({ limit }, noConnection)
     await Promise.resolve()
     enter(gate, '203.0.113.9', { 'x-forwarded-for': '198.51.100.1' })
     enter(gate, '10.0.0.1')
@@ -45,29 +45,29 @@ describe('misconfiguration is explained once, under its code', () => {
   })
 
   test('no address', async () => {
-    const gate = new Gate<undefined>({ limit })
+    const gate = new Gate<undefined>({ limit }, noConnection)
     await Promise.resolve()
     for (let k = 0; k < 2; k++) enter(gate, undefined)
     expect(codes()).toEqual(['SLUICE_NO_ADDRESS'])
   })
 
   test('a middleware made for each request, not one made for all', async () => {
-    const gate = new Gate<undefined>({ limit })
+    const gate = new Gate<undefined>({ limit }, noConnection)
     await Promise.resolve()
     for (let k = 0; k < 10; k++) enter(gate, '203.0.113.9')
     expect(codes()).toEqual([])
-    for (let k = 0; k < 10; k++) enter(new Gate<undefined>({ limit }), '203.0.113.9')
+    for (let k = 0; k < 10; k++) enter(new Gate<undefined>({ limit }, noConnection), '203.0.113.9')
     expect(codes()).toEqual(['SLUICE_LIMITER_PER_REQUEST'])
   })
 
   test('two limiters with one name, not one limiter in two places', () => {
     const api = createLimiter(limit, { name: 'api' })
-    new Gate({ limiter: api })
-    new Gate({ limiter: api })
-    new Gate({ limit })
-    new Gate({ limit })
+    new Gate({ limiter: api }, noConnection)
+    new Gate({ limiter: api }, noConnection)
+    new Gate({ limit }, noConnection)
+    new Gate({ limit }, noConnection)
     expect(codes()).toEqual([])
-    new Gate({ limiter: createLimiter(limit, { name: 'api' }) })
+    new Gate({ limiter: createLimiter(limit, { name: 'api' }) }, noConnection)
     expect(codes()).toEqual(['SLUICE_SAME_NAME'])
     expect(warned[0]?.message).toContain('(api)')
     expect(api.name).toBe('api')
@@ -81,7 +81,7 @@ describe('misconfiguration is explained once, under its code', () => {
       consume: (key: string) => limiter.consume(key),
       refund: () => Promise.reject(new Error('the store is down')),
     })
-    const entry = new Gate({ limiter: broken, refundWhen: () => true }).enter(undefined, http, noConnection)
+    const entry = new Gate({ limiter: broken, refundWhen: () => true }, noConnection).enter(undefined, http, undefined)
     ;(entry as { leave(outcome: object): void }).leave({ status: 200, aborted: false })
     await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_REFUND_FAILED']))
     expect(warned[0]?.detail).toContain('the store is down')
