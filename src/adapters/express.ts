@@ -1,7 +1,7 @@
 /** Express 4 and 5, and anything else that takes `(req, res, next)`: `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`. */
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -24,7 +24,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Req extends NodeRequest = NodeRequest,
+  Req extends NodeRequest = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitMiddleware<Req> {
   const gate = new Gate<Req, NodeResponse>(options, closing)
   return (request, response, next) => {

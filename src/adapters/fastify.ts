@@ -4,7 +4,7 @@
  */
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpChoices, HttpOptions } from '../http/options.ts'
-import { isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -39,7 +39,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Req extends FastifyRequestLike = FastifyRequestLike,
+  Req extends FastifyRequestLike = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
   const gate = new Gate<Req, NodeResponse>(options, closing)
   let anyOwn = false

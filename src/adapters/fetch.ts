@@ -1,7 +1,7 @@
 /** Handlers from `Request` to `Response`: Bun.serve, Deno.serve, Next.js route handlers, Workers. `Deno.serve(rateLimit({ limit })(handler))`. */
 import { Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { type HttpRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, type HttpRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
 import type { Limits } from '../limiter/options.ts'
@@ -44,7 +44,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Req extends FetchRequest = FetchRequest,
+  Req extends FetchRequest = AnyRequest,
 >(
   options: HttpOptions<Req, L, S, P> & FetchOptions<Req>,
 ): <R extends Req, Rest extends unknown[], Res extends FetchResponse>(

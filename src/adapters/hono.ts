@@ -2,7 +2,7 @@
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { type HttpRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, type HttpRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
 import type { Limits } from '../limiter/options.ts'
@@ -41,7 +41,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Ctx extends HonoContext = HonoContext,
+  Ctx extends HonoContext = AnyRequest,
 >(options: HttpOptions<Ctx, L, S, P> & HonoOptions<Ctx>): (c: Ctx, next: () => Promise<void>) => Promise<Answer> {
   const gate = new Gate<Ctx, HonoHttp>(options, (http) => http.signal, ['address'])
   return (c, next) => {

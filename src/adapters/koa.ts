@@ -1,7 +1,7 @@
 /** Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by `new Koa<RateLimitState>()`. */
 import { Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -29,7 +29,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Ctx extends KoaContext = KoaContext,
+  Ctx extends KoaContext = AnyRequest,
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = new Gate<Ctx, NodeResponse>(options, closing)
   return async (ctx, next) => {

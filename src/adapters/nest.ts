@@ -7,7 +7,7 @@ import { SluiceError, shown } from '../errors.ts'
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Store } from '../stores/store.ts'
 import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
@@ -15,8 +15,6 @@ import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a request of Express or of Fastify
-type AnyRequest = any
 // biome-ignore lint/suspicious/noExplicitAny: limits of any names, with or without plans
 export type NestOptions = HttpOptions<AnyRequest, any, Store, any>
 export type NestModuleOptions = NestOptions & {

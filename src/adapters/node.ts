@@ -1,7 +1,7 @@
 /** `node:http`, `node:https` and `node:http2`: `createServer(rateLimit({ limit })((req, res) => res.end('hello')))`. */
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -22,7 +22,7 @@ export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
   P extends string = never,
-  Req extends NodeRequest = NodeRequest,
+  Req extends NodeRequest = AnyRequest,
   Res extends NodeResponse = NodeResponse,
 >(
   options: HttpOptions<Req, L, S, P> & NodeOptions<Req>,

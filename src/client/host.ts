@@ -68,17 +68,24 @@ export class Host {
   }
 
   async #turn(acquire: AcquireTurn, patience: Patience): Promise<Scout | undefined> {
-    for (let hasPermit = false; ; ) {
-      if (this.#scout !== undefined) await this.#sooner(this.#scout.ended, patience)
-      else if (this.#holdUntilUs() > this.#clock.nowUs()) await this.#until(this.#holdUntilUs(), patience)
-      else if (hasPermit) break
-      else {
-        // Asked again afterwards: the host may have said something meanwhile.
-        await acquire(patience)
-        hasPermit = true
-      }
+    for (let hasPermit = false; !hasPermit; ) {
+      await this.#whenOpen(patience)
+      await acquire(patience)
+      // The host may have said something meanwhile. Then the permit is from before the pause, and is let go: the pace begins anew.
+      hasPermit = this.#isOpen
     }
     return this.#start()
+  }
+
+  get #isOpen(): boolean {
+    return this.#scout === undefined && this.#holdUntilUs() <= this.#clock.nowUs()
+  }
+
+  async #whenOpen(patience: Patience): Promise<void> {
+    while (!this.#isOpen) {
+      if (this.#scout !== undefined) await this.#sooner(this.#scout.ended, patience)
+      else await this.#until(this.#holdUntilUs(), patience)
+    }
   }
 
   #holdUntilUs(): number {

@@ -5,11 +5,11 @@ import { SluiceError, shown } from '../errors.ts'
 import { MAX_KEY_LENGTH } from '../limiter/input.ts'
 import { addressIn, addressText, isNearby, networksOf } from './address.ts'
 import { senderOf, type Trust } from './forwarded.ts'
-import { type HttpRequest, type MaybePromise, whenKnown } from './request.ts'
+import { type AnyRequest, type HttpRequest, type MaybePromise, whenKnown } from './request.ts'
 import { explainOnce } from './warnings.ts'
 
 /** Finds the key of a request: `native` is the framework's own, `http` the same for every framework. */
-export type KeyFunction<Native = unknown, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
+export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
 
 export interface ByIpOptions {
   /** How many bits of an IPv6 address make one client: whoever has one address has its whole network. 1 to 128, default 64. */
@@ -24,7 +24,7 @@ export interface ByIpOptions {
 const MAX_HOPS = 100
 
 /** The client's address. Depends on nothing but the socket and what trusted proxies appended, whatever headers a client sends. */
-export function byIp(options: ByIpOptions = {}): (native: unknown, http: HttpRequest) => string {
+export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: HttpRequest) => string {
   onlyKnown(options, ['ipv6Subnet', 'trustProxy'], 'byIp')
   const ipv6Bits = subnetOf(options.ipv6Subnet ?? 64)
   const trust = trustOf(options.trustProxy ?? 0)
@@ -103,7 +103,7 @@ export interface OtherwiseOptions<Native> {
 }
 
 /** The value of a header, such as an API key. Check it first: a client that may make up values makes up keys. */
-export function byHeader<Native = unknown>(
+export function byHeader<Native = AnyRequest>(
   name: string,
   options: OtherwiseOptions<Native> = {},
 ): (native: Native, http: HttpRequest) => MaybePromise<string> {

@@ -23,3 +23,7 @@ export function whenKnown<T, R>(value: MaybePromise<T>, next: (value: T) => R | 
 export function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
+
+/** A framework's own request, of which nothing is known here. Whoever annotates a parameter of a function gets its type checked. */
+// biome-ignore lint/suspicious/noExplicitAny: `unknown` would make every function of a request wrong
+export type AnyRequest = any
