@@ -28,7 +28,7 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   /** Permits that a request costs: for all, or found from the request. Default 1. */
   readonly cost?: Cost<Name> | ((native: Native) => MaybePromise<Cost<Name>>)
   /** The plan of whoever sent it; undefined for the limiter's own numbers. */
-  readonly plan?: (native: Native) => MaybePromise<P | undefined>
+  readonly plan?: (native: Native) => MaybePromise<NoInfer<P> | undefined>
   /** Requests that are not limited and do not count. */
   readonly skip?: (native: Native) => MaybePromise<boolean>
   /** Whether to give back what an admitted request took, once its response has ended: `({ status }) => status < 400` counts failures only. */
