@@ -32,9 +32,6 @@ type Hook = (request: never, reply: never, done: (error?: Error) => void) => voi
 // biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
 export type RateLimitPlugin = (instance: any, options: object, done: (error?: Error) => void) => void
 
-/** Where the gate of a route's own stands in its config. */
-const OWN: unique symbol = Symbol('sluice.gate')
-
 export function rateLimit<
   const L extends Limits,
   S extends Store = SyncStore,
@@ -42,21 +39,23 @@ export function rateLimit<
   Req extends FastifyRequestLike = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
   const gate = new Gate<Req, NodeResponse>(options, closing)
+  /** Where the gate of a route's own stands in its config. */
+  const own: unique symbol = Symbol('sluice.gate')
   let anyOwn = false
 
-  const onRoute = (route: { config?: { rateLimit?: RouteRateLimit<Req>; [OWN]?: Gate<Req, NodeResponse> | false } }) => {
-    const own = route.config?.rateLimit
-    if (route.config === undefined || own === undefined) return
-    route.config[OWN] = own === false ? false : gate.with(own)
+  const onRoute = ({ config }: { config?: { rateLimit?: RouteRateLimit<Req>; [own]?: Gate<Req, NodeResponse> | false } }) => {
+    if (config?.rateLimit === undefined) return
+    // The route for HEAD that Fastify adds has the same config, and shares the gate.
+    config[own] ??= config.rateLimit === false ? false : gate.with(config.rateLimit)
     anyOwn = true
   }
 
   const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
-    const own = anyOwn ? (request.routeOptions.config as { [OWN]?: Gate<Req, NodeResponse> | false })[OWN] : undefined
-    if (own === false) return done()
+    const ofRoute = anyOwn ? (request.routeOptions.config as { [own]?: Gate<Req, NodeResponse> | false })[own] : undefined
+    if (ofRoute === false) return done()
     let entered: Entry | Promise<Entry>
     try {
-      entered = (own ?? gate).enter(request, new Incoming(request.raw), reply.raw)
+      entered = (ofRoute ?? gate).enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
       return done(error as Error)
     }

@@ -61,9 +61,15 @@ export function rateLimit<
       // Nobody will see it, but a handler has to answer something.
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return response(refusal.body, refusal.status, refusal.headers) as unknown as Res
-      const answered = withHeaders(await handler(request, ...rest), headers)
-      leave?.({ status: answered.status, aborted: signalOf(request)?.aborted ?? false })
-      return answered
+      try {
+        const answered = withHeaders(await handler(request, ...rest), headers)
+        leave?.({ status: answered.status, aborted: signalOf(request)?.aborted ?? false })
+        return answered
+      } catch (error) {
+        // The runtime will answer with it.
+        leave?.({ status: 500, aborted: signalOf(request)?.aborted ?? false })
+        throw error
+      }
     }
 }
 

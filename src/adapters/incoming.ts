@@ -13,7 +13,9 @@ export interface NodeRequest {
 /** `ServerResponse`, of HTTP/1 or HTTP/2. */
 export interface NodeResponse {
   statusCode: number
-  readonly writableFinished: boolean
+  /** Not there over HTTP/2. */
+  readonly writableFinished?: boolean
+  readonly writableEnded: boolean
   readonly destroyed: boolean
   setHeader(name: string, value: string): unknown
   end(body?: string): unknown
@@ -48,7 +50,7 @@ export function closing(response: Pick<NodeResponse, 'destroyed' | 'once'>): Abo
 /** Tells the gate how the response ended, if it wants to know. */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
-  response.once('close', () => leave({ status: response.statusCode, aborted: !response.writableFinished }))
+  response.once('close', () => leave({ status: response.statusCode, aborted: !(response.writableFinished ?? response.writableEnded) }))
 }
 
 export function setHeaders(response: NodeResponse, headers: readonly string[]): void {

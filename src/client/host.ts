@@ -46,7 +46,12 @@ export class Host {
 
   /** Whether there is nothing to remember. */
   get isIdle(): boolean {
-    return this.#inLine === 0 && this.#inFlight === 0 && !this.#isCareful && this.#clock.nowUs() >= this.#leftUntilUs
+    return !this.#isCareful && this.isOver
+  }
+
+  /** Whether nobody is on the way, and whatever the host said holds no longer. */
+  get isOver(): boolean {
+    return this.#inLine === 0 && this.#inFlight === 0 && this.#clock.nowUs() >= Math.max(this.#openUs, this.#leftUntilUs)
   }
 
   /** Waits its turn; gives the call to be handed in with its answer. Who gives up leaves at once; its place in the line is passed over. */

@@ -37,16 +37,23 @@ export interface LimitedFetchOptions {
 
 const OPTION_NAMES = ['limit', 'limiter', 'key', 'timeoutMs', 'retries', 'maxPauseMs', 'clock']
 const DAY_MS = 86_400_000
+/** From so many on, hosts whose pause is over are forgotten. */
+const MANY_HOSTS = 1000
 
 export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetchOptions): F {
   check(fetch, options)
   const { limit, key = hostOf, timeoutMs = Number.POSITIVE_INFINITY, retries = 0, maxPauseMs = DAY_MS, clock = systemClock } = options
   const limiter = (options.limiter ?? createLimiter(limit as Limits, { clock })) as Limiter
   const hosts = new Map<string, Host>()
+  let sweepAt = MANY_HOSTS
 
   const called = async (name: string, input: unknown, init: unknown, patience: Patience): Promise<ResponseLike> => {
     const host = hosts.get(name) ?? new Host(clock, maxPauseMs)
     hosts.set(name, host)
+    if (hosts.size > sweepAt) {
+      for (const [other, each] of hosts) if (each !== host && each.isOver) hosts.delete(other)
+      sweepAt = Math.max(MANY_HOSTS, 2 * hosts.size)
+    }
     try {
       const call = await host.enter(
         ({ deadlineUs, signal }) => limiter.acquire(name, waitOptions(deadlineUs - clock.nowUs(), signal)),
@@ -56,7 +63,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         host.fail(call)
         throw error
       })
-      host.learn(call, parseRateLimit(response.headers), isRefusal(response))
+      host.learn(call, parseRateLimit(response.headers, clock.nowUs() / 1000), isRefusal(response))
       return response
     } finally {
       // A crawler meets many hosts: those about which nothing is known any more are forgotten.

@@ -94,7 +94,8 @@ export class Gate<Native, Connection = unknown> {
     this.#onLimited = onLimited
     this.#partitionKey = partitionKey
     this.#isShadow = shadow
-    this.#maxWaitMs = maxWaitMs
+    // A shadow holds nobody up either.
+    this.#maxWaitMs = shadow ? 0 : maxWaitMs
     this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
     this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body)
     this.#signalOf = signalOf

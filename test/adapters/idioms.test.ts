@@ -55,6 +55,26 @@ describe('Fastify', () => {
     expect(await statuses(app, '/own', '/own')).toEqual([200, 429])
   })
 
+  test('the route for HEAD that Fastify adds shares the limit of its route', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.get('/own', { config: { rateLimit: { limit: gcra({ rate: '1/h', burst: 1 }) } } }, () => 'own')
+    const codes = [await app.inject('/own'), await app.inject({ method: 'HEAD', url: '/own' })].map(({ statusCode }) => statusCode)
+    expect(codes).toEqual([200, 429])
+  })
+
+  test('a scope within a limited scope may be limited further', async () => {
+    const [outer, inner] = [burst(3), burst(1)]
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: outer }))
+    app.get('/outer', () => 'outer')
+    await app.register(async (scope) => {
+      await scope.register(forFastify.rateLimit({ limiter: inner }))
+      scope.get('/inner', () => 'inner')
+    })
+    expect(await statuses(app, '/inner', '/inner', '/outer', '/outer')).toEqual([200, 429, 200, 429])
+  })
+
   test('a wrong option of a route is refused when the route is made', async () => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(3) }))
@@ -211,6 +231,14 @@ describe('fetch', () => {
     const response = await handler(new Request('https://example.org/'), { ip: '203.0.113.9' })
     expect(await response.text()).toBe('203.0.113.9')
     expect(limiter.peek('ip:203.0.113.9').remaining).toBe(0)
+  })
+
+  test('takes an error of the handler for a status of 500', async () => {
+    const limiter = burst(1)
+    const options = { limiter, key: 'all', refundWhen: ({ status }: { status: number }) => status >= 500 }
+    const handler = forFetch.rateLimit(options)(() => Promise.reject(new Error('broken')))
+    await expect(handler(new Request('https://example.org/'))).rejects.toThrow('broken')
+    expect(limiter.peek('all').remaining).toBe(1)
   })
 
   test('lets an error of the handler through', async () => {

@@ -195,6 +195,21 @@ describe('limitedFetch', () => {
     expect(times()).toEqual([0, 1_000])
   })
 
+  test('meets thousands of hosts that refuse, and still keeps away from those that asked for it', async () => {
+    const clock = fakeClock(START_MS)
+    const { fetch, calls } = server(clock, () => ({ status: 429, headers: { 'retry-after': '1' } }))
+    const polite = limitedFetch(fetch, { limit: fast, clock })
+    for (let k = 0; k < 1_500; k++) await polite(`https://host-${k}/`)
+    clock.advanceMs(2_000)
+    for (let k = 0; k < 1_500; k++) await polite(`https://other-${k}/`)
+    expect(calls).toHaveLength(3_000)
+    const held = polite('https://other-7/')
+    await settle()
+    expect(calls).toHaveLength(3_000)
+    await pass(clock, 1_000)
+    expect((await held).status).toBe(429)
+  })
+
   test.each<[unknown, object, string]>([
     [undefined, { limit: fast }, 'fetch undefined must be a function'],
     [fetch, {}, 'limit undefined or `limiter`'],

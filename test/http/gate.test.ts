@@ -1,7 +1,7 @@
 /** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
 import { describe, expect, test } from 'vitest'
 import { type Entry, Gate } from '../../src/http/gate.ts'
-import { createLimiter, gcra } from '../../src/index.ts'
+import { createLimiter, gcra, leakyBucket } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const limit = gcra({ rate: '1/s', burst: 3 })
@@ -74,6 +74,25 @@ test('a queue that is full refuses at once', async () => {
   const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
   expect(await first).toMatchObject({ refusal: undefined })
   expect(await third).toMatchObject({ refusal: { status: 429 } })
+  clock.advanceMs(1_000)
+  expect(await second).toMatchObject({ refusal: undefined })
+})
+
+test('a shadow holds nobody up', () => {
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { clock: fakeClock() })
+  const gate = new Gate({ limiter, maxWaitMs: 10_000, shadow: true }, noConnection)
+  const entries = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
+  expect(entries).toMatchObject([{ refusal: undefined }, { refusal: undefined }, { refusal: undefined, decision: { allowed: false } }])
+})
+
+test('who cannot wait long enough is told when it could', async () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(leakyBucket({ capacity: 3, leak: '1/s' }), { clock })
+  const gate = new Gate({ limiter, maxWaitMs: 1_000 }, noConnection)
+  const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
+  expect(await first).toMatchObject({ refusal: undefined })
+  const { refusal } = (await third) as Entry
+  expect(refusal?.headers.slice(4, 6)).toEqual(['retry-after', '1'])
   clock.advanceMs(1_000)
   expect(await second).toMatchObject({ refusal: undefined })
 })
