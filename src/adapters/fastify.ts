@@ -8,16 +8,11 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse } from './incoming.ts'
-import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
+import { closing, Incoming, leaveAtEnd, type NodeResponse } from './incoming.ts'
+import { type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
-
-/** What is needed of Fastify's request. */
-export interface FastifyRequestLike {
-  readonly raw: NodeRequest
-  readonly routeOptions: { readonly config: object }
-}
+export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
 
 /** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
 export interface RateLimited {

@@ -1,6 +1,12 @@
-/** Fastify's reply, for the adapters of Fastify and of Nest. */
+/** Fastify's request and reply, for the adapters of Fastify and of Nest. */
 import type { Refusal } from '../http/refusal.ts'
-import type { NodeResponse } from './incoming.ts'
+import type { NodeRequest, NodeResponse } from './incoming.ts'
+
+/** What is needed of Fastify's request. */
+export interface FastifyRequestLike {
+  readonly raw: NodeRequest
+  readonly routeOptions: { readonly config: object }
+}
 
 /** What is needed of Fastify's reply. */
 export interface FastifyReplyLike {
