@@ -70,7 +70,8 @@ ${table(columns, rows, '---')}
   share is that of the first two.
 - "In process": \`inject\` of light-my-request (Express, Fastify, Nest), \`app.request\` (Hono). "Sockets": ${'16'} connections that stay open, from
   another process, one request at a time on each.
-- Everybody counts by address, in memory, in windows of an hour. Admitted: a limit that is never reached. Refused: a limit of 1. Bodies of
+- Everybody counts by address, in memory, in windows of an hour (@nestjs/throttler walks over all hits of its window at every call: where nothing is
+  refused its window is a millisecond, in its favour). Admitted: a limit that is never reached. Refused: a limit of 1. Bodies of
   refusals are each one's own. Below 0 means that refusing takes less time than answering.
 - Equally many headers: ${headers.join('; ')}.
 `

@@ -8,7 +8,8 @@ import { rateLimit as forFastify } from '../../src/adapters/fastify.ts'
 import { rateLimit as forFetch } from '../../src/adapters/fetch.ts'
 import { rateLimit as forHono, type RateLimitVariables } from '../../src/adapters/hono.ts'
 import { rateLimit as forKoa, type RateLimitState } from '../../src/adapters/koa.ts'
-import { createLimiter, type Decision, fixedWindow, gcra } from '../../src/index.ts'
+import { limitedFetch } from '../../src/client/index.ts'
+import { type AsyncStore, createLimiter, type Decision, fixedWindow, gcra } from '../../src/index.ts'
 
 const limit = gcra({ rate: '10/s', burst: 20 })
 const limiter = createLimiter(
@@ -53,3 +54,8 @@ forExpress({ limit, headers: 'draft-12' })
 forExpress({ limit, limiter })
 // @ts-expect-error: one of the two
 forExpress({})
+
+// A fetch stays the fetch that it was, whatever limiter paces it.
+declare const remote: AsyncStore
+export const polite: typeof fetch = limitedFetch(fetch, { limiter: createLimiter(limit) })
+export const shared: typeof fetch = limitedFetch(fetch, { limiter: createLimiter(limit, { name: 'partner', store: remote }) })
