@@ -1,7 +1,8 @@
 // `npm run bench:redis`: installs, builds, and measures Sluice with Redis beside its peers, on a server of its own.
 // Arguments go to the bench: `npm run bench:redis -- --quick`.
+import { installPeers } from './peers.mjs'
 import { ensureRedis } from './redis.mjs'
-import { installPackages, installPeers, run, step } from './run.mjs'
+import { installPackages, run, step } from './run.mjs'
 
 installPackages()
 installPeers()

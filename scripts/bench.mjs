@@ -1,5 +1,6 @@
 // `npm run bench`: installs, builds, and measures Sluice beside its peers. Arguments go to the bench: `npm run bench -- --quick`.
-import { installPackages, installPeers, run, step } from './run.mjs'
+import { installPeers } from './peers.mjs'
+import { installPackages, run, step } from './run.mjs'
 
 installPackages()
 installPeers()

@@ -41,16 +41,3 @@ function sameVersions(lockPath, installedPath) {
     return path === '' || optional || link || found[path]?.version === version
   })
 }
-
-/** The peers of the benches bring a hundred packages that nothing else needs: they live in bench/, with a lock file of their own. */
-export function installPeers() {
-  const { dependencies } = JSON.parse(readFileSync(`${root}bench/package.json`, 'utf8'))
-  if (Object.entries(dependencies).every(([name, version]) => installedPeer(name) === version)) return
-  step('npm ci in bench/')
-  run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: `${root}bench` })
-}
-
-function installedPeer(name) {
-  const path = `${root}bench/node_modules/${name}/package.json`
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined
-}

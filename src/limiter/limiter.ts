@@ -7,7 +7,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type Part, type Step, type Store, type SyncStore } from '../stores/store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
 import { type Abortable, type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
@@ -115,6 +115,8 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
     source: Iterable<Item> | AsyncIterable<Item>,
     options?: PaceOptions<LimitName<L>, P, [item: Item]>,
   ): AsyncGenerator<Item, void, undefined>
+  /** The limits with their numbers, or those of a plan: the same object until `update` changes them. */
+  scope(plan?: P): Scope
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
   /** Gives back what was taken, never above idle. */
@@ -143,7 +145,7 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
 }
 
 const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
-const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'waiting', 'health', 'update', 'close', Symbol.dispose] as const
+const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'scope', 'waiting', 'health', 'update', 'close', Symbol.dispose] as const
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
@@ -319,6 +321,10 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
       throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
     return paced(this, key, source, options)
+  }
+
+  scope(plan?: P): Scope {
+    return (plan === undefined ? this.#base : this.#planOf({ plan })).scope
   }
 
   waiting(key?: Key<LimitName<L>>): number {

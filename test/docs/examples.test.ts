@@ -20,7 +20,7 @@ function printedBy(code: string): string | undefined {
 describe('the examples', () => {
   let programs: Compiled
   beforeAll(() => {
-    programs = compiled('examples', examples)
+    programs = compiled('examples', examples, { experimentalDecorators: true })
   })
 
   test('pass the type checker', () => {

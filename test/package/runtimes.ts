@@ -69,7 +69,12 @@ function moveIntoPlace(made: string): void {
   renameSync(made, installed)
 }
 
+/** Where the binary of an installed runtime is. */
+export function binaryOf({ binary }: Runtime): string {
+  return resolve(installed, binary)
+}
+
 /** Runs a program in a runtime with a bare environment: what it prints on stderr is then the program's doing. */
 export function runIn(runtime: Runtime, args: readonly string[], cwd: string): Promise<Ended> {
-  return run(resolve(installed, runtime.binary), [...runtime.args, ...args], cwd, { HOME: cwd })
+  return run(binaryOf(runtime), [...runtime.args, ...args], cwd, { HOME: cwd })
 }

@@ -19,13 +19,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['algorithms', 'errors'],
   stores: ['algorithms', 'clock', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
+  http: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  adapters: ['http', 'limiter', 'stores', 'errors'],
+  client: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
   testing: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
   cli: ['config', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
   index: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
 }
 
 /** The part that also runs in browsers, Bun, Deno and Workers. */
-const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'index']
+const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'http', 'adapters', 'client', 'index']
 
 const sources = (readdirSync(src, { recursive: true, encoding: 'utf8' }) as string[])
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))

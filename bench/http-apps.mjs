@@ -1,0 +1,100 @@
+// The applications that are measured: each framework without a limiter, with ours, and with its usual one. Every limiter counts by address in
+// memory, in fixed windows of an hour, and sends equally many headers. `inject(app)` gives a function that makes one request in process.
+import 'reflect-metadata'
+import { createServer } from 'node:http'
+import fastifyRateLimit from '@fastify/rate-limit'
+import { createAdaptorServer } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import { Controller, Get, Module } from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import express from 'express'
+import { rateLimit as expressRateLimit } from 'express-rate-limit'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { rateLimiter as honoRateLimiter } from 'hono-rate-limiter'
+import lightMyRequest from 'light-my-request'
+import * as ownExpress from '../dist/adapters/express.js'
+import * as ownFastify from '../dist/adapters/fastify.js'
+import * as ownHono from '../dist/adapters/hono.js'
+import * as ownNest from '../dist/adapters/nest.js'
+import { fixedWindow } from '../dist/index.js'
+
+const HOUR_MS = 3_600_000
+/** How many an hour: never reached, or reached by the first. */
+export const SCENARIOS = { admitted: 1e9, refused: 1 }
+export const CONTESTANTS = ['none', 'ours', 'usual']
+
+const ours = (limit) => fixedWindow({ limit, window: HOUR_MS, anchor: 'first' })
+
+export const FRAMEWORKS = {
+  express: {
+    title: 'Express 5',
+    usual: 'express-rate-limit',
+    headers: '`RateLimit-Policy` and `RateLimit` of draft 7',
+    async make(contestant, limit) {
+      const app = express()
+      if (contestant === 'ours') app.use(ownExpress.rateLimit({ limit: ours(limit), headers: 'draft-7' }))
+      if (contestant === 'usual') app.use(expressRateLimit({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', legacyHeaders: false }))
+      app.get('/', (_request, response) => response.send('hello'))
+      return { server: createServer(app), inject: () => lightMyRequest(app, REQUEST) }
+    },
+  },
+  fastify: {
+    title: 'Fastify 5',
+    usual: '@fastify/rate-limit',
+    headers: 'the three of draft 6',
+    async make(contestant, limit) {
+      const app = fastify()
+      if (contestant === 'ours') await app.register(ownFastify.rateLimit({ limit: ours(limit), headers: 'draft-6' }))
+      if (contestant === 'usual') await app.register(fastifyRateLimit, { max: limit, timeWindow: HOUR_MS, enableDraftSpec: true })
+      app.get('/', (_request, reply) => reply.send('hello'))
+      await app.ready()
+      return { server: app.server, inject: () => app.inject(REQUEST) }
+    },
+  },
+  hono: {
+    title: 'Hono',
+    usual: 'hono-rate-limiter',
+    headers: '`RateLimit-Policy` and `RateLimit` of draft 7',
+    async make(contestant, limit, mode) {
+      const app = new Hono()
+      const isInProcess = mode === 'in process'
+      const address = isInProcess ? { address: () => '127.0.0.1' } : {}
+      const keyGenerator = isInProcess ? () => '127.0.0.1' : (c) => getConnInfo(c).remote.address
+      if (contestant === 'ours') app.use(ownHono.rateLimit({ limit: ours(limit), headers: 'draft-7', ...address }))
+      if (contestant === 'usual') app.use(honoRateLimiter({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', keyGenerator }))
+      app.get('/', (c) => c.text('hello'))
+      return { server: createAdaptorServer(app), inject: async () => (await app.request('http://localhost/')).text() }
+    },
+  },
+  nest: {
+    title: 'Nest 12 on Express',
+    usual: '@nestjs/throttler',
+    headers: 'the three `X-RateLimit`',
+    async make(contestant, limit) {
+      class Home {
+        get() {
+          return 'hello'
+        }
+      }
+      Get()(Home.prototype, 'get', Object.getOwnPropertyDescriptor(Home.prototype, 'get'))
+      Controller()(Home)
+      class Root {}
+      const imports = {
+        none: [],
+        ours: [ownNest.RateLimitModule.forRoot({ limit: ours(limit), headers: 'legacy' })],
+        // It walks over all hits of its window at every call: where nothing is refused its window is a millisecond, in its favour.
+        usual: [ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }])],
+      }[contestant]
+      const providers = contestant === 'usual' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : []
+      Module({ imports, providers, controllers: [Home] })(Root)
+      const app = await NestFactory.create(Root, { logger: false })
+      await app.init()
+      const handler = app.getHttpAdapter().getInstance()
+      return { server: createServer(handler), inject: () => lightMyRequest(handler, REQUEST) }
+    },
+  },
+}
+
+const REQUEST = { method: 'GET', url: '/', remoteAddress: '127.0.0.1' }

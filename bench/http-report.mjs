@@ -1,0 +1,79 @@
+// Writes RESULTS-http.md.
+import { writeFileSync } from 'node:fs'
+import { FRAMEWORKS } from './http-apps.mjs'
+import { spreadOf } from './statistics.mjs'
+import { plain, table } from './tables.mjs'
+
+/** What ours may add, as a share of what the usual one adds. On Hono setting headers is nearly all of it, for both. */
+const MOST = { express: 0.7, fastify: 0.7, nest: 0.7, hono: 1 }
+
+/**
+ * What the limiters add to a request: { none, ours, usual, share }, in microseconds of processor time. By the lower quartile of the rounds: whatever
+ * else the machine does can only add to a round, never take away.
+ */
+function addedBy({ measured }) {
+  const [none, withOurs, withUsual] = measured.map((rounds) => spreadOf(rounds).low)
+  const [ours, usual] = [withOurs - none, withUsual - none]
+  // Refusing may cost less than answering: whoever adds nothing adds a share of nothing.
+  const share = ours <= 0 ? 0 : usual <= 0 ? Number.POSITIVE_INFINITY : ours / usual
+  return { none, ours, usual, share }
+}
+
+/** The same from the medians of what was added in each round, to see how far the two agree. */
+function medianAdded({ measured: [none, ...others] }) {
+  return others.map((rounds) => spreadOf(rounds.map((us, k) => us - none[k])).median)
+}
+
+function reached(result) {
+  const { ours, usual } = addedBy(result)
+  return ours <= usual * (usual > 0 ? MOST[result.framework] : 1)
+}
+
+export function goalLines(results) {
+  return results.map((result) => {
+    const { none, ours, usual, share } = addedBy(result)
+    const [byMedian, usualByMedian] = medianAdded(result)
+    const figures = `none ${plain(none)}, ours +${plain(ours)} (${plain(byMedian)}), usual +${plain(usual)} (${plain(usualByMedian)}) µs`
+    return `${result.name}: ${figures}: ${shareText(share)} ${reached(result) ? 'reached' : 'NOT REACHED'}`
+  })
+}
+
+function shareText(share) {
+  return share === 0 ? 'nothing added' : plain(share)
+}
+
+export function writeHttpReport(results, { node, cpu, cores }, quick) {
+  const warning = quick ? '\n\n**From a `--quick` run: too few and too short rounds to rely on.**' : ''
+  const [{ rounds, calls }] = results
+  const rows = results.map((result) => {
+    const { none, ours, usual, share } = addedBy(result)
+    const [byMedian, usualByMedian] = medianAdded(result)
+    const { title, usual: name } = FRAMEWORKS[result.framework]
+    const figures = [plain(none), `${plain(ours)} (${plain(byMedian)})`, `${plain(usual)} (${plain(usualByMedian)}) ${name}`]
+    const verdict = reached(result) ? 'reached' : '**not reached**'
+    return [title, result.mode, result.scenario, ...figures, shareText(share), `at most ${MOST[result.framework]}`, verdict]
+  })
+  const columns = ['framework', 'how', 'requests', 'without a limiter, µs', 'ours adds, µs', 'the usual one adds, µs', 'share', 'goal', '']
+  const headers = Object.values(FRAMEWORKS).map(({ title, usual, headers }) => `${title}: ${headers}, by ${usual} and by ours`)
+  const text = `# Results of \`npm run bench:http\`
+
+Written by the bench, not by hand. Node ${node}, ${cpu}, ${cores} cores.${warning}
+
+${table(columns, rows, '---')}
+
+## How it was measured
+
+- Each row is a process of its own that holds the framework three times: without a limiter, with ours, with the usual one. They take turns,
+  another one first in every round, after a warm-up: ${rounds} rounds of ${calls.toLocaleString('en')} requests each.
+- Figures are microseconds of processor time (user and system) of that process for one request, by the lower quartile of the rounds: whatever else
+  the machine does can only add to a round. In parentheses is the median of what was added in each round to the one without a limiter. The
+  share is that of the first two.
+- "In process": \`inject\` of light-my-request (Express, Fastify, Nest), \`app.request\` (Hono). "Sockets": ${'16'} connections that stay open, from
+  another process, one request at a time on each.
+- Everybody counts by address, in memory, in windows of an hour (@nestjs/throttler walks over all hits of its window at every call: where nothing is
+  refused its window is a millisecond, in its favour). Admitted: a limit that is never reached. Refused: a limit of 1. Bodies of
+  refusals are each one's own. Below 0 means that refusing takes less time than answering.
+- Equally many headers: ${headers.join('; ')}.
+`
+  writeFileSync(new URL('./RESULTS-http.md', import.meta.url), text)
+}

@@ -1,0 +1,90 @@
+// `npm run bench:http`: what a limiter adds to a request, ours beside the framework's usual one. Writes RESULTS-http.md.
+//   --quick           few short rounds: to see that it works
+//   --only <words>    only the jobs whose name has all these words, such as 'express', 'hono sockets', 'refused'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { availableParallelism, cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { CONTESTANTS, FRAMEWORKS, SCENARIOS } from './http-apps.mjs'
+import { goalLines, writeHttpReport } from './http-report.mjs'
+
+const MODES = ['in process', 'sockets']
+const SOCKETS = 16
+/** Room for the garbage of a round, which is swept before the next: else it falls on whoever happens to be running. */
+const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
+const length = values.quick ? { rounds: 30, calls: 300, warmUpCalls: 2_000 } : { rounds: 200, calls: 300, warmUpCalls: 15_000 }
+
+const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
+  MODES.flatMap((mode) =>
+    Object.keys(SCENARIOS).map((scenario) => ({ name: `${framework} ${mode} ${scenario}`, framework, mode, scenario, ...length })),
+  ),
+)
+const chosen = jobs.filter(({ name }) => (values.only ?? '').split(' ').every((word) => name.includes(word)))
+
+const results = []
+for (const job of chosen) {
+  results.push({ ...job, measured: await measuredBy(job) })
+  console.log(goalLines([results.at(-1)]).join('\n'))
+}
+const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
+if (values.only === undefined) writeHttpReport(results, machine, values.quick)
+process.exit()
+
+/** For each contestant the microseconds of processor time that one request took, round by round. */
+async function measuredBy(job) {
+  const child = fork(new URL('./http-child.mjs', import.meta.url), [JSON.stringify(job)], { execArgv: CHILD_FLAGS })
+  const [message] = await once(child, 'message')
+  if (job.mode === 'in process') return message.measured
+  const clients = await Promise.all(message.ports.map((port) => clientOf(port)))
+  const cpuUs = async (text) => {
+    child.send(text)
+    const [{ cpuUs }] = await once(child, 'message')
+    return cpuUs
+  }
+  for (const client of clients) await client(job.warmUpCalls)
+  const measured = CONTESTANTS.map(() => [])
+  for (let round = 0; round < job.rounds; round++) {
+    for (let turn = 0; turn < clients.length; turn++) {
+      const at = (round + turn) % clients.length
+      const before = await cpuUs('sweep')
+      await clients[at](job.calls)
+      measured[at].push(((await cpuUs('now')) - before) / job.calls)
+    }
+  }
+  child.kill()
+  return measured
+}
+
+/** So many requests over a few connections that stay open, one at a time on each. It only counts answers: its own time is nobody's. */
+async function clientOf(port) {
+  const request = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
+  const sockets = await Promise.all(
+    Array.from({ length: SOCKETS }, async () => {
+      const socket = connect(port, '127.0.0.1')
+      socket.setNoDelay(true).setEncoding('latin1')
+      await once(socket, 'connect')
+      return socket
+    }),
+  )
+  return (calls) =>
+    new Promise((resolve) => {
+      let asked = 0
+      let answered = 0
+      const ask = (socket) => {
+        if (asked++ < calls) socket.write(request)
+      }
+      for (const socket of sockets) {
+        socket.removeAllListeners('data')
+        socket.on('data', (text) => {
+          for (let at = text.indexOf('HTTP/1.1 '); at >= 0; at = text.indexOf('HTTP/1.1 ', at + 9)) {
+            if (++answered === calls) resolve()
+            ask(socket)
+          }
+        })
+        ask(socket)
+      }
+    })
+}

@@ -1,0 +1,80 @@
+/**
+ * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the scopes within it. A route may go without
+ * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
+ */
+import { type Entry, Gate } from '../http/gate.ts'
+import type { HttpChoices, HttpOptions } from '../http/options.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Limits } from '../limiter/options.ts'
+import type { Store, SyncStore } from '../stores/store.ts'
+import { closing, Incoming, leaveAtEnd, type NodeResponse } from './incoming.ts'
+import { type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
+
+export * from '../http/index.ts'
+export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
+
+/** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
+export interface RateLimited {
+  /** What the last limiter decided. Undefined if the request was skipped. */
+  rateLimit?: Decision
+}
+
+/** What `config.rateLimit` of a route may be. */
+export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
+
+type Hook = (request: never, reply: never, done: (error?: Error) => void) => void
+// biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
+export type RateLimitPlugin = (instance: any, options: object, done: (error?: Error) => void) => void
+
+export function rateLimit<
+  const L extends Limits,
+  S extends Store = SyncStore,
+  P extends string = never,
+  Req extends FastifyRequestLike = AnyRequest,
+>(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
+  const gate = new Gate<Req, NodeResponse>(options, closing)
+  /** Where the gate of a route's own stands in its config. */
+  const own: unique symbol = Symbol('sluice.gate')
+  let anyOwn = false
+
+  const onRoute = ({ config }: { config?: { rateLimit?: RouteRateLimit<Req>; [own]?: Gate<Req, NodeResponse> | false } }) => {
+    if (config?.rateLimit === undefined) return
+    // The route for HEAD that Fastify adds has the same config, and shares the gate.
+    config[own] ??= config.rateLimit === false ? false : gate.with(config.rateLimit)
+    anyOwn = true
+  }
+
+  const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
+    const ofRoute = anyOwn ? (request.routeOptions.config as { [own]?: Gate<Req, NodeResponse> | false })[own] : undefined
+    if (ofRoute === false) return done()
+    let entered: Entry | Promise<Entry>
+    try {
+      entered = (ofRoute ?? gate).enter(request, new Incoming(request.raw), reply.raw)
+    } catch (error) {
+      return done(error as Error)
+    }
+    if (isPromise(entered)) entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch(done)
+    else goOn(entered, request as RateLimited, reply, done)
+  }
+
+  const plugin: RateLimitPlugin = (instance, _options, done) => {
+    if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', undefined)
+    instance.addHook('onRoute', onRoute)
+    instance.addHook('onRequest', onRequest as Hook)
+    done()
+  }
+  // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
+  return Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'sluice' })
+}
+
+function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done: () => void): void {
+  request.rateLimit = entry.decision as Decision
+  if (entry.gone) reply.hijack()
+  else if (entry.refusal !== undefined) sendReply(reply, entry.refusal)
+  else {
+    setReplyHeaders(reply, entry.headers)
+    leaveAtEnd(entry, reply.raw)
+    done()
+  }
+}

@@ -1,0 +1,63 @@
+/** Handlers from `Request` to `Response`: Bun.serve, Deno.serve, Next.js route handlers, Workers. `Deno.serve(rateLimit({ limit })(handler))`. */
+import { Gate } from '../http/gate.ts'
+import type { HttpOptions } from '../http/options.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Limits } from '../limiter/options.ts'
+import type { Store, SyncStore } from '../stores/store.ts'
+import { Fetched, type FetchRequest, type FetchResponse, refusedWith, signalOf, withHeaders } from './fetched.ts'
+import { type Connection, toldAddress } from './told-address.ts'
+
+export * from '../http/index.ts'
+export type { FetchRequest, FetchResponse } from './fetched.ts'
+
+export interface FetchOptions<Req> {
+  /**
+   * The client's address, from what the runtime hands to the handler. Default: what Deno and Bun tell. Others have to be asked: on Workers
+   * `(request) => request.headers.get('cf-connecting-ip')`.
+   */
+  readonly address?: (request: Req, ...rest: never[]) => string | null | undefined
+}
+
+type AddressOf<Req> = (request: Req, ...rest: unknown[]) => string | null | undefined
+
+const decisions = new WeakMap<object, Decision>()
+
+/** What was decided about a request. */
+export function rateLimitOf(request: object): Decision | undefined {
+  return decisions.get(request)
+}
+
+/** Returns what puts the limits before a handler. */
+export function rateLimit<
+  const L extends Limits,
+  S extends Store = SyncStore,
+  P extends string = never,
+  Req extends FetchRequest = AnyRequest,
+>(
+  options: HttpOptions<Req, L, S, P> & FetchOptions<Req>,
+): <R extends Req, Rest extends unknown[], Res extends FetchResponse>(
+  handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
+) => (request: R, ...rest: Rest) => Promise<Res> {
+  const gate = new Gate<Req, FetchRequest>(options, signalOf, ['address'])
+  const addressOf = (options.address ?? ((request: Req, connection?: Connection) => toldAddress(request, connection))) as AddressOf<Req>
+  return <R extends Req, Rest extends unknown[], Res extends FetchResponse>(handler: (request: R, ...rest: Rest) => Res | Promise<Res>) =>
+    async (request: R, ...rest: Rest): Promise<Res> => {
+      const http = new Fetched(request, addressOf(request, ...rest) ?? undefined)
+      const entered = gate.enter(request, http, request)
+      const { decision, refusal, headers, gone, leave } = isPromise(entered) ? await entered : entered
+      if (decision !== undefined) decisions.set(request, decision)
+      // Nobody will see it, but a handler has to answer something.
+      if (gone) return new Response(null, { status: 499 }) as unknown as Res
+      if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
+      try {
+        const answered = withHeaders(await handler(request, ...rest), headers)
+        leave?.({ status: answered.status, aborted: signalOf(request)?.aborted ?? false })
+        return answered
+      } catch (error) {
+        // The runtime will answer with it.
+        leave?.({ status: 500, aborted: signalOf(request)?.aborted ?? false })
+        throw error
+      }
+    }
+}

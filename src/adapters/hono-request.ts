@@ -1,0 +1,55 @@
+/** A request as Hono shows it, wherever it runs. */
+import type { HttpRequest } from '../http/request.ts'
+import type { Abortable } from '../limiter/input.ts'
+import { closing, type NodeRequest, type NodeResponse } from './incoming.ts'
+import { type Connection, toldAddress } from './told-address.ts'
+
+/** What is needed of Hono's context. */
+export interface HonoContext {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the runtime and the application put there
+  readonly env: any
+  readonly req: { header(name: string): string | undefined; readonly raw: object }
+  readonly res: { readonly status: number }
+  // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
+  set: any
+  header(name: string, value: string): void
+}
+
+export interface NodeBindings {
+  readonly incoming: NodeRequest
+  readonly outgoing: NodeResponse
+}
+
+/** Node's own request and response, where @hono/node-server serves. */
+export function nodeOf({ env }: HonoContext): NodeBindings | undefined {
+  const bindings = env?.server?.incoming === undefined ? env : env.server
+  return typeof bindings?.outgoing?.setHeader === 'function' && bindings.incoming !== undefined ? bindings : undefined
+}
+
+export class HonoHttp implements HttpRequest {
+  readonly #c: HonoContext
+  readonly #node: NodeBindings | undefined
+  readonly #addressOf: ((c: HonoContext) => string | undefined) | undefined
+
+  constructor(c: HonoContext, node: NodeBindings | undefined, addressOf: ((c: HonoContext) => string | undefined) | undefined) {
+    this.#c = c
+    this.#node = node
+    this.#addressOf = addressOf
+  }
+
+  get address(): string | undefined {
+    if (this.#addressOf !== undefined) return this.#addressOf(this.#c)
+    if (this.#node !== undefined) return this.#node.incoming.socket?.remoteAddress
+    const { env, req } = this.#c
+    return toldAddress(req.raw, (env?.server ?? env) as Connection | undefined)
+  }
+
+  /** Aborted when the client leaves. */
+  get signal(): Abortable | undefined {
+    return this.#node === undefined ? (this.#c.req.raw as { signal?: Abortable }).signal : closing(this.#node.outgoing)
+  }
+
+  header(name: string): string | undefined {
+    return this.#c.req.header(name)
+  }
+}

@@ -1,0 +1,54 @@
+/** Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by `new Koa<RateLimitState>()`. */
+import { Gate } from '../http/gate.ts'
+import type { HttpOptions } from '../http/options.ts'
+import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Limits } from '../limiter/options.ts'
+import type { Store, SyncStore } from '../stores/store.ts'
+import { closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+
+export * from '../http/index.ts'
+
+export interface RateLimitState {
+  /** What the last limiter decided. Undefined if the request was skipped. */
+  rateLimit?: Decision
+}
+
+/** What is needed of Koa's context. */
+export interface KoaContext {
+  readonly req: NodeRequest
+  readonly res: NodeResponse
+  // biome-ignore lint/suspicious/noExplicitAny: Koa's own default
+  state: any
+  status: number
+  body: unknown
+  respond?: boolean
+}
+
+export function rateLimit<
+  const L extends Limits,
+  S extends Store = SyncStore,
+  P extends string = never,
+  Ctx extends KoaContext = AnyRequest,
+>(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
+  const gate = new Gate<Ctx, NodeResponse>(options, closing)
+  return async (ctx, next) => {
+    const entered = gate.enter(ctx, new Incoming(ctx.req), ctx.res)
+    const entry = isPromise(entered) ? await entered : entered
+    ctx.state.rateLimit = entry.decision
+    if (entry.gone) {
+      ctx.respond = false
+      return undefined
+    }
+    if (entry.refusal === undefined) {
+      setHeaders(ctx.res, entry.headers)
+      leaveAtEnd(entry, ctx.res)
+      return next()
+    }
+    ctx.status = entry.refusal.status
+    ctx.body = entry.refusal.body
+    // After the body, for which Koa chooses a type of its own.
+    setHeaders(ctx.res, entry.refusal.headers)
+    return undefined
+  }
+}

@@ -1,0 +1,12 @@
+/** Structured fields (RFC 9651), as far as rate limit headers need them. */
+
+/** A String: printable ASCII in quotes. What cannot be in one is left out as `?`, because a header must not fail for a name. */
+export function sfString(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`
+}
+
+/** A Byte Sequence of the text's UTF-8. */
+export function sfBytes(text: string): string {
+  const bytes = new TextEncoder().encode(text)
+  return `:${btoa(String.fromCharCode(...bytes))}:`
+}

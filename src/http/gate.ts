@@ -1,0 +1,205 @@
+/**
+ * Where a request is let in or not. All adapters do the same three things with a gate: ask it (`enter`), do what it says, and tell it how the
+ * response ended (`leave`, only where somebody wants to know).
+ */
+import type { Decision } from '../limiter/decision.ts'
+import type { Abortable, Cost, Key } from '../limiter/input.ts'
+import { createLimiter } from '../limiter/limiter.ts'
+import type { Limits } from '../limiter/options.ts'
+import { WaitError } from '../limiter/waiting/wait-error.ts'
+import type { Scope } from '../stores/store.ts'
+import { type HeaderWriter, headerWriter, partitionText } from './headers.ts'
+import { byIp, type KeyFunction } from './keys.ts'
+import { Made, noticeLimiter } from './misuse.ts'
+import { checkHttpOptions, type HttpChoices, type HttpOptions, type KeySource } from './options.ts'
+import { checkStatus, type Refusal, Refusals, TOO_MANY_REQUESTS } from './refusal.ts'
+import { type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { explainOnce } from './warnings.ts'
+
+/** What a gate says of a request. */
+export interface Entry {
+  /** Undefined if the request was not limited (`skip`). */
+  readonly decision: Decision | undefined
+  /** For the response of an admitted request: name, value, name, value ... */
+  readonly headers: readonly string[]
+  /** What to answer instead of going on. */
+  readonly refusal: Refusal | undefined
+  /** The client left while it waited: there is nobody to answer. */
+  readonly gone: boolean
+  /** To be told how the response ended; undefined if nobody wants to know. */
+  readonly leave: ((outcome: HttpOutcome) => void) | undefined
+}
+
+const NO_HEADERS: readonly string[] = []
+const PASSED: Entry = { decision: undefined, headers: NO_HEADERS, refusal: undefined, gone: false, leave: undefined }
+const GONE: Entry = { ...PASSED, gone: true }
+
+/** What a gate needs of a limiter, whatever its limits and its store. */
+interface AnyLimiter {
+  readonly name: string
+  scope(plan?: string): Scope
+  consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<Decision>
+  peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
+  acquire(key: AnyKey, options: object): Promise<Decision>
+  refund(key: AnyKey, cost: AnyCost, options: object): MaybePromise<void>
+}
+
+type AnyKey = Key<string>
+type AnyCost = Cost<string>
+type Plan = string | undefined
+
+/** One request and what was found out about it. */
+interface Asked<Native> {
+  readonly native: Native
+  readonly http: HttpRequest
+  readonly key: AnyKey
+  readonly cost: AnyCost
+  readonly plan: Plan
+}
+
+function admitted(decision: Decision, headers: readonly string[], leave: Entry['leave']): Entry {
+  return { decision, headers, refusal: undefined, gone: false, leave }
+}
+
+export class Gate<Native, Connection = unknown> {
+  readonly #limiter: AnyLimiter
+  /** As they were given. What is needed for each request is held in fields of its own: looking for what is not there takes its time. */
+  readonly #choices: HttpChoices<Native>
+  readonly #keyOf: KeyFunction<Native, AnyKey>
+  readonly #cost: HttpChoices<Native>['cost']
+  readonly #planOf: HttpChoices<Native>['plan']
+  readonly #skip: HttpChoices<Native>['skip']
+  readonly #refundWhen: HttpChoices<Native>['refundWhen']
+  readonly #onLimited: HttpChoices<Native>['onLimited']
+  readonly #partitionKey: HttpChoices<Native>['partitionKey']
+  readonly #isShadow: boolean
+  readonly #maxWaitMs: number
+  readonly #writer: HeaderWriter | undefined
+  readonly #refusals: Refusals<Native>
+  readonly #signalOf: (connection: Connection) => Abortable | undefined
+  #made: Made | undefined
+
+  /** `signalOf` makes a signal that is aborted when the client leaves. `more`: names of options that the adapter itself reads. */
+  constructor(options: object, signalOf: (connection: Connection) => Abortable | undefined, more: readonly string[] = []) {
+    checkHttpOptions(options, more)
+    const { limit, limiter, ...choices } = options as HttpOptions<Native>
+    this.#limiter = (limiter ?? createLimiter(limit as Limits)) as unknown as AnyLimiter
+    this.#choices = choices as HttpChoices<Native>
+    const { cost = 1, plan, skip, refundWhen, onLimited, partitionKey, shadow = false, maxWaitMs = 0 } = this.#choices
+    this.#keyOf = keyFunction(choices.key as KeySource<Native, string> | undefined)
+    this.#cost = cost
+    this.#planOf = plan
+    this.#skip = skip
+    this.#refundWhen = refundWhen
+    this.#onLimited = onLimited
+    this.#partitionKey = partitionKey
+    this.#isShadow = shadow
+    // A shadow holds nobody up either.
+    this.#maxWaitMs = shadow ? 0 : maxWaitMs
+    this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
+    this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body)
+    this.#signalOf = signalOf
+    if (limiter === undefined) this.#made = new Made()
+    else noticeLimiter(limiter)
+  }
+
+  /** A gate with other choices. It shares the limiter, unless the choices name one of their own. */
+  with(options: object): Gate<Native, Connection> {
+    const { limit, limiter = limit === undefined ? this.#limiter : undefined } = options as HttpOptions<Native>
+    const own = limit === undefined ? { limiter } : { limit }
+    return new Gate({ ...this.#choices, ...options, limit: undefined, limiter: undefined, ...own }, this.#signalOf)
+  }
+
+  /** `connection` is what the adapter knows the client's connection by; only a request that has to wait looks at it. */
+  enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
+    if (this.#made !== undefined) {
+      this.#made.noticeFirstRequest()
+      this.#made = undefined
+    }
+    if (this.#skip === undefined) return this.#find(native, http, connection)
+    return whenKnown(this.#skip(native), (skipped) => (skipped ? PASSED : this.#find(native, http, connection)))
+  }
+
+  /** Finds out what is to be asked for, at once if it can be known at once. */
+  #find(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
+    const key = this.#keyOf(native, http)
+    const cost = typeof this.#cost === 'function' ? this.#cost(native) : (this.#cost as AnyCost)
+    const plan = this.#planOf === undefined ? undefined : this.#planOf(native)
+    if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask(native, http, key, cost, plan, connection)
+    return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask(native, http, key, cost, plan, connection))
+  }
+
+  #ask(native: Native, http: HttpRequest, key: AnyKey, cost: AnyCost, plan: Plan, connection: Connection): Entry | Promise<Entry> {
+    if (this.#maxWaitMs > 0) return this.#wait({ native, http, key, cost, plan }, this.#signalOf(connection))
+    const decision = plan === undefined ? this.#limiter.consume(key, cost) : this.#limiter.consume(key, cost, { plan })
+    if (isPromise(decision)) return Promise.resolve(decision).then((known) => this.#entry({ native, http, key, cost, plan }, known))
+    // What most requests come to, with as little made on the way as there can be.
+    if (decision.allowed && this.#refundWhen === undefined) return admitted(decision, this.#headers(key, plan, decision), undefined)
+    return this.#entry({ native, http, key, cost, plan }, decision)
+  }
+
+  async #wait(asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
+    const { key, cost, plan } = asked
+    const limiter = this.#limiter
+    const options = {
+      cost,
+      timeoutMs: this.#maxWaitMs,
+      ...(plan === undefined ? {} : { plan }),
+      ...(signal === undefined ? {} : { signal }),
+    }
+    try {
+      return this.#entry(asked, await limiter.acquire(key, options))
+    } catch (error) {
+      if (signal?.aborted) return GONE
+      if (!(error instanceof WaitError)) throw error
+      const decision = error.decision ?? (await limiter.peek(key, cost, plan === undefined ? undefined : { plan }))
+      return this.#entry(asked, decision, true)
+    }
+  }
+
+  /** `refuse`: whatever the decision says, there is no room to wait in. */
+  #entry(asked: Asked<Native>, decision: Decision, refuse = !decision.allowed): Entry {
+    const { native, http, key, plan } = asked
+    const headers = this.#headers(key, plan, decision)
+    if (refuse && this.#onLimited !== undefined) this.#onLimited(native, decision)
+    if (refuse && !this.#isShadow) return { ...PASSED, decision, refusal: this.#refusals.of(decision, headers, native, http) }
+    const isRefundable = this.#refundWhen !== undefined && decision.allowed && !decision.degraded
+    return admitted(decision, headers, isRefundable ? this.#leaver(asked, decision) : undefined)
+  }
+
+  /** Of a decision that the store had no part in nobody knows the figures. */
+  #headers(key: AnyKey, plan: Plan, decision: Decision): readonly string[] {
+    if (this.#writer === undefined || decision.degraded) return NO_HEADERS
+    const partition = this.#partitionKey === undefined ? '' : partitionText(this.#partitionKey(key))
+    return this.#writer(decision, this.#limiter.scope(plan), partition)
+  }
+
+  #leaver({ native, key, cost, plan }: Asked<Native>, { atMs }: Decision): (outcome: HttpOutcome) => void {
+    return (outcome) => {
+      // The response is out: whatever goes wrong now has nobody to go to.
+      try {
+        if (!this.#refundWhen?.(outcome, native)) return
+        const given = this.#limiter.refund(key, cost, plan === undefined ? { atMs } : { atMs, plan })
+        if (isPromise(given)) given.then(undefined, refundFailed)
+      } catch (error) {
+        refundFailed(error)
+      }
+    }
+  }
+}
+
+function refundFailed(error: unknown): void {
+  explainOnce('SLUICE_REFUND_FAILED', '', error)
+}
+
+function keyFunction<Native>(source: KeySource<Native, string> | undefined): KeyFunction<Native, AnyKey> {
+  if (source === undefined) return byIp()
+  if (typeof source === 'function') return source as KeyFunction<Native, AnyKey>
+  if (typeof source === 'string') return () => source
+  const named = Object.entries(source).map(([name, each]) => [name, typeof each === 'string' ? () => each : each] as const)
+  return (native, http) => {
+    const found = named.map(([name, keyOf]) => [name, keyOf(native, http)] as const)
+    if (!found.some(([, key]) => isPromise(key))) return Object.fromEntries(found) as Record<string, string>
+    return Promise.all(found.map(async ([name, key]) => [name, await key] as const)).then(Object.fromEntries)
+  }
+}

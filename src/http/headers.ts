@@ -1,0 +1,124 @@
+/**
+ * What a response says about the limits, in the form that was chosen. All are lists of name, value, name, value ... Names are in lower case,
+ * as HTTP/2 wants them: frameworks keep headers by such names, and one that has to be converted first takes longer than all of ours.
+ */
+
+import { SluiceError, shown } from '../errors.ts'
+import type { Decision, DecisionPart } from '../limiter/decision.ts'
+import type { Scope } from '../stores/store.ts'
+import { sfBytes, sfString } from './fields.ts'
+
+/**
+ * - `draft-11`: `RateLimit-Policy` and `RateLimit` as structured fields, every limit in both;
+ * - `draft-7`: the same two names, one limit, `limit=100, remaining=50, reset=5`;
+ * - `draft-6`: `RateLimit-Limit`, `-Remaining`, `-Reset` in seconds from now;
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` in seconds since 1970.
+ */
+export type HeaderStyle = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy'
+
+/** One style, `'none'`, or one of the drafts together with `'legacy'`. */
+export type HeaderChoice = HeaderStyle | 'none' | readonly HeaderStyle[]
+
+/** The fields for a decision. `scope` holds the limits that decided, `partition` is what stands behind each item. */
+export type HeaderWriter = (decision: Decision, scope: Scope, partition: string) => string[]
+
+const STYLES: Readonly<Record<HeaderStyle, () => HeaderWriter>> = {
+  'draft-11': draft11,
+  'draft-7': draft7,
+  'draft-6': () => draft6,
+  legacy: () => legacy,
+}
+
+export function headerWriter(choice: HeaderChoice): HeaderWriter | undefined {
+  const styles = choice === 'none' ? [] : typeof choice === 'string' ? [choice] : choice
+  if (!Array.isArray(styles) || !styles.every((style) => Object.hasOwn(STYLES, style))) throw badChoice(choice)
+  if (styles.filter((style) => style !== 'legacy').length > 1 || new Set(styles).size < styles.length) throw badChoice(choice)
+  const [first, second] = styles.map((style) => STYLES[style as HeaderStyle]())
+  if (first === undefined || second === undefined) return first
+  return (decision, scope, partition) => [...first(decision, scope, partition), ...second(decision, scope, partition)]
+}
+
+function badChoice(choice: unknown): SluiceError {
+  return new SluiceError(
+    'CONFIG',
+    `headers ${shown(choice)} must be 'draft-11', 'draft-7', 'draft-6', 'legacy', 'none', or one draft and 'legacy'`,
+  )
+}
+
+/** A partition as it stands behind an item. */
+export function partitionText(partition: string): string {
+  return `;pk=${sfBytes(partition)}`
+}
+
+/** Headers round up: whoever waits that long has waited long enough. */
+export function secondsOf(ms: number): number {
+  return Math.ceil(ms / 1000)
+}
+
+/**
+ * How long what a limit says holds: until it is idle again, or for one that refuses, until it would admit the same call. `Retry-After` is
+ * the longest of these, so the two never contradict each other.
+ */
+function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): number {
+  return outcome === 'limited' ? retryAfterMs : resetAfterMs
+}
+
+/** The figures of the limit that binds, for forms that have room for one. */
+function bindingPart({ parts, policy }: Decision): DecisionPart {
+  return parts[policy] as DecisionPart
+}
+
+/** Policies change only with the numbers of the limiter, so their texts are made once for each set of them. */
+function oncePerScope<T>(make: (scope: Scope) => T): (scope: Scope) => T {
+  const known = new WeakMap<Scope, T>()
+  return (scope) => {
+    const found = known.get(scope)
+    if (found !== undefined) return found
+    const made = make(scope)
+    known.set(scope, made)
+    return made
+  }
+}
+
+/** A window in whole seconds, at least one: `w=0` is not allowed. */
+function windowSeconds(windowUs: number): number {
+  return Math.max(1, Math.ceil(windowUs / 1_000_000))
+}
+
+function draft11(): HeaderWriter {
+  const textsOf = oncePerScope(({ limits }) => {
+    const named = limits.map(({ name, rule }) => ({ name, text: sfString(name), rule }))
+    const items = named.map(({ text, rule }) => `${text};q=${rule.capacity};w=${windowSeconds(rule.windowUs)}`)
+    return { named, items, policy: items.join(',') }
+  })
+  return (decision, scope, partition) => {
+    const { named, items, policy } = textsOf(scope)
+    let limits = ''
+    for (const { name, text } of named) {
+      const part = decision.parts[name] as DecisionPart
+      const item = `${text};r=${part.remaining};t=${secondsOf(effectiveMs(part))}${partition}`
+      limits = limits === '' ? item : `${limits},${item}`
+    }
+    const policies = partition === '' ? policy : items.map((item) => item + partition).join(',')
+    return ['ratelimit-policy', policies, 'ratelimit', limits]
+  }
+}
+
+function draft7(): HeaderWriter {
+  const policies = oncePerScope(({ limits }) => limits.map(({ rule }) => `${rule.capacity};w=${windowSeconds(rule.windowUs)}`).join(', '))
+  return (decision, scope) => {
+    const { limit, remaining } = decision
+    const reset = secondsOf(effectiveMs(bindingPart(decision)))
+    return ['ratelimit-policy', policies(scope), 'ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`]
+  }
+}
+
+function draft6(decision: Decision): string[] {
+  const reset = secondsOf(effectiveMs(bindingPart(decision)))
+  return ['ratelimit-limit', `${decision.limit}`, 'ratelimit-remaining', `${decision.remaining}`, 'ratelimit-reset', `${reset}`]
+}
+
+function legacy(decision: Decision): string[] {
+  const reset = secondsOf(decision.atMs + effectiveMs(bindingPart(decision)))
+  return ['x-ratelimit-limit', `${decision.limit}`, 'x-ratelimit-remaining', `${decision.remaining}`, 'x-ratelimit-reset', `${reset}`]
+}

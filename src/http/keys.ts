@@ -1,0 +1,144 @@
+/** Whom a request counts for. Each function says in its key what kind it is, so that a user named like an address does not share its state. */
+
+import { onlyKnown } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { MAX_KEY_LENGTH } from '../limiter/input.ts'
+import { addressIn, addressText, isNearby, networksOf } from './address.ts'
+import { senderOf, type Trust } from './forwarded.ts'
+import { type AnyRequest, type HttpRequest, type MaybePromise, whenKnown } from './request.ts'
+import { explainOnce } from './warnings.ts'
+
+/** Finds the key of a request: `native` is the framework's own, `http` the same for every framework. */
+export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
+
+export interface ByIpOptions {
+  /** How many bits of an IPv6 address make one client: whoever has one address has its whole network. 1 to 128, default 64. */
+  readonly ipv6Subnet?: number
+  /**
+   * Whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each appending one entry. A list: the networks they are in,
+   * such as `['10.0.0.0/8', 'fd00::/8']`; `'loopback'` and `'private'` name the usual ones. Default 0: nobody's.
+   */
+  readonly trustProxy?: number | readonly string[]
+}
+
+const MAX_HOPS = 100
+
+/** The client's address. Depends on nothing but the socket and what trusted proxies appended, whatever headers a client sends. */
+export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: HttpRequest) => string {
+  onlyKnown(options, ['ipv6Subnet', 'trustProxy'], 'byIp')
+  const ipv6Bits = subnetOf(options.ipv6Subnet ?? 64)
+  const trust = trustOf(options.trustProxy ?? 0)
+  const keyOfPeer = peerKeys(ipv6Bits)
+  return trust === 0 ? (_native, http) => keyOfPeer(http) : (_native, http) => keyOfSender(http, trust, ipv6Bits)
+}
+
+function subnetOf(bits: number): number {
+  if (Number.isInteger(bits) && bits >= 1 && bits <= 128) return bits
+  throw new SluiceError('CONFIG', `ipv6Subnet ${shown(bits)} must be a whole number from 1 to 128`)
+}
+
+function trustOf(trust: number | readonly string[]): Trust {
+  if (Array.isArray(trust) && trust.length > 0) {
+    const networks = trust.flatMap(networksOf)
+    if (networks.some(({ bits, first }) => bits === 0 || (bits === 96 && first[5] === 0xffff))) explainOnce('SLUICE_TRUSTS_EVERYONE')
+    return networks
+  }
+  if (Number.isInteger(trust) && (trust as number) >= 0 && (trust as number) <= MAX_HOPS) return trust as number
+  throw new SluiceError(
+    'CONFIG',
+    `trustProxy ${shown(trust)} must be how many proxies stand in front (0 to ${MAX_HOPS}), or a list of their networks such as ['10.0.0.0/8']`,
+  )
+}
+
+/** How many addresses a key is remembered for: those that call most are nearly always among them. */
+const MAX_REMEMBERED = 1000
+/** How many requests from nearby are looked at for signs of a proxy. If there is one, it is in front of them all. */
+const MAX_LOOKS = 100
+
+interface Peer {
+  readonly key: string
+  readonly isNearby: boolean
+}
+
+/** Reading an address takes longer than deciding about it, and a client calls more than once. */
+function peerKeys(ipv6Bits: number): (http: HttpRequest) => string {
+  const remembered = new Map<string, Peer>()
+  let looks = 0
+  return (http) => {
+    const { address: text } = http
+    let peer = text === undefined ? undefined : remembered.get(text)
+    if (peer === undefined) {
+      peer = text === undefined ? undefined : peerOf(text, ipv6Bits)
+      if (peer === undefined) return keyOfNobody()
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+      remembered.set(text as string, peer)
+    }
+    if (peer.isNearby && looks < MAX_LOOKS) {
+      looks += 1
+      if (http.header('x-forwarded-for') !== undefined) explainOnce('SLUICE_BEHIND_PROXY')
+    }
+    return peer.key
+  }
+}
+
+function peerOf(text: string, ipv6Bits: number): Peer | undefined {
+  const address = addressIn(text)
+  return address && { key: `ip:${addressText(address, ipv6Bits)}`, isNearby: isNearby(address) }
+}
+
+function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string {
+  const peer = http.address === undefined ? undefined : addressIn(http.address)
+  const sender = senderOf(peer, http.header('x-forwarded-for'), trust)
+  return sender === undefined ? keyOfNobody() : `ip:${addressText(sender, ipv6Bits)}`
+}
+
+function keyOfNobody(): string {
+  explainOnce('SLUICE_NO_ADDRESS')
+  return 'ip:unknown'
+}
+
+export interface OtherwiseOptions<Native> {
+  /** The key of requests that do not say. Default: `byIp()`. */
+  readonly otherwise?: KeyFunction<Native>
+}
+
+/** The value of a header, such as an API key. Check it first: a client that may make up values makes up keys. */
+export function byHeader<Native = AnyRequest>(
+  name: string,
+  options: OtherwiseOptions<Native> = {},
+): (native: Native, http: HttpRequest) => MaybePromise<string> {
+  if (typeof name !== 'string' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)) {
+    throw new SluiceError('CONFIG', `byHeader: ${shown(name)} must be the name of a header`)
+  }
+  const field = name.toLowerCase()
+  const otherwise = otherwiseOf(options, 'byHeader')
+  return (native, http) => {
+    const value = http.header(field)
+    return value === undefined || value === '' ? otherwise(native, http) : bounded(`${field}:${value}`)
+  }
+}
+
+/** Whoever is signed in, by what the framework knows of the request: `byUser((req) => req.user?.id)`. */
+export function byUser<Native>(
+  idOf: (native: Native) => MaybePromise<string | number | null | undefined>,
+  options: OtherwiseOptions<Native> = {},
+): (native: Native, http: HttpRequest) => MaybePromise<string> {
+  if (typeof idOf !== 'function') throw new SluiceError('CONFIG', `byUser: ${shown(idOf)} must be a function from a request to an id`)
+  const otherwise = otherwiseOf(options, 'byUser')
+  return (native, http) =>
+    whenKnown(idOf(native), (id) =>
+      id === undefined || id === null || id === '' ? (otherwise(native, http) as string) : bounded(`user:${id}`),
+    )
+}
+
+function otherwiseOf<Native>(options: OtherwiseOptions<Native>, what: string): KeyFunction<Native> {
+  onlyKnown(options, ['otherwise'], what)
+  const { otherwise = byIp() } = options
+  if (typeof otherwise === 'function') return otherwise
+  throw new SluiceError('CONFIG', `${what}: otherwise ${shown(otherwise)} must be a function such as byIp()`)
+}
+
+/** What a client sends may be of any length, and must not become an error of ours. */
+function bounded(key: string): string {
+  return key.length <= MAX_KEY_LENGTH ? key : key.slice(0, MAX_KEY_LENGTH)
+}

@@ -1,0 +1,29 @@
+/** What the HTTP layer needs to know of a request, whatever framework it came through. Adapters make these. */
+export interface HttpRequest {
+  /** The other end of the socket as the runtime tells it; undefined where there is none, or where nobody tells. */
+  readonly address: string | undefined
+  /** The value of a header field, its name in lower case. Several lines of it are joined with commas. */
+  header(name: string): string | undefined
+}
+
+/** How a response ended. */
+export interface HttpOutcome {
+  readonly status: number
+  /** Whether the client left before the response was sent in full. */
+  readonly aborted: boolean
+}
+
+export type MaybePromise<T> = T | PromiseLike<T>
+
+/** Goes on at once with what is known at once: a promise for each request would cost more than the decision. */
+export function whenKnown<T, R>(value: MaybePromise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return isPromise(value) ? Promise.resolve(value).then(next) : next(value)
+}
+
+export function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** A framework's own request, of which nothing is known here. Whoever annotates a parameter of a function gets its type checked. */
+// biome-ignore lint/suspicious/noExplicitAny: `unknown` would make every function of a request wrong
+export type AnyRequest = any

@@ -1,0 +1,41 @@
+/** Set-ups that look right and limit the wrong thing. Each is explained once in a process, under a code that can be searched for. */
+
+export type WarningCode =
+  | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
+  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from anybody: clients choose their own keys
+  | 'SLUICE_NO_ADDRESS' // the runtime tells no address: all clients share one key
+  | 'SLUICE_LIMITER_PER_REQUEST' // the middleware is made anew for each request: nothing is ever limited
+  | 'SLUICE_SAME_NAME' // two limiters have one name
+  | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
+
+const HELP: Readonly<Record<WarningCode, string>> = {
+  SLUICE_BEHIND_PROXY:
+    'A request came from a nearby machine and carries X-Forwarded-For: there seems to be a proxy in front, and all clients behind it share one limit. Say how many proxies there are, byIp({ trustProxy: 1 }), or which, byIp({ trustProxy: ["10.0.0.0/8"] }).',
+  SLUICE_TRUSTS_EVERYONE:
+    'trustProxy holds a network of all addresses, so that X-Forwarded-For is believed from anybody, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
+  SLUICE_NO_ADDRESS:
+    'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
+  SLUICE_LIMITER_PER_REQUEST:
+    'rateLimit() is called for each request. Each call makes a limiter that has seen nothing, so that nothing is ever limited. Call it once, when the application is made, and use what it returns.',
+  SLUICE_SAME_NAME:
+    'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
+  SLUICE_REFUND_FAILED: 'A refund asked for by refundWhen failed, so that what was taken stays taken. The cause is the error of the store.',
+}
+
+interface WarningProcess {
+  emitWarning?(warning: string, options: { type: string; code: string; detail?: string }): void
+}
+
+const explained = new Set<string>()
+
+/** `about`: what it is about, where each case wants its own explanation. */
+export function explainOnce(code: WarningCode, about = '', cause?: unknown): void {
+  const subject = about === '' ? '' : ` (${about})`
+  if (explained.has(code + subject)) return
+  explained.add(code + subject)
+  const message = `${HELP[code]}${subject}`
+  const detail = cause === undefined ? {} : { detail: String(cause) }
+  const { process } = globalThis as { process?: WarningProcess }
+  if (process?.emitWarning !== undefined) process.emitWarning(message, { type: 'SluiceWarning', code, ...detail })
+  else (globalThis as { console?: { warn(text: string): void } }).console?.warn(`[${code}] SluiceWarning: ${message}`)
+}

@@ -1,0 +1,67 @@
+/**
+ * The application that every adapter serves, and what the tests ask of it. Runs as it is in Node, Bun and Deno, so it imports nothing but the
+ * library. Its clock stands still until it is told to move.
+ */
+
+import type { Limiter } from '../../src/limiter/limiter.ts'
+import { createLimiter } from '../../src/limiter/limiter.ts'
+import { fakeClock } from '../../src/testing/fake-clock.ts'
+import { SETUPS, type SetupName } from './setups.ts'
+
+/** Finds a header in whatever a framework calls a request. */
+export type HeaderOf = (native: never, name: string) => string | undefined
+
+export interface Answered {
+  readonly status: number
+  readonly body: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: options for every framework alike
+export type AnyOptions = any
+
+let made = 0
+
+export class App {
+  readonly clock = fakeClock(1_000_000_000_000)
+  readonly options: AnyOptions
+  readonly limiter: Limiter
+  /** What `onLimited` was told. */
+  readonly limited: string[] = []
+  /** How often the handler behind the limits was reached. */
+  reached = 0
+
+  constructor(setup: SetupName, headerOf: HeaderOf) {
+    const { limits, limiterOptions = {}, choices = () => ({}) } = SETUPS[setup]
+    this.limiter = createLimiter(limits as never, {
+      name: `${setup}-${++made}`,
+      clock: this.clock,
+      ...limiterOptions,
+    }) as unknown as Limiter
+    this.options = {
+      limiter: this.limiter,
+      key: (_native: unknown, http: { header(name: string): string | undefined }) => http.header('x-user') ?? 'nobody',
+      onLimited: (_native: unknown, { outcome, policy }: { outcome: string; policy: string }) => this.limited.push(`${outcome} ${policy}`),
+      ...choices((native: unknown, name: string) => headerOf(native as never, name)),
+    }
+  }
+
+  /** The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. */
+  handle(
+    header: (name: string) => string | undefined | null,
+    decision: { allowed: boolean; remaining: number; policy: string } | undefined,
+  ): Answered {
+    this.reached += 1
+    const { allowed, remaining, policy } = decision ?? {}
+    return { status: Number(header('x-status') ?? 200), body: JSON.stringify({ allowed, remaining, policy }) }
+  }
+
+  /** What the tests ask from outside; also over the wire, where the application runs in another process. */
+  do(command: string, argument: string): unknown {
+    if (command === 'advance') return this.clock.advanceMs(Number(argument))
+    if (command === 'waiting') return this.limiter.waiting()
+    if (command === 'reached') return this.reached
+    if (command === 'limited') return this.limited
+    if (command === 'remaining') return this.limiter.peek(argument, 0).remaining
+    throw new Error(`no command ${command}`)
+  }
+}

@@ -1,0 +1,266 @@
+/** What one framework alone has: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
+import 'reflect-metadata'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Controller, Get, type INestApplication, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { Hono } from 'hono'
+import { describe, expect, test, vi } from 'vitest'
+import * as forFastify from '../../src/adapters/fastify.ts'
+import * as forFetch from '../../src/adapters/fetch.ts'
+import * as forHono from '../../src/adapters/hono.ts'
+import * as forNest from '../../src/adapters/nest.ts'
+import * as forNode from '../../src/adapters/node.ts'
+import { createLimiter, gcra } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+
+const burst = (permits: number) => createLimiter(gcra({ rate: '1/s', burst: permits }), { clock: fakeClock() })
+
+describe('Fastify', () => {
+  async function statuses(app: FastifyInstance, ...urls: string[]): Promise<number[]> {
+    const found: number[] = []
+    for (const url of urls) found.push((await app.inject(url)).statusCode)
+    return found
+  }
+
+  test('limits the scope it is registered in, and the scopes within it', async () => {
+    const app = fastify()
+    app.get('/open', () => 'open')
+    await app.register(async (scope) => {
+      await scope.register(forFastify.rateLimit({ limiter: burst(1) }))
+      scope.get('/limited', () => 'limited')
+      await scope.register(async (inner) => {
+        inner.get('/inner', () => 'inner')
+      })
+    })
+    expect(await statuses(app, '/limited', '/inner', '/open', '/open')).toEqual([200, 429, 200, 200])
+  })
+
+  test('limits what is not found, so that looking for it is not free', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(1) }))
+    expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
+  })
+
+  test('a route may go without, cost more, or have a limit of its own', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(3) }))
+    app.get('/usual', () => 'usual')
+    app.get('/free', { config: { rateLimit: false } }, () => 'free')
+    app.get('/dear', { config: { rateLimit: { cost: 2 } } }, () => 'dear')
+    app.get('/own', { config: { rateLimit: { limiter: burst(1) } } }, () => 'own')
+    expect(await statuses(app, '/dear', '/usual', '/dear', '/usual', '/free')).toEqual([200, 200, 429, 429, 200])
+    expect(await statuses(app, '/own', '/own')).toEqual([200, 429])
+  })
+
+  test('the route for HEAD that Fastify adds shares the limit of its route', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.get('/own', { config: { rateLimit: { limit: gcra({ rate: '1/h', burst: 1 }) } } }, () => 'own')
+    const codes = [await app.inject('/own'), await app.inject({ method: 'HEAD', url: '/own' })].map(({ statusCode }) => statusCode)
+    expect(codes).toEqual([200, 429])
+  })
+
+  test('a scope within a limited scope may be limited further', async () => {
+    const [outer, inner] = [burst(3), burst(1)]
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: outer }))
+    app.get('/outer', () => 'outer')
+    await app.register(async (scope) => {
+      await scope.register(forFastify.rateLimit({ limiter: inner }))
+      scope.get('/inner', () => 'inner')
+    })
+    expect(await statuses(app, '/inner', '/inner', '/outer', '/outer')).toEqual([200, 429, 200, 429])
+  })
+
+  test('a wrong option of a route is refused when the route is made', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(3) }))
+    expect(() => app.get('/', { config: { rateLimit: { max: 5 } } }, () => '')).toThrow('rateLimit "max" is not an option')
+  })
+
+  test('the decision is on the request, and an error of the key goes to the error handler', async () => {
+    const app = fastify()
+    const key = (request: FastifyRequest) => String(request.headers['x-user'])
+    await app.register(forFastify.rateLimit({ limiter: burst(3), key, skip: ({ url }) => url === '/skip' }))
+    app.get('/', (request) => ({ remaining: (request as forFastify.RateLimited).rateLimit?.remaining ?? null }))
+    app.get('/skip', (request) => ({ decision: (request as forFastify.RateLimited).rateLimit ?? null }))
+    expect((await app.inject({ url: '/', headers: { 'x-user': 'ann' } })).json()).toEqual({ remaining: 2 })
+    expect((await app.inject('/skip')).json()).toEqual({ decision: null })
+  })
+})
+
+/** Decorators as plain calls: the tests are compiled without them. */
+function decorated(make: () => { new (): object }, routes: Record<string, readonly unknown[]>, ...ofClass: unknown[]): { new (): object } {
+  const target = make()
+  for (const [name, decorators] of Object.entries(routes)) {
+    const descriptor = Object.getOwnPropertyDescriptor(target.prototype, name) as PropertyDescriptor
+    for (const decorate of [...decorators, Get(name)] as MethodDecorator[]) decorate(target.prototype, name, descriptor)
+  }
+  for (const decorate of [...ofClass, Controller()] as ClassDecorator[]) decorate(target)
+  return target
+}
+
+describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
+  async function application(imports: object[], controller: { new (): object }): Promise<INestApplication> {
+    class Root {}
+    Module({ imports: imports as never[], controllers: [controller] })(Root)
+    const app =
+      platform === 'express'
+        ? await NestFactory.create(Root, { logger: false })
+        : await NestFactory.create(Root, new FastifyAdapter(), { logger: false })
+    await app.listen(0, '127.0.0.1')
+    return app
+  }
+
+  async function statuses(app: INestApplication, ...paths: string[]): Promise<number[]> {
+    const { port } = app.getHttpServer().address() as AddressInfo
+    const found: number[] = []
+    for (const path of paths) {
+      const response = await fetch(`http://127.0.0.1:${port}/${path}`)
+      await response.text()
+      found.push(response.status)
+    }
+    return found
+  }
+
+  const Routes = () =>
+    class {
+      usual() {
+        return 'usual'
+      }
+      free() {
+        return 'free'
+      }
+      login() {
+        return 'login'
+      }
+      both() {
+        return 'both'
+      }
+    }
+
+  const ROUTES = { usual: [], free: [forNest.SkipLimit()], login: [forNest.Limit('login')], both: [forNest.Limit('default', 'login')] }
+
+  test('@Limit names the limits of a route, @SkipLimit lets it go without', async () => {
+    const options = { limiter: burst(2), named: { login: { limiter: burst(1) } } }
+    const app = await application([forNest.RateLimitModule.forRoot(options)], decorated(Routes, ROUTES))
+    try {
+      expect(await statuses(app, 'usual', 'free', 'free', 'login', 'login')).toEqual([200, 200, 200, 200, 429])
+      expect(await statuses(app, 'both', 'usual', 'free')).toEqual([429, 429, 200])
+    } finally {
+      await app.close()
+    }
+  })
+
+  test('a decorator on the class is for all its handlers, unless they say otherwise', async () => {
+    const module = forNest.RateLimitModule.forRootAsync({
+      useFactory: async () => ({ limiter: burst(1), named: { login: { limiter: burst(1) } } }),
+    })
+    const app = await application([module], decorated(Routes, { ...ROUTES, login: [forNest.Limit('login')] }, forNest.SkipLimit()))
+    try {
+      expect(await statuses(app, 'usual', 'usual', 'usual', 'login', 'login')).toEqual([200, 200, 200, 200, 429])
+    } finally {
+      await app.close()
+    }
+  })
+
+  test('a limit that nobody defined is an error, not a free pass', async () => {
+    const app = await application([forNest.RateLimitModule.forRoot({ limiter: burst(1) })], decorated(Routes, ROUTES))
+    try {
+      expect(await statuses(app, 'login')).toEqual([500])
+    } finally {
+      await app.close()
+    }
+  })
+})
+
+describe('Hono without Node', () => {
+  test('sets the headers on the response', async () => {
+    const app = new Hono<{ Variables: forHono.RateLimitVariables }>()
+    app.use(forHono.rateLimit({ limiter: burst(1), address: (c) => c.req.header('cf-connecting-ip') }))
+    app.get('/', (c) => c.text(String(c.get('rateLimit')?.remaining)))
+    const from = (address: string) => app.request('/', { headers: { 'cf-connecting-ip': address } })
+    const first = await from('203.0.113.9')
+    expect([first.status, first.headers.get('ratelimit'), await first.text()]).toEqual([200, '"default";r=0;t=1', '0'])
+    const second = await from('203.0.113.9')
+    expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1'])
+    expect((await from('203.0.113.10')).status).toBe(200)
+  })
+
+  test('gives back what the status says', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: ({ status }) => status === 404 }))
+    expect((await app.request('/')).status).toBe(404)
+    expect(limiter.peek('all').remaining).toBe(1)
+  })
+
+  test('knows the client by what Deno and Bun tell', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter }))
+    app.get('/', (c) => c.text('ok'))
+    const deno = { remoteAddr: { hostname: '203.0.113.1' } }
+    const bun = { server: { requestIP: () => ({ address: '203.0.113.2' }) } }
+    expect((await app.request('/', {}, deno)).status).toBe(200)
+    expect((await app.request('/', {}, bun)).status).toBe(200)
+    expect(limiter.peek('ip:203.0.113.1').remaining + limiter.peek('ip:203.0.113.2').remaining).toBe(0)
+  })
+})
+
+describe('fetch', () => {
+  test('copies a response that may not be changed', async () => {
+    const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })((_request: Request) =>
+      Response.redirect('https://example.com/', 302),
+    )
+    const response = await handler(new Request('https://example.org/'))
+    expect([response.status, response.headers.get('location'), response.headers.get('ratelimit')]).toEqual([
+      302,
+      'https://example.com/',
+      '"default";r=0;t=1',
+    ])
+  })
+
+  test('hands on whatever the runtime hands over, and asks it for the address', async () => {
+    const limiter = burst(1)
+    const address = (_request: Request, context: { ip: string }) => context.ip
+    const handler = forFetch.rateLimit({ limiter, address })((_request: Request, context: { ip: string }) => new Response(context.ip))
+    const response = await handler(new Request('https://example.org/'), { ip: '203.0.113.9' })
+    expect(await response.text()).toBe('203.0.113.9')
+    expect(limiter.peek('ip:203.0.113.9').remaining).toBe(0)
+  })
+
+  test('takes an error of the handler for a status of 500', async () => {
+    const limiter = burst(1)
+    const options = { limiter, key: 'all', refundWhen: ({ status }: { status: number }) => status >= 500 }
+    const handler = forFetch.rateLimit(options)(() => Promise.reject(new Error('broken')))
+    await expect(handler(new Request('https://example.org/'))).rejects.toThrow('broken')
+    expect(limiter.peek('all').remaining).toBe(1)
+  })
+
+  test('lets an error of the handler through', async () => {
+    const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })(() => Promise.reject(new Error('broken')))
+    await expect(handler(new Request('https://example.org/'))).rejects.toThrow('broken')
+  })
+})
+
+test('node:http tells the console of an error of ours, and answers 500', async () => {
+  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const key = () => {
+    throw new Error('no key')
+  }
+  const server = createServer(forNode.rateLimit({ limiter: burst(1), key })((_request, response) => response.end('never')))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    expect([response.status, await response.text()]).toEqual([500, ''])
+    expect(error).toHaveBeenCalledWith(expect.objectContaining({ message: 'no key' }))
+  } finally {
+    error.mockRestore()
+    server.closeAllConnections()
+    server.close()
+  }
+})

@@ -1,0 +1,67 @@
+/** The limits under which the adapters are tested, by name. */
+import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
+import { gcra } from '../../src/algorithms/gcra/gcra.ts'
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
+import { byIp } from '../../src/http/keys.ts'
+import type { Limits } from '../../src/limiter/options.ts'
+
+type Header = (native: unknown, name: string) => string | undefined
+
+export interface Setup {
+  readonly limits: Limits
+  readonly limiterOptions?: object
+  /** `header` reads a header of a framework's own request. */
+  readonly choices?: (header: Header) => object
+}
+
+const THREE = gcra({ rate: '1/s', burst: 3 })
+
+/** A store of somebody's that does not answer: it keeps to the contract, which allows for failing. */
+const brokenStore = {
+  mode: 'async',
+  shared: true,
+  apply: () => Promise.reject(new Error('the store is down')),
+}
+
+const SETUPS_BY_NAME = {
+  plain: { limits: THREE },
+  'draft-7': { limits: THREE, choices: () => ({ headers: 'draft-7' }) },
+  'draft-6': { limits: THREE, choices: () => ({ headers: 'draft-6' }) },
+  legacy: { limits: THREE, choices: () => ({ headers: 'legacy' }) },
+  both: { limits: THREE, choices: () => ({ headers: ['draft-11', 'legacy'] }) },
+  'no-headers': { limits: THREE, choices: () => ({ headers: 'none' }) },
+  partition: { limits: THREE, choices: () => ({ partitionKey: (key: string) => key }) },
+  several: {
+    limits: { user: gcra({ rate: '1/s', burst: 2 }), 'all.users': fixedWindow({ limit: 3, window: '1min' }) },
+    choices: (header: Header) => ({ key: { user: (native: unknown) => header(native, 'x-user') ?? 'nobody', 'all.users': 'all' } }),
+  },
+  cost: { limits: THREE, choices: (header: Header) => ({ cost: (native: unknown) => Number(header(native, 'x-cost') ?? 1) }) },
+  plans: {
+    limits: THREE,
+    limiterOptions: { plans: { pro: gcra({ rate: '10/s', burst: 30 }) } },
+    choices: (header: Header) => ({ plan: async (native: unknown) => header(native, 'x-plan') }),
+  },
+  'failures-only': { limits: THREE, choices: () => ({ refundWhen: ({ status }: { status: number }) => status < 400 }) },
+  skip: { limits: THREE, choices: (header: Header) => ({ skip: (native: unknown) => header(native, 'x-skip') === 'yes' }) },
+  shadow: { limits: THREE, choices: () => ({ shadow: true }) },
+  'key-throws': {
+    limits: THREE,
+    choices: () => ({
+      key: () => {
+        throw new Error('no key')
+      },
+    }),
+  },
+  'key-rejects': { limits: THREE, choices: () => ({ key: () => Promise.reject(new Error('no key')) }) },
+  queue: { limits: leakyBucket({ capacity: 2, leak: '1/s' }), choices: () => ({ maxWaitMs: 1_500 }) },
+  thousand: { limits: gcra({ rate: '1/h', burst: 100 }), choices: () => ({ headers: 'draft-6' }) },
+  address: { limits: THREE, choices: () => ({ key: byIp({ trustProxy: 1 }) }) },
+  'own-answer': { limits: THREE, choices: () => ({ status: 420, body: { error: 'calm down' } }) },
+  'store-throws': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined } },
+  'store-allows': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'allow' } },
+  'store-denies': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'deny' } },
+  'store-local': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'local' } },
+} satisfies Record<string, Setup>
+
+export type SetupName = keyof typeof SETUPS_BY_NAME
+export const SETUPS: Readonly<Record<SetupName, Setup>> = SETUPS_BY_NAME

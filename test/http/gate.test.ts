@@ -1,0 +1,107 @@
+/** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
+import { describe, expect, test } from 'vitest'
+import { type Entry, Gate } from '../../src/http/gate.ts'
+import { createLimiter, gcra, leakyBucket } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+
+const limit = gcra({ rate: '1/s', burst: 3 })
+const http = { address: '203.0.113.9', header: (): string | undefined => undefined }
+const noConnection = () => undefined
+
+describe('options that are wrong are refused when the middleware is made', () => {
+  test.each<[object, string]>([
+    [{}, 'limit undefined or `limiter`: one of the two must be given'],
+    [{ limit, limiter: createLimiter(limit) }, 'one of the two must be given, and not both'],
+    [{ limiter: {} }, 'limiter {} must be made by createLimiter'],
+    [{ limit: { burst: 3 } }, "limit 'burst' 3 must be made by a factory"],
+    [{ limit, headers: 'draft-8' }, 'headers "draft-8" must be'],
+    [{ limit, headers: ['draft-11', 'draft-7'] }, 'headers ["draft-11","draft-7"] must be'],
+    [{ limit, headers: ['legacy', 'legacy'] }, 'must be'],
+    [{ limit, status: 200 }, 'status 200 must be a whole number from 400 to 599'],
+    [{ limit, shadow: 'yes' }, 'shadow "yes" must be true or false'],
+    [{ limit, maxWaitMs: -1 }, 'maxWaitMs -1 must be milliseconds'],
+    [{ limit, key: 7 }, 'key 7 must be a function such as byIp()'],
+    [{ limit, key: { default: 7 } }, 'must be a function such as byIp()'],
+    [{ limit, skip: true }, 'skip true must be a function'],
+    [{ limit, refundWhen: 'failed' }, 'refundWhen "failed" must be a function'],
+    [{ limit, onLimited: {} }, 'onLimited {} must be a function'],
+    [{ limit, max: 100 }, 'rateLimit "max" is not an option'],
+  ])('%j', (options, message) => {
+    expect(() => new Gate(options, noConnection)).toThrow(message)
+    expect(() => new Gate(options, noConnection)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
+  })
+})
+
+describe('a decision that the store had no part in', () => {
+  const decision = createLimiter(limit, { clock: fakeClock() }).peek('k')
+  const scope = createLimiter(limit).scope()
+  let made = 0
+  const limiterThat = (answer: object) => ({ name: `degraded-${++made}`, scope: () => scope, consume: () => answer })
+
+  test('admits without headers', () => {
+    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }) }, noConnection).enter(undefined, http, undefined)
+    expect(entry).toMatchObject({ headers: [], refusal: undefined, gone: false })
+  })
+
+  test('refuses with 503, whatever the status of a refusal is', () => {
+    const parts = { default: { ...decision.parts.default, outcome: 'limited' } }
+    const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true, parts }
+    const entry = new Gate({ limiter: limiterThat(denied), status: 420 }, noConnection).enter(undefined, http, undefined)
+    expect(entry).toMatchObject({ refusal: { status: 503, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
+    const { refusal } = entry as { refusal: { body: string } }
+    expect(JSON.parse(refusal.body)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Request cannot be satisfied due to temporary server capacity constraints',
+      status: 503,
+      'violated-policies': ['default'],
+    })
+  })
+
+  test('is not refunded', () => {
+    const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }), refundWhen: () => true }, noConnection).enter(
+      undefined,
+      http,
+      noConnection,
+    )
+    expect(entry).toMatchObject({ leave: undefined })
+  })
+})
+
+test('a queue that is full refuses at once', async () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { clock, maxQueue: 1 })
+  const gate = new Gate({ limiter, maxWaitMs: 10_000 }, noConnection)
+  const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
+  expect(await first).toMatchObject({ refusal: undefined })
+  expect(await third).toMatchObject({ refusal: { status: 429 } })
+  clock.advanceMs(1_000)
+  expect(await second).toMatchObject({ refusal: undefined })
+})
+
+test('a shadow holds nobody up', () => {
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { clock: fakeClock() })
+  const gate = new Gate({ limiter, maxWaitMs: 10_000, shadow: true }, noConnection)
+  const entries = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
+  expect(entries).toMatchObject([{ refusal: undefined }, { refusal: undefined }, { refusal: undefined, decision: { allowed: false } }])
+})
+
+test('who cannot wait long enough is told when it could', async () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(leakyBucket({ capacity: 3, leak: '1/s' }), { clock })
+  const gate = new Gate({ limiter, maxWaitMs: 1_000 }, noConnection)
+  const [first, second, third] = [1, 2, 3].map(() => gate.enter(undefined, http, undefined))
+  expect(await first).toMatchObject({ refusal: undefined })
+  const { refusal } = (await third) as Entry
+  expect(refusal?.headers.slice(4, 6)).toEqual(['retry-after', '1'])
+  clock.advanceMs(1_000)
+  expect(await second).toMatchObject({ refusal: undefined })
+})
+
+test('the policies follow the numbers of the limiter', () => {
+  const limiter = createLimiter(limit, { clock: fakeClock() })
+  const gate = new Gate({ limiter }, noConnection)
+  const policy = () => (gate.enter(undefined, http, undefined) as Entry).headers[1]
+  expect(policy()).toBe('"default";q=3;w=3')
+  limiter.update(gcra({ rate: '2/s', burst: 20 }))
+  expect(policy()).toBe('"default";q=20;w=10')
+})

@@ -1,0 +1,89 @@
+/** Set-ups that look right and limit the wrong thing are explained, once each. */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Gate } from '../../src/http/gate.ts'
+import { byIp } from '../../src/http/keys.ts'
+import { createLimiter, gcra } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+
+const limit = gcra({ rate: '1/s', burst: 3 })
+const http = { address: '203.0.113.9', header: (): string | undefined => undefined }
+const noConnection = () => undefined
+
+describe('misconfiguration is explained once, under its code', () => {
+  let warned: { code: string; message: string; detail?: string }[]
+  let emitWarning: { mockRestore(): void }
+
+  beforeEach(() => {
+    warned = []
+    emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(((message: string, options: { code: string }) => {
+      warned.push({ message, ...options })
+    }) as never)
+  })
+  afterEach(() => emitWarning.mockRestore())
+
+  const codes = () => warned.map(({ code }) => code)
+  const enter = (gate: Gate<undefined>, address: string | undefined, headers: Record<string, string> = {}) =>
+    gate.enter(undefined, { address, header: (name) => headers[name] }, undefined)
+
+  test('a proxy that nobody trusts', async () => {
+    const gate = new Gate<undefined>({ limit }, noConnection)
+    await Promise.resolve()
+    enter(gate, '203.0.113.9', { 'x-forwarded-for': '198.51.100.1' })
+    enter(gate, '10.0.0.1')
+    expect(codes()).toEqual([])
+    for (let k = 0; k < 3; k++) enter(gate, '::ffff:10.0.0.1', { 'x-forwarded-for': '198.51.100.1' })
+    expect(codes()).toEqual(['SLUICE_BEHIND_PROXY'])
+    expect(warned[0]?.message).toContain('byIp({ trustProxy: 1 })')
+  })
+
+  test('everybody trusted', () => {
+    byIp({ trustProxy: ['10.0.0.0/8'] })
+    expect(codes()).toEqual([])
+    byIp({ trustProxy: ['::/0'] })
+    byIp({ trustProxy: ['0.0.0.0/0'] })
+    expect(codes()).toEqual(['SLUICE_TRUSTS_EVERYONE'])
+  })
+
+  test('no address', async () => {
+    const gate = new Gate<undefined>({ limit }, noConnection)
+    await Promise.resolve()
+    for (let k = 0; k < 2; k++) enter(gate, undefined)
+    expect(codes()).toEqual(['SLUICE_NO_ADDRESS'])
+  })
+
+  test('a middleware made for each request, not one made for all', async () => {
+    const gate = new Gate<undefined>({ limit }, noConnection)
+    await Promise.resolve()
+    for (let k = 0; k < 10; k++) enter(gate, '203.0.113.9')
+    expect(codes()).toEqual([])
+    for (let k = 0; k < 10; k++) enter(new Gate<undefined>({ limit }, noConnection), '203.0.113.9')
+    expect(codes()).toEqual(['SLUICE_LIMITER_PER_REQUEST'])
+  })
+
+  test('two limiters with one name, not one limiter in two places', () => {
+    const api = createLimiter(limit, { name: 'api' })
+    new Gate({ limiter: api }, noConnection)
+    new Gate({ limiter: api }, noConnection)
+    new Gate({ limit }, noConnection)
+    new Gate({ limit }, noConnection)
+    expect(codes()).toEqual([])
+    new Gate({ limiter: createLimiter(limit, { name: 'api' }) }, noConnection)
+    expect(codes()).toEqual(['SLUICE_SAME_NAME'])
+    expect(warned[0]?.message).toContain('(api)')
+    expect(api.name).toBe('api')
+  })
+
+  test('a refund that fails', async () => {
+    const limiter = createLimiter(limit, { clock: fakeClock() })
+    const broken = Object.assign(Object.create(limiter), {
+      name: 'refunds',
+      scope: () => limiter.scope(),
+      consume: (key: string) => limiter.consume(key),
+      refund: () => Promise.reject(new Error('the store is down')),
+    })
+    const entry = new Gate({ limiter: broken, refundWhen: () => true }, noConnection).enter(undefined, http, undefined)
+    ;(entry as { leave(outcome: object): void }).leave({ status: 200, aborted: false })
+    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_REFUND_FAILED']))
+    expect(warned[0]?.detail).toContain('the store is down')
+  })
+})
