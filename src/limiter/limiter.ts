@@ -342,6 +342,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
+    if (store.mode === 'sync') store.open?.(scope)
     const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
     return { scope, spaced, lane: store.mode === 'sync' && limits.length === 1 ? store.lane?.(scope) : undefined }
   }

@@ -1,0 +1,283 @@
+/**
+ * Keys and their records. Each head refers to a chain of records, one for each key that falls on it, mostly one or two. Records do not change
+ * while a head refers to them: to change, add or drop a key, the beginning of its chain up to that key is written anew and the head is
+ * compared and swapped. So there is one kind of change, one atomic reference for it, and no state in between.
+ *
+ * A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until somebody needs them.
+ */
+import { type Cells, TAG_BITS } from './cells.ts'
+import {
+  FINGERPRINT_HIGH,
+  FINGERPRINT_LOW,
+  IDLE_AT,
+  NEXT,
+  POCKET,
+  RECORD_HEADER_WORDS,
+  SCOPE_AND_TAG,
+  type SharedMemory,
+} from './memory.ts'
+
+/** What `find` answers besides a place in the chain. */
+export const ABSENT = -1
+export const LOST = -2
+
+/** Idle keys may come back, and other threads may be late with an older reading of the clock: unless the table is full they stay for so long. */
+const GRACE_US = 1_000_000
+/** How many heads are looked at before a key is let go that has been idle for less, and before the table is called full. */
+const SEARCH_LONG_IDLE = 50
+const SEARCH = 1_000
+
+/** What a key's record is to hold. */
+export interface Entry {
+  low: number
+  high: number
+  /** 0: nothing, the key is forgotten. */
+  scope: number
+  idleAtUs: number
+  words: Float64Array
+}
+
+export class Table {
+  readonly #memory: SharedMemory
+  readonly #ints: Int32Array
+  readonly #doubles: Float64Array
+  readonly #cells: Cells
+  readonly #recordsAt: number
+  readonly #recordInts: number
+  /** What the last look at a chain saw: the head, its version, its records up to the one that was looked for, and the one behind that. */
+  #headAt = 0
+  #version = 0
+  #first = 0
+  readonly #chain = new Int32Array(POCKET)
+  #length = 0
+  #after = 0
+  /** Where the search for idle keys goes on. */
+  #hand = 0
+  /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
+  soonestIdleUs = 0
+
+  constructor(memory: SharedMemory, cells: Cells) {
+    this.#memory = memory
+    this.#ints = memory.ints
+    this.#doubles = memory.doubles
+    this.#cells = cells
+    // So that a record's number times its length leads to it: the numbers begin with 1.
+    this.#recordsAt = memory.recordAt(0)
+    this.#recordInts = memory.recordInts
+  }
+
+  /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
+  find(low: number, high: number, scope: number, words: Float64Array): number {
+    const ints = this.#ints
+    const doubles = this.#doubles
+    const headAt = this.#headOf(low)
+    const version = Atomics.load(ints, headAt + 1)
+    let next = ints[headAt] as number
+    let place = ABSENT
+    let length = 0
+    this.#first = next
+    while (next !== 0 && length < POCKET && place < 0) {
+      const at = this.#recordsAt + next * this.#recordInts
+      this.#chain[length] = next
+      if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && (ints[at + SCOPE_AND_TAG] as number) >>> TAG_BITS === scope) {
+        place = length
+        const from = (at >> 1) + RECORD_HEADER_WORDS
+        for (let k = 0; k < words.length; k++) words[k] = doubles[from + k] as number
+      }
+      next = ints[at + NEXT] as number
+      length += 1
+    }
+    this.#headAt = headAt
+    this.#version = version
+    this.#length = length
+    this.#after = next
+    this.#cells.fence()
+    return Atomics.load(ints, headAt + 1) === version ? place : LOST
+  }
+
+  /** Whether words differ from those of the record that the last look found. If that has been rewritten since, they may: then a swap fails. */
+  differs(words: Float64Array): boolean {
+    const from = (this.#at(this.#chain[this.#length - 1] as number) >> 1) + RECORD_HEADER_WORDS
+    for (let k = 0; k < words.length; k++) if (words[k] !== this.#doubles[from + k]) return true
+    return false
+  }
+
+  /** Puts an entry in the place of the record that the last look found there. False if another thread was faster. */
+  replace(place: number, entry: Entry): boolean {
+    this.#cells.claim()
+    const first = this.#cells.spare(0)
+    this.#write(first, entry)
+    this.#link(this.#copied(1, place, first), place + 1 < this.#length ? (this.#chain[place + 1] as number) : this.#after)
+    const swapped = this.#swap(first, place + 1, place + 1)
+    this.#cells.release()
+    return swapped
+  }
+
+  /** Adds the key that the last look did not find: true, false if another thread was faster, undefined if there is no room. */
+  insert(entry: Entry, nowUs: number): boolean | undefined {
+    const place = this.#reusable(nowUs - GRACE_US)
+    if (place >= 0) return this.replace(place, entry)
+    const hasRoom = this.#claimRoom(nowUs)
+    const swapped = hasRoom && this.#push(entry)
+    this.#cells.release()
+    if (hasRoom) return swapped
+    // Idle keys of its own chain that would have been left alone otherwise.
+    const idle = this.#reusable(nowUs)
+    if (idle >= 0) return this.replace(idle, entry)
+    return this.#isAsSeen() ? undefined : false
+  }
+
+  /** Whether the key that the last look did not find could be added. */
+  hasRoom(nowUs: number): boolean {
+    if (this.#reusable(nowUs - GRACE_US) >= 0) return true
+    const hasRoom = this.#claimRoom(nowUs)
+    this.#cells.release()
+    return hasRoom || this.#reusable(nowUs) >= 0
+  }
+
+  /** How many keys are held, idle ones included. Others may add and drop some meanwhile. */
+  size(): number {
+    let size = 0
+    for (let head = 0; head < this.#memory.headCount; head++) {
+      this.#look(this.#memory.headAt(head))
+      for (let k = 0; k < this.#length; k++) if (this.#scopeOf(this.#chain[k] as number) !== 0) size += 1
+    }
+    return size
+  }
+
+  /** A fraction of the heads, without a division: the bits of a fingerprint are evenly spread. */
+  #headOf(low: number): number {
+    return this.#memory.headAt(Math.floor(((low >>> 0) / 4_294_967_296) * this.#memory.headCount))
+  }
+
+  /** Looks at a whole chain. What it sees is checked when something is swapped. */
+  #look(headAt: number): void {
+    this.#headAt = headAt
+    this.#version = Atomics.load(this.#ints, headAt + 1)
+    this.#first = this.#ints[headAt] as number
+    let next = this.#first
+    let length = 0
+    for (; next !== 0 && length < POCKET; next = this.#ints[this.#at(next) + NEXT] as number) this.#chain[length++] = next
+    this.#length = length
+    this.#after = 0
+  }
+
+  #isAsSeen(): boolean {
+    this.#cells.fence()
+    return Atomics.load(this.#ints, this.#headAt + 1) === this.#version
+  }
+
+  /** The last place in the chain whose record is empty or was idle at `thenUs`, or -1. */
+  #reusable(thenUs: number): number {
+    for (let place = this.#length - 1; place >= 0; place--) if (this.#isIdle(this.#chain[place] as number, thenUs)) return place
+    return -1
+  }
+
+  #isIdle(record: number, thenUs: number): boolean {
+    return this.#scopeOf(record) === 0 || this.#idleAtUs(record) <= thenUs
+  }
+
+  #scopeOf(record: number): number {
+    return (this.#ints[this.#at(record) + SCOPE_AND_TAG] as number) >>> TAG_BITS
+  }
+
+  #idleAtUs(record: number): number {
+    return this.#doubles[(this.#at(record) >> 1) + IDLE_AT] as number
+  }
+
+  #at(record: number): number {
+    return this.#recordsAt + record * this.#recordInts
+  }
+
+  /** Takes a cell with a spare for one more key, if there is one; a cell in any case. */
+  #claimRoom(nowUs: number): boolean {
+    this.#cells.claim()
+    this.soonestIdleUs = Number.POSITIVE_INFINITY
+    this.#noteSoonest(nowUs)
+    if (this.#length >= POCKET) return false
+    if (this.#cells.hasSurplus) return true
+    const seen = { headAt: this.#headAt, version: this.#version, first: this.#first, length: this.#length }
+    const chain = this.#chain.slice()
+    const found = this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH) || this.#cells.changeToSurplus()
+    this.#chain.set(chain)
+    this.#headAt = seen.headAt
+    this.#version = seen.version
+    this.#first = seen.first
+    this.#length = seen.length
+    this.#after = 0
+    return found
+  }
+
+  /** Takes a record that is idle out of its chain and into the cell. */
+  #unlinkIdle(nowUs: number, graceUs: number, search: number): boolean {
+    const { headCount } = this.#memory
+    for (let k = Math.min(search, headCount); k > 0; k--) {
+      this.#hand = (this.#hand + 1) % headCount
+      this.#look(this.#memory.headAt(this.#hand))
+      const place = this.#reusable(nowUs - graceUs)
+      if (place < 0) this.#noteSoonest(nowUs)
+      else if (this.#unlink(place)) return true
+    }
+    return false
+  }
+
+  #noteSoonest(nowUs: number): void {
+    for (let k = 0; k < this.#length; k++) {
+      this.soonestIdleUs = Math.min(this.soonestIdleUs, Math.max(1, this.#idleAtUs(this.#chain[k] as number) - nowUs))
+    }
+  }
+
+  #unlink(place: number): boolean {
+    const behind = place + 1 < this.#length ? (this.#chain[place + 1] as number) : 0
+    if (place === 0) return this.#swap(behind, 0, 1)
+    this.#link(this.#copied(0, place, 0), behind)
+    return this.#swap(this.#cells.spare(0), place, place + 1)
+  }
+
+  #push(entry: Entry): boolean {
+    const record = this.#cells.spare(0)
+    this.#write(record, entry)
+    this.#link(record, this.#first)
+    return this.#swap(record, 1, 0)
+  }
+
+  #swap(first: number, used: number, freed: number): boolean {
+    this.#cells.note(this.#headAt, used, this.#chain, freed)
+    const swapped = !!this.#memory.swap(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
+    this.#cells.settle(swapped)
+    return swapped
+  }
+
+  #write(record: number, { low, high, scope, idleAtUs, words }: Entry): void {
+    const at = this.#at(record)
+    this.#ints[at + FINGERPRINT_LOW] = low
+    this.#ints[at + FINGERPRINT_HIGH] = high
+    this.#ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
+    const to = at >> 1
+    this.#doubles[to + IDLE_AT] = idleAtUs
+    for (let k = 0; k < words.length; k++) this.#doubles[to + RECORD_HEADER_WORDS + k] = words[k] as number
+  }
+
+  /** Copies the first `count` records of the chain into the spares from `spare` on, behind the record `last`. Returns the last one now. */
+  #copied(spare: number, count: number, last: number): number {
+    let end = last
+    for (let k = 0; k < count; k++) {
+      const record = this.#cells.spare(spare + k)
+      this.#copy(this.#chain[k] as number, record)
+      if (end !== 0) this.#link(end, record)
+      end = record
+    }
+    return end
+  }
+
+  #copy(from: number, to: number): void {
+    const source = this.#at(from)
+    const target = this.#at(to)
+    for (let k = 0; k < this.#recordInts; k++) this.#ints[target + k] = this.#ints[source + k] as number
+    this.#ints[target + SCOPE_AND_TAG] = (this.#scopeOf(to) << TAG_BITS) | this.#cells.tag
+  }
+
+  #link(record: number, next: number): void {
+    this.#ints[this.#at(record) + NEXT] = next
+  }
+}
