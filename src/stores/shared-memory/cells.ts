@@ -9,6 +9,7 @@
  * is taken over: the note tells whether the head was swapped, and so which records the cell holds.
  */
 import { SluiceError } from '../../errors.ts'
+import type { AtomicOperations } from './atomic.ts'
 import { CELL_INTS, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
 import { spin } from './spin.ts'
 
@@ -16,17 +17,14 @@ import { spin } from './spin.ts'
 const STATE = 0
 /** Written and never read: what is read before it was read before what is read after it. */
 const FENCE = 1
-const STAGE = 2
-/** The note: which head, how many spares were used and how many records it lets go, how many spares there were. */
-const HEAD = 3
-const USED = 4
-const FREED = 5
-const HELD_BEFORE = 6
-/** The first record that was written, the tag it bears, and the tag of the first one that is let go. */
-const FIRST = 7
-const TAG = 8
-const FREED_TAG = 9
-const HELD = 10
+/** How many records the cell holds. */
+const HELD = 2
+/** The note: what stage the step is at and how many records it uses and lets go, which head, what tag its records bear. */
+const COUNTS = 3
+const HEAD = 4
+const TAG = 5
+/** If no record was written: the tag of the first one that is let go. */
+const FREED_TAG = 6
 const POCKET_AT = 16
 const FREED_AT = 32
 
@@ -34,6 +32,13 @@ const FREED_AT = 32
 const NOTHING = 0
 const NOTED = 1
 const SWAPPED = 2
+/** The counts and the stage are one word: 4 bits for each, 4 more for how many records the cell held before. */
+const COUNT_BITS = 4
+const COUNT_MASK = 2 ** COUNT_BITS - 1
+const USED_SHIFT = COUNT_BITS
+const FREED_SHIFT = 2 * COUNT_BITS
+const BEFORE_SHIFT = 3 * COUNT_BITS
+const ONE_FOR_ONE = NOTED | (1 << USED_SHIFT) | (1 << FREED_SHIFT)
 
 /** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. It shares a word with the scope. */
 export const TAG_BITS = 20
@@ -66,20 +71,29 @@ export function fillPockets(memory: SharedMemory): void {
 export class Cells {
   readonly #memory: SharedMemory
   readonly #ints: Int32Array
+  readonly #atomic: AtomicOperations
+  readonly #recordsAt: number
+  readonly #recordInts: number
   /** The cell that this thread had last: mostly nobody else wants it. */
   #at: number
+  /** Its number, counted from 1. */
+  #cell: number
   #state = 0
   readonly #sightings: (Sighting | undefined)[] = []
 
   constructor(memory: SharedMemory) {
     this.#memory = memory
     this.#ints = memory.ints
+    this.#atomic = memory.atomic
+    this.#recordsAt = memory.recordAt(0)
+    this.#recordInts = memory.recordInts
     this.#at = memory.cellAt((Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount)
+    this.#cell = this.#numberOf(this.#at)
   }
 
-  /** Everything read before is read before everything after. */
-  fence(): void {
-    Atomics.store(this.#ints, this.#at + FENCE, 0)
+  /** A word that others hardly ever write, for `isStill`. */
+  get fence(): number {
+    return this.#at + FENCE
   }
 
   /** Takes a cell. */
@@ -89,13 +103,12 @@ export class Cells {
 
   /** Gives the cell back. */
   release(): void {
-    Atomics.store(this.#ints, this.#at + STATE, (this.#state + 1) | 0)
+    this.#atomic.release(this.#at + STATE, (this.#state + 1) | 0)
   }
 
   /** What the records that are written now bear. */
   get tag(): number {
-    const cell = (this.#at - this.#memory.cellsAt) / CELL_INTS
-    return (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | (cell + 1)
+    return (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
   }
 
   spare(k: number): number {
@@ -107,25 +120,55 @@ export class Cells {
     return (this.#ints[this.#at + HELD] as number) > POCKET
   }
 
-  /** Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. */
-  note(headAt: number, used: number, chain: Int32Array, freed: number): void {
+  /**
+   * Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. If none is
+   * used, `freedTag` is what the one that is let go bore while it was in the chain.
+   */
+  note(headAt: number, used: number, chain: Int32Array, freed: number, freedTag: number): void {
     const ints = this.#ints
     const at = this.#at
     ints[at + HEAD] = headAt
-    ints[at + USED] = used
-    ints[at + FREED] = freed
-    ints[at + HELD_BEFORE] = ints[at + HELD] as number
-    ints[at + FIRST] = ints[at + POCKET_AT] as number
     ints[at + TAG] = this.tag
     for (let k = 0; k < freed; k++) ints[at + FREED_AT + k] = chain[k] as number
-    if (used === 0) ints[at + FREED_TAG] = this.#tagOf(chain[0] as number)
-    ints[at + STAGE] = NOTED
+    ints[at + FREED_TAG] = freedTag
+    // Last, because it makes the note complete.
+    ints[at + COUNTS] = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
+  }
+
+  /**
+   * Note, swap and exchange in one, for the usual case that one record takes the place of one: spare 0 that of the first of a chain. Spelt out, so that
+   * the compiler makes one piece of it.
+   */
+  swapFirst(headAt: number, first: number, version: number): boolean {
+    const ints = this.#ints
+    const at = this.#at
+    const spare = ints[at + POCKET_AT] as number
+    ints[at + HEAD] = headAt
+    ints[at + TAG] = (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
+    ints[at + FREED_AT] = first
+    ints[at + COUNTS] = ONE_FOR_ONE
+    const swapped = this.#atomic.swapPair(headAt, first, version, spare, (version + 1) | 0)
+    if (swapped) {
+      ints[this.#recordsAt + first * this.#recordInts + SCOPE_AND_TAG] = LET_GO
+      ints[at + POCKET_AT] = first
+    }
+    ints[at + COUNTS] = NOTHING
+    return swapped
   }
 
   /** The head was swapped, or not: the note is done with. */
   settle(swapped: boolean): void {
     if (swapped) this.#exchange()
-    else this.#ints[this.#at + STAGE] = NOTHING
+    else this.#ints[this.#at + COUNTS] = NOTHING
+  }
+
+  /** Whether some cell that nobody has has one. */
+  get anySurplus(): boolean {
+    for (let cell = 0; cell < this.#memory.cellCount; cell++) {
+      const at = this.#memory.cellAt(cell)
+      if ((this.#atomic.load(at + STATE) & 1) === 0 && (this.#ints[at + HELD] as number) > POCKET) return true
+    }
+    return false
   }
 
   /** Goes over to a cell that has a surplus, if there is one. */
@@ -133,9 +176,8 @@ export class Cells {
     this.release()
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      const state = Atomics.load(this.#ints, at + STATE)
       const isWorthClaiming = (this.#ints[at + HELD] as number) > POCKET
-      if (!this.#takeOver(cell, at, state) && !(isWorthClaiming && this.#tryClaim(at, state))) continue
+      if (!this.takeOver(cell) && !(isWorthClaiming && this.#tryClaim(at, this.#atomic.load(at + STATE)))) continue
       if (this.hasSurplus) return true
       this.release()
     }
@@ -144,10 +186,21 @@ export class Cells {
   }
 
   #tryClaim(at: number, state: number): boolean {
-    if ((state & 1) === 1 || Atomics.compareExchange(this.#ints, at + STATE, state, (state + 1) | 0) !== state) return false
-    this.#at = at
-    this.#state = (state + 1) | 0
+    if ((state & 1) === 1 || !this.#atomic.swap(at + STATE, state, (state + 1) | 0)) return false
+    this.#have(at, (state + 1) | 0)
     return true
+  }
+
+  #have(at: number, state: number): void {
+    if (at !== this.#at) {
+      this.#at = at
+      this.#cell = this.#numberOf(at)
+    }
+    this.#state = state
+  }
+
+  #numberOf(at: number): number {
+    return (at - this.#memory.cellsAt) / CELL_INTS + 1
   }
 
   #claimAnother(): void {
@@ -156,16 +209,17 @@ export class Cells {
     for (let round = 0; ; round++) {
       for (let cell = 0; cell < cellCount; cell++) {
         const at = this.#memory.cellAt(cell)
-        const state = Atomics.load(this.#ints, at + STATE)
-        if (this.#tryClaim(at, state) || this.#takeOver(cell, at, state)) return
+        if (this.#tryClaim(at, this.#atomic.load(at + STATE)) || this.takeOver(cell)) return
       }
       if (round % ROUNDS_BETWEEN_LOOKS === ROUNDS_BETWEEN_LOOKS - 1 && performance.now() > untilMs) throw tooMany(cellCount)
       spin(round)
     }
   }
 
-  /** Takes over a cell whose thread has been in the same step for too long. */
-  #takeOver(cell: number, at: number, state: number): boolean {
+  /** Takes over a cell whose thread has been in the same step for too long: then it is this thread's, as if claimed. */
+  takeOver(cell: number): boolean {
+    const at = this.#memory.cellAt(cell)
+    const state = this.#atomic.load(at + STATE)
     if ((state & 1) === 0) return false
     const nowMs = performance.now()
     const seen = this.#sightings[cell]
@@ -175,32 +229,41 @@ export class Cells {
     }
     if (nowMs - seen.sinceMs < this.#memory.reclaimAfterMs) return false
     // Still odd, but another step: of two who want to take it over one fails here.
-    if (Atomics.compareExchange(this.#ints, at + STATE, state, (state + 2) | 0) !== state) return false
-    this.#at = at
-    this.#state = (state + 2) | 0
-    if (this.#wasSwapped()) this.#exchange()
-    else this.#ints[at + STAGE] = NOTHING
+    if (!this.#atomic.swap(at + STATE, state, (state + 2) | 0)) return false
+    this.#have(at, (state + 2) | 0)
+    this.settle(this.#wasSwapped())
     return true
   }
 
-  /** The records that were let go take the place of the spares that were used. Whoever takes over may have to do it once more: nothing is read that it writes. */
+  /**
+   * The records that were let go take the place of the spares that were used. A thread may die here too, and whoever takes over does it again: so
+   * nothing is read that is written here. Where as many are let go as were used, the first spare tells that the head was swapped, before and
+   * after it is exchanged; otherwise that is written down first.
+   */
   #exchange(): void {
     const ints = this.#ints
     const at = this.#at
-    ints[at + STAGE] = SWAPPED
-    const used = ints[at + USED] as number
-    const freed = ints[at + FREED] as number
-    const before = ints[at + HELD_BEFORE] as number
+    const counts = ints[at + COUNTS] as number
+    const used = (counts >> USED_SHIFT) & COUNT_MASK
+    const freed = (counts >> FREED_SHIFT) & COUNT_MASK
+    if (used !== freed) this.#exchangeUnequal(counts, used, freed)
     for (let k = 0; k < freed; k++) {
       const record = ints[at + FREED_AT + k] as number
-      this.#setTag(record, LET_GO)
-      // One more than was used goes behind the others.
-      ints[at + POCKET_AT + (k < used ? k : before)] = record
+      ints[this.#memory.recordAt(record) + SCOPE_AND_TAG] = LET_GO
+      if (k < used) ints[at + POCKET_AT + k] = record
     }
-    // One less: the last fills the gap.
-    if (freed < used) ints[at + POCKET_AT] = ints[at + POCKET_AT + before - 1] as number
+    ints[at + COUNTS] = NOTHING
+  }
+
+  #exchangeUnequal(counts: number, used: number, freed: number): void {
+    const ints = this.#ints
+    const at = this.#at
+    const before = (counts >> BEFORE_SHIFT) & COUNT_MASK
+    ints[at + COUNTS] = (counts & ~COUNT_MASK) | SWAPPED
+    // One more than was used goes behind the others; or one less came back, and the last fills the gap.
+    if (freed > used) ints[at + POCKET_AT + before] = ints[at + FREED_AT + used] as number
+    else ints[at + POCKET_AT] = ints[at + POCKET_AT + before - 1] as number
     ints[at + HELD] = before - used + freed
-    ints[at + STAGE] = NOTHING
   }
 
   /**
@@ -208,52 +271,49 @@ export class Cells {
    * whoever lets a record go marks it before it gives its own cell back.
    */
   #wasSwapped(): boolean {
-    const stage = Atomics.load(this.#ints, this.#at + STAGE)
+    const ints = this.#ints
+    const at = this.#at
+    const counts = this.#atomic.load(at + COUNTS)
+    const stage = counts & COUNT_MASK
     if (stage !== NOTED) return stage === SWAPPED
-    const first = this.#ints[this.#at + FIRST] as number
-    if ((this.#ints[this.#at + USED] as number) > 0) return this.#isElsewhere(first, this.#ints[this.#at + TAG] as number)
+    if (((counts >> USED_SHIFT) & COUNT_MASK) > 0) return this.#isElsewhere(ints[at + POCKET_AT] as number, ints[at + TAG] as number)
     // Nothing was written, one record let go. If it is neither in its chain nor with others, it is here.
-    const record = this.#ints[this.#at + FREED_AT] as number
-    return !this.#isElsewhere(record, this.#ints[this.#at + FREED_TAG] as number)
+    return !this.#isElsewhere(ints[at + FREED_AT] as number, ints[at + FREED_TAG] as number)
   }
 
   /** Whether a record that bore `tag` is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
   #isElsewhere(record: number, tag: number): boolean {
-    if (this.#tagOf(record) !== tag || this.#isInChain(record) || this.#isLetGoByAnother(record)) return true
-    return this.#tagOf(record) !== tag
+    if (this.tagOf(record) !== tag || this.#isInChain(record) || this.#isLetGoByAnother(record)) return true
+    return this.tagOf(record) !== tag
   }
 
   #isInChain(record: number): boolean {
     const headAt = this.#ints[this.#at + HEAD] as number
     for (;;) {
-      const version = Atomics.load(this.#ints, headAt + 1)
-      let next = Atomics.load(this.#ints, headAt)
-      for (let k = 0; k < POCKET && next !== 0 && next !== record; k++) next = Atomics.load(this.#ints, this.#memory.recordAt(next) + NEXT)
-      if (Atomics.load(this.#ints, headAt + 1) === version) return next === record
+      const version = this.#atomic.load(headAt + 1)
+      let next = this.#atomic.load(headAt)
+      for (let k = 0; k < POCKET && next !== 0 && next !== record; k++) next = this.#atomic.load(this.#memory.recordAt(next) + NEXT)
+      if (this.#atomic.load(headAt + 1) === version) return next === record
     }
   }
 
   /** Whether a step that is under way in another cell lets the record go. */
   #isLetGoByAnother(record: number): boolean {
-    const ints = this.#ints
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      const state = Atomics.load(ints, at + STATE)
-      if (at === this.#at || (state & 1) === 0 || Atomics.load(ints, at + STAGE) === NOTHING) continue
+      const state = this.#atomic.load(at + STATE)
+      const counts = this.#atomic.load(at + COUNTS)
+      if (at === this.#at || (state & 1) === 0 || counts === NOTHING) continue
       let found = false
-      for (let k = 0; k < Atomics.load(ints, at + FREED); k++) found ||= Atomics.load(ints, at + FREED_AT + k) === record
-      if (found && Atomics.load(ints, at + STATE) === state) return true
+      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
+      if (found && this.#atomic.load(at + STATE) === state) return true
     }
     return false
   }
 
-  #tagOf(record: number): number {
-    return Atomics.load(this.#ints, this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
-  }
-
-  #setTag(record: number, tag: number): void {
-    const at = this.#memory.recordAt(record) + SCOPE_AND_TAG
-    this.#ints[at] = ((this.#ints[at] as number) & ~TAG_MASK) | tag
+  /** What a record bears. */
+  tagOf(record: number): number {
+    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
   }
 }
 

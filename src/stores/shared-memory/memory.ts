@@ -11,7 +11,8 @@
  * thread, or of records, which are checked against the version of their head after they were read.
  */
 import { SluiceError, shown } from '../../errors.ts'
-import { type CompareAndSwap, compareAndSwap64, type SharedBytes, sharedBytes } from './shared-bytes.ts'
+import { type AtomicOperations, atomicOperations } from './atomic.ts'
+import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
 /** Of the layout. Whoever changes what lies where, or the protocol, counts it up. */
@@ -76,7 +77,7 @@ export class SharedMemory {
   readonly handle: SharedHandle
   readonly ints: Int32Array
   readonly doubles: Float64Array
-  readonly swap: CompareAndSwap
+  readonly atomic: AtomicOperations
   readonly headCount: number
   readonly recordCount: number
   readonly cellCount: number
@@ -102,7 +103,7 @@ export class SharedMemory {
     this.handle = bytes
     this.ints = ints
     this.doubles = new Float64Array(bytes.buffer)
-    this.swap = compareAndSwap64(bytes)
+    this.atomic = atomicOperations(bytes)
     this.headCount = at('heads')
     this.recordCount = at('records')
     this.recordWords = at('recordWords')

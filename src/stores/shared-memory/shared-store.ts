@@ -4,7 +4,7 @@
  * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
  */
 import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, takeOne, type Verdict } from '../../algorithms/decide.ts'
+import { type Cell, decide, emptyVerdict, type Op, takeOne, type Verdict } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
@@ -121,19 +121,26 @@ class Shared implements SharedStore {
     if (step.op === 'forget') return this.#forget(place)
     if (place === ABSENT) shape.clear()
     else shape.take()
-    this.#load(step.parts, shape)
     const nowUs = step.nowUs as number
-    // What would be refused for want of room is decided as a question: it is told the truth, and nothing is charged.
-    const isRefused = place === ABSENT && this.#isRefused(step, nowUs)
-    decide(isRefused ? 'ask' : (step.op as 'take'), this.#cells, nowUs, step.aheadUs, step.ofUs, this.#verdicts)
-    if (isRefused) for (const verdict of this.#verdicts) limitedFor(verdict, this.#table.soonestIdleUs)
-    if (!this.#cells.some((cell) => cell.changed)) return true
-    return this.#publish(step.parts, shape, place, nowUs)
+    this.#decide(step, shape, nowUs, step.op)
+    if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, shape, place, nowUs)
+    // A question about a key for which there is no room is answered as the call would be.
+    if (place === ABSENT && this.#mayBeRefused(step) && !this.#table.hasRoom(nowUs)) this.#limit()
+    return true
   }
 
-  #isRefused({ op, parts }: Step, nowUs: number): boolean {
-    if (op === 'give' || this.#memory.allowWhenFull || parts.every(({ cost }) => cost === 0)) return false
-    return !this.#table.hasRoom(nowUs)
+  #decide({ parts, aheadUs, ofUs }: Step, shape: RecordShape, nowUs: number, op: Op): void {
+    this.#load(parts, shape)
+    decide(op, this.#cells, nowUs, aheadUs, ofUs, this.#verdicts)
+  }
+
+  #mayBeRefused({ op, parts }: Step): boolean {
+    return op !== 'give' && !this.#memory.allowWhenFull && parts.some(({ cost }) => cost > 0)
+  }
+
+  /** Says of all limits that they limit until there is room. */
+  #limit(): void {
+    for (const verdict of this.#verdicts) limitedFor(verdict, this.#table.soonestIdleUs)
   }
 
   #forget(place: number): boolean {
@@ -141,7 +148,8 @@ class Shared implements SharedStore {
     return place === ABSENT || this.#table.replace(place, EMPTY)
   }
 
-  #publish(parts: readonly Part[], shape: RecordShape, place: number, nowUs: number): boolean {
+  #publish(step: Step, shape: RecordShape, place: number, nowUs: number): boolean {
+    const { parts } = step
     for (let k = 0; k < parts.length; k++) {
       const cell = this.#cells[k] as Cell
       if (cell.changed) shape.sign((parts[k] as Part).limit, cell.rule)
@@ -151,8 +159,13 @@ class Shared implements SharedStore {
     entry.words = shape.packed()
     if (place !== ABSENT) return this.#table.replace(place, entry)
     const inserted = this.#table.insert(entry, nowUs)
-    // Without room it is let through uncounted, or the room that was there a moment ago is gone: then it is decided again.
-    return inserted ?? this.#memory.allowWhenFull
+    if (inserted === undefined && !this.#memory.allowWhenFull) {
+      // Nothing is charged: it is decided again as a question, and refused.
+      shape.clear()
+      this.#decide(step, shape, nowUs, 'ask')
+      this.#limit()
+    }
+    return inserted ?? true
   }
 
   #load(parts: readonly Part[], shape: RecordShape): void {

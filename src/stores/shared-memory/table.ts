@@ -5,6 +5,7 @@
  *
  * A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until somebody needs them.
  */
+import type { AtomicOperations } from './atomic.ts'
 import { type Cells, TAG_BITS } from './cells.ts'
 import {
   FINGERPRINT_HIGH,
@@ -41,7 +42,10 @@ export class Table {
   readonly #memory: SharedMemory
   readonly #ints: Int32Array
   readonly #doubles: Float64Array
+  readonly #atomic: AtomicOperations
   readonly #cells: Cells
+  readonly #headsAt: number
+  readonly #headsPerBit: number
   readonly #recordsAt: number
   readonly #recordInts: number
   /** What the last look at a chain saw: the head, its version, its records up to the one that was looked for, and the one behind that. */
@@ -60,7 +64,10 @@ export class Table {
     this.#memory = memory
     this.#ints = memory.ints
     this.#doubles = memory.doubles
+    this.#atomic = memory.atomic
     this.#cells = cells
+    this.#headsAt = memory.headAt(0)
+    this.#headsPerBit = memory.headCount / 2 ** 32
     // So that a record's number times its length leads to it: the numbers begin with 1.
     this.#recordsAt = memory.recordAt(0)
     this.#recordInts = memory.recordInts
@@ -71,7 +78,7 @@ export class Table {
     const ints = this.#ints
     const doubles = this.#doubles
     const headAt = this.#headOf(low)
-    const version = Atomics.load(ints, headAt + 1)
+    const version = this.#atomic.load(headAt + 1)
     let next = ints[headAt] as number
     let place = ABSENT
     let length = 0
@@ -91,8 +98,7 @@ export class Table {
     this.#version = version
     this.#length = length
     this.#after = next
-    this.#cells.fence()
-    return Atomics.load(ints, headAt + 1) === version ? place : LOST
+    return this.#atomic.isStill(headAt + 1, version, this.#cells.fence) ? place : LOST
   }
 
   /** Whether words differ from those of the record that the last look found. If that has been rewritten since, they may: then a swap fails. */
@@ -104,12 +110,14 @@ export class Table {
 
   /** Puts an entry in the place of the record that the last look found there. False if another thread was faster. */
   replace(place: number, entry: Entry): boolean {
-    this.#cells.claim()
-    const first = this.#cells.spare(0)
-    this.#write(first, entry)
-    this.#link(this.#copied(1, place, first), place + 1 < this.#length ? (this.#chain[place + 1] as number) : this.#after)
-    const swapped = this.#swap(first, place + 1, place + 1)
-    this.#cells.release()
+    const cells = this.#cells
+    cells.claim()
+    const behind = place + 1 < this.#length ? (this.#chain[place + 1] as number) : this.#after
+    const first = cells.spare(0)
+    this.#write(first, entry, behind)
+    if (place > 0) this.#link(this.#copied(1, place, first), behind)
+    const swapped = place === 0 ? cells.swapFirst(this.#headAt, this.#first, this.#version) : this.#swap(first, place + 1, place + 1)
+    cells.release()
     return swapped
   }
 
@@ -127,12 +135,11 @@ export class Table {
     return this.#isAsSeen() ? undefined : false
   }
 
-  /** Whether the key that the last look did not find could be added. */
+  /** Whether the key that the last look did not find could be added. Only looks. */
   hasRoom(nowUs: number): boolean {
-    if (this.#reusable(nowUs - GRACE_US) >= 0) return true
-    const hasRoom = this.#claimRoom(nowUs)
-    this.#cells.release()
-    return hasRoom || this.#reusable(nowUs) >= 0
+    this.#startSearch(nowUs)
+    if (this.#reusable(nowUs) >= 0) return true
+    return this.#length < POCKET && (this.#cells.anySurplus || this.#findIdle(nowUs, SEARCH, () => true))
   }
 
   /** How many keys are held, idle ones included. Others may add and drop some meanwhile. */
@@ -145,15 +152,15 @@ export class Table {
     return size
   }
 
-  /** A fraction of the heads, without a division: the bits of a fingerprint are evenly spread. */
+  /** The bits of a fingerprint are evenly spread: as a fraction they choose a head. */
   #headOf(low: number): number {
-    return this.#memory.headAt(Math.floor(((low >>> 0) / 4_294_967_296) * this.#memory.headCount))
+    return this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
   }
 
   /** Looks at a whole chain. What it sees is checked when something is swapped. */
   #look(headAt: number): void {
     this.#headAt = headAt
-    this.#version = Atomics.load(this.#ints, headAt + 1)
+    this.#version = this.#atomic.load(headAt + 1)
     this.#first = this.#ints[headAt] as number
     let next = this.#first
     let length = 0
@@ -163,8 +170,7 @@ export class Table {
   }
 
   #isAsSeen(): boolean {
-    this.#cells.fence()
-    return Atomics.load(this.#ints, this.#headAt + 1) === this.#version
+    return this.#atomic.isStill(this.#headAt + 1, this.#version, this.#cells.fence)
   }
 
   /** The last place in the chain whose record is empty or was idle at `thenUs`, or -1. */
@@ -192,8 +198,7 @@ export class Table {
   /** Takes a cell with a spare for one more key, if there is one; a cell in any case. */
   #claimRoom(nowUs: number): boolean {
     this.#cells.claim()
-    this.soonestIdleUs = Number.POSITIVE_INFINITY
-    this.#noteSoonest(nowUs)
+    this.#startSearch(nowUs)
     if (this.#length >= POCKET) return false
     if (this.#cells.hasSurplus) return true
     const seen = { headAt: this.#headAt, version: this.#version, first: this.#first, length: this.#length }
@@ -210,15 +215,25 @@ export class Table {
 
   /** Takes a record that is idle out of its chain and into the cell. */
   #unlinkIdle(nowUs: number, graceUs: number, search: number): boolean {
+    return this.#findIdle(nowUs - graceUs, search, (place) => this.#unlink(place))
+  }
+
+  /** Looks at so many chains for a record that was idle then, until one is found that will do. */
+  #findIdle(thenUs: number, search: number, willDo: (place: number) => boolean): boolean {
     const { headCount } = this.#memory
     for (let k = Math.min(search, headCount); k > 0; k--) {
       this.#hand = (this.#hand + 1) % headCount
       this.#look(this.#memory.headAt(this.#hand))
-      const place = this.#reusable(nowUs - graceUs)
-      if (place < 0) this.#noteSoonest(nowUs)
-      else if (this.#unlink(place)) return true
+      const place = this.#reusable(thenUs)
+      if (place >= 0 && willDo(place)) return true
+      this.#noteSoonest(thenUs)
     }
     return false
+  }
+
+  #startSearch(nowUs: number): void {
+    this.soonestIdleUs = Number.POSITIVE_INFINITY
+    this.#noteSoonest(nowUs)
   }
 
   #noteSoonest(nowUs: number): void {
@@ -229,33 +244,41 @@ export class Table {
 
   #unlink(place: number): boolean {
     const behind = place + 1 < this.#length ? (this.#chain[place + 1] as number) : 0
-    if (place === 0) return this.#swap(behind, 0, 1)
+    if (place === 0) return this.#unlinkFirst(behind)
     this.#link(this.#copied(0, place, 0), behind)
     return this.#swap(this.#cells.spare(0), place, place + 1)
   }
 
+  #unlinkFirst(behind: number): boolean {
+    const tag = this.#cells.tagOf(this.#first)
+    // Only if it is still in the chain now, that is what it bore there.
+    return this.#isAsSeen() && this.#swap(behind, 0, 1, tag)
+  }
+
   #push(entry: Entry): boolean {
     const record = this.#cells.spare(0)
-    this.#write(record, entry)
-    this.#link(record, this.#first)
+    this.#write(record, entry, this.#first)
     return this.#swap(record, 1, 0)
   }
 
-  #swap(first: number, used: number, freed: number): boolean {
-    this.#cells.note(this.#headAt, used, this.#chain, freed)
-    const swapped = !!this.#memory.swap(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
+  #swap(first: number, used: number, freed: number, freedTag = 0): boolean {
+    this.#cells.note(this.#headAt, used, this.#chain, freed, freedTag)
+    const swapped = this.#atomic.swapPair(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
     this.#cells.settle(swapped)
     return swapped
   }
 
-  #write(record: number, { low, high, scope, idleAtUs, words }: Entry): void {
-    const at = this.#at(record)
-    this.#ints[at + FINGERPRINT_LOW] = low
-    this.#ints[at + FINGERPRINT_HIGH] = high
-    this.#ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
+  #write(record: number, { low, high, scope, idleAtUs, words }: Entry, next: number): void {
+    const ints = this.#ints
+    const doubles = this.#doubles
+    const at = this.#recordsAt + record * this.#recordInts
+    ints[at + FINGERPRINT_LOW] = low
+    ints[at + FINGERPRINT_HIGH] = high
+    ints[at + NEXT] = next
+    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
     const to = at >> 1
-    this.#doubles[to + IDLE_AT] = idleAtUs
-    for (let k = 0; k < words.length; k++) this.#doubles[to + RECORD_HEADER_WORDS + k] = words[k] as number
+    doubles[to + IDLE_AT] = idleAtUs
+    for (let k = 0; k < words.length; k++) doubles[to + RECORD_HEADER_WORDS + k] = words[k] as number
   }
 
   /** Copies the first `count` records of the chain into the spares from `spare` on, behind the record `last`. Returns the last one now. */
@@ -271,10 +294,15 @@ export class Table {
   }
 
   #copy(from: number, to: number): void {
+    const ints = this.#ints
+    const doubles = this.#doubles
     const source = this.#at(from)
     const target = this.#at(to)
-    for (let k = 0; k < this.#recordInts; k++) this.#ints[target + k] = this.#ints[source + k] as number
-    this.#ints[target + SCOPE_AND_TAG] = (this.#scopeOf(to) << TAG_BITS) | this.#cells.tag
+    // The fingerprint as whole numbers: as a double it could be no number, and those are not copied bit by bit.
+    ints[target + FINGERPRINT_LOW] = ints[source + FINGERPRINT_LOW] as number
+    ints[target + FINGERPRINT_HIGH] = ints[source + FINGERPRINT_HIGH] as number
+    ints[target + SCOPE_AND_TAG] = (this.#scopeOf(from) << TAG_BITS) | this.#cells.tag
+    for (let k = IDLE_AT; k < this.#recordInts >> 1; k++) doubles[(target >> 1) + k] = doubles[(source >> 1) + k] as number
   }
 
   #link(record: number, next: number): void {
