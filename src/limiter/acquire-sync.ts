@@ -61,6 +61,8 @@ function inUs(ms: number): number {
 
 function atOnce(decision: Decision): Decision {
   if (!(decision instanceof Promise)) return decision
+  // It was only a question, and nobody waits for the answer.
+  decision.catch(() => undefined)
   throw new SluiceError('UNSUPPORTED', 'acquireSync needs a store that answers at once: use acquire')
 }
 

@@ -9,9 +9,11 @@ import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Random } from '../model/random.ts'
 import { Crew, gate } from './crew.ts'
 
-const THREADS = 3
-const CALLS = 5
-const ROUNDS = 200
+const THREADS = 2
+const CALLS = 8
+const ROUNDS = 100
+/** On a busy machine threads may happen to run one after the other: batches are run until some calls lay side by side. */
+const MOST_BATCHES = 30
 const CAPACITY = 7
 
 interface Call {
@@ -81,26 +83,29 @@ describe.each([
   ['slidingWindow', { limit: CAPACITY, window: '1h' }],
   ['slidingLog', { limit: CAPACITY, window: '1h' }],
 ] as const)('%s', (factory, options) => {
-  test('every history of three threads has an order that explains it', async () => {
+  test('every history of two threads has an order that explains it', async () => {
     const random = new Random(7)
     const verbs = ['consume', 'consume', 'consume', 'peek', 'refund', 'reset'] as const
     const callsOf = () => Array.from({ length: CALLS }, () => [verbs[random.whole(0, verbs.length - 1)], random.whole(1, 3)])
     const plan = Array.from({ length: ROUNDS }, () => Array.from({ length: THREADS }, callsOf))
     const limits = (sluice[factory] as (options: object) => sluice.Limit)(options)
-    const { handle } = sharedStore({ maxKeys: ROUNDS, limits })
-    const order = {
-      handle,
-      plan,
-      rounds: ROUNDS,
-      limits: [factory, options],
-      nowUs: 1_700_000_000_000_000,
-      ticks: new SharedArrayBuffer(4),
+    let [batches, overlapping] = [0, 0]
+    for (; batches < MOST_BATCHES && overlapping === 0; batches++) {
+      const { handle } = sharedStore({ maxKeys: ROUNDS + THREADS, limits })
+      const order = {
+        handle,
+        plan,
+        rounds: ROUNDS,
+        limits: [factory, options],
+        nowUs: 1_700_000_000_000_000,
+        ticks: new SharedArrayBuffer(4),
+      }
+      const answers = await crew.work<Call[][]>(THREADS, 'history', { ...order, gate: Array.from({ length: ROUNDS }, gate) })
+      const histories = Array.from({ length: ROUNDS }, (_, round) => answers.map((rounds) => rounds[round] as Call[]))
+      expect(histories.filter((history) => !isLinearizable(history))).toEqual([])
+      overlapping = histories.filter(isOverlapping).length
     }
-    const answers = await crew.work<Call[][]>(THREADS, 'history', { ...order, gate: Array.from({ length: ROUNDS }, gate) })
-    const histories = Array.from({ length: ROUNDS }, (_, round) => answers.map((rounds) => rounds[round] as Call[]))
-    const overlapping = histories.filter(isOverlapping).length
-    console.log(`${factory}: ${ROUNDS} histories of ${THREADS * CALLS} calls, ${overlapping} with calls at the same time`)
-    expect(histories.filter((history) => !isLinearizable(history))).toEqual([])
+    console.log(`${factory}: ${batches * ROUNDS} histories of ${THREADS * CALLS} calls, ${overlapping} with calls at the same time`)
     expect(overlapping).toBeGreaterThan(0)
   })
 })
