@@ -1,4 +1,4 @@
-// `npm run bench`: installs, builds, and measures Sluice beside its peers. Arguments go to the bench: `npm run bench -- --quick`.
+// `npm run bench` and `npm run bench:shared`: installs, builds, and measures. Arguments go to the bench: `npm run bench -- --quick`.
 import { existsSync, readFileSync } from 'node:fs'
 import { installPackages, root, run, step } from './run.mjs'
 
@@ -6,7 +6,9 @@ installPackages()
 installPeers()
 step('build')
 run('npm', ['run', '--silent', 'build'])
-run(process.execPath, ['bench/run.mjs', ...process.argv.slice(2)])
+const [first, ...rest] = process.argv.slice(2)
+if (first === 'shared') run(process.execPath, ['bench/shared.mjs', ...rest])
+else run(process.execPath, ['bench/run.mjs', ...process.argv.slice(2)])
 
 /** The peers bring a hundred packages that nothing else needs: they live in bench/, with a lock file of their own. */
 function installPeers() {
