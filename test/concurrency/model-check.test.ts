@@ -16,7 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { Cells } from '../../src/stores/shared-memory/cells.ts'
-import { Fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
+import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedHandle, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
 import { audit } from './audit.ts'
@@ -263,15 +263,12 @@ describe('two threads on one chain', () => {
   })
 })
 
-/** Keys that fall on each of two heads, under the seed of these tests. */
+/** Keys of a table for two: it has four heads, and a record on the first and on the third. */
 function keysOnTwoHeads(): { readonly first: readonly string[]; readonly second: readonly string[] } {
-  const fingerprint = new Fingerprint(1, 1, 'model')
-  const isFirst = (key: string) => {
-    fingerprint.of(key)
-    return fingerprint.low >= 0
-  }
-  const keys = Array.from({ length: 20 }, (_, k) => `key:${k}`)
-  return { first: keys.filter(isFirst), second: keys.filter((key) => !isFirst(key)) }
+  const limiter = fingerprintOf('model', 1, 1)
+  const headOf = (key: string) => fingerprintOf(key, limiter.low, limiter.high).low >>> 30
+  const keys = Array.from({ length: 40 }, (_, k) => `key:${k}`)
+  return { first: keys.filter((key) => headOf(key) === 0), second: keys.filter((key) => headOf(key) === 2) }
 }
 
 describe('two threads in a table with one record left', () => {

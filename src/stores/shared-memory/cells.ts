@@ -38,7 +38,6 @@ const COUNT_MASK = 2 ** COUNT_BITS - 1
 const USED_SHIFT = COUNT_BITS
 const FREED_SHIFT = 2 * COUNT_BITS
 const BEFORE_SHIFT = 3 * COUNT_BITS
-const ONE_FOR_ONE = NOTED | (1 << USED_SHIFT) | (1 << FREED_SHIFT)
 
 /** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. It shares a word with the scope. */
 export const TAG_BITS = 20
@@ -59,11 +58,11 @@ interface Sighting {
   readonly sinceMs: number
 }
 
-/** Gives every cell its spares: the records behind those of the heads. */
+/** Gives every cell its spares: the records behind those that are in chains. */
 export function fillPockets(memory: SharedMemory): void {
   for (let cell = 0; cell < memory.cellCount; cell++) {
     const at = memory.cellAt(cell)
-    for (let k = 0; k < POCKET; k++) memory.ints[at + POCKET_AT + k] = memory.headCount + cell * POCKET + k + 1
+    for (let k = 0; k < POCKET; k++) memory.ints[at + POCKET_AT + k] = memory.maxKeys + cell * POCKET + k + 1
     memory.ints[at + HELD] = POCKET
   }
 }
@@ -136,21 +135,21 @@ export class Cells {
   }
 
   /**
-   * Note, swap and exchange in one, for the usual case that one record takes the place of one: spare 0 that of the first of a chain. Spelt out, so that
-   * the compiler makes one piece of it.
+   * Note, swap and exchange in one, for the usual case that as many records are let go as are written: the first `count` spares take the place of the
+   * first `count` of a chain. Spelt out, so that the compiler makes one piece of it.
    */
-  swapFirst(headAt: number, first: number, version: number): boolean {
+  swapEqual(headAt: number, chain: Int32Array, count: number, version: number): boolean {
     const ints = this.#ints
     const at = this.#at
-    const spare = ints[at + POCKET_AT] as number
     ints[at + HEAD] = headAt
     ints[at + TAG] = (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
-    ints[at + FREED_AT] = first
-    ints[at + COUNTS] = ONE_FOR_ONE
-    const swapped = this.#atomic.swapPair(headAt, first, version, spare, (version + 1) | 0)
-    if (swapped) {
-      ints[this.#recordsAt + first * this.#recordInts + SCOPE_AND_TAG] = LET_GO
-      ints[at + POCKET_AT] = first
+    for (let k = 0; k < count; k++) ints[at + FREED_AT + k] = chain[k] as number
+    ints[at + COUNTS] = NOTED | (count << USED_SHIFT) | (count << FREED_SHIFT)
+    const swapped = this.#atomic.swapPair(headAt, chain[0] as number, version, ints[at + POCKET_AT] as number, (version + 1) | 0)
+    for (let k = 0; swapped && k < count; k++) {
+      const record = chain[k] as number
+      ints[this.#recordsAt + record * this.#recordInts + SCOPE_AND_TAG] = LET_GO
+      ints[at + POCKET_AT + k] = record
     }
     ints[at + COUNTS] = NOTHING
     return swapped

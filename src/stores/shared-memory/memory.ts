@@ -4,7 +4,7 @@
  *   header    256 bytes: magic, layout version, sizes, seeds, the common origin of time; what changes lies in lines of its own
  *   catalog   the limiters that use the memory: catalog.ts
  *   cells     256 bytes each: what a thread holds while it is in the middle of a step: cells.ts
- *   heads     8 bytes each, one for each key that fits: record + 1 (0 = none), version: table.ts
+ *   heads     8 bytes each, two for each key that fits: record (0 = none), version: table.ts
  *   records   32-bit: fingerprint (two), next record + 1, scope and tag; 64-bit: idleAtUs, then the limits' figures and words
  *
  * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are plain reads and writes of what belongs to one
@@ -17,6 +17,9 @@ import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
 const MAGIC = 0x51_75_1c_e0
 /** Of the layout. Whoever changes what lies where, or the protocol, counts it up. */
 export const LAYOUT_VERSION = 2
+
+/** For each key that fits: with more of them chains are shorter. */
+const HEADS_PER_KEY = 2
 
 const FIELD = {
   magic: 0,
@@ -42,7 +45,6 @@ const CATALOG_INTS = 4096
 export const CELL_INTS = 64
 const HEAD_INTS = 2
 const INT_BYTES = 4
-const WORD_BYTES = 8
 
 /** What a record has besides the words of its limits. */
 export const RECORD_HEADER_WORDS = 3
@@ -78,6 +80,7 @@ export class SharedMemory {
   readonly ints: Int32Array
   readonly doubles: Float64Array
   readonly atomic: AtomicOperations
+  readonly maxKeys: number
   readonly headCount: number
   readonly recordCount: number
   readonly cellCount: number
@@ -104,6 +107,7 @@ export class SharedMemory {
     this.ints = ints
     this.doubles = new Float64Array(bytes.buffer)
     this.atomic = atomicOperations(bytes)
+    this.maxKeys = at('heads') / HEADS_PER_KEY
     this.headCount = at('heads')
     this.recordCount = at('records')
     this.recordWords = at('recordWords')
@@ -122,19 +126,20 @@ export class SharedMemory {
     const { maxKeys, maxThreads, recordWords } = options
     const records = maxKeys + maxThreads * POCKET
     const headsAt = HEADER_INTS + CATALOG_INTS + maxThreads * CELL_INTS
-    const ints = recordsAt(headsAt, maxKeys) + records * recordInts(recordWords)
+    const heads = maxKeys * HEADS_PER_KEY
+    const ints = recordsAt(headsAt, heads) + records * recordInts(recordWords)
     const bytes = sharedBytes(ints * INT_BYTES)
     const view = new Int32Array(bytes.buffer)
     const [seedLow, seedHigh] = crypto.getRandomValues(new Int32Array(2)) as unknown as [number, number]
     const allowWhenFull = options.allowWhenFull ? 1 : 0
     const { reclaimAfterMs } = options
-    const fields = { version: LAYOUT_VERSION, heads: maxKeys, records, recordWords, cells: maxThreads, seedLow, seedHigh }
+    const fields = { version: LAYOUT_VERSION, heads, records, recordWords, cells: maxThreads, seedLow, seedHigh }
     for (const [name, value] of Object.entries({ ...fields, allowWhenFull, reclaimAfterMs }))
       view[FIELD[name as keyof typeof FIELD]] = value
     new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
     view[CATALOG_END] = HEADER_INTS
-    // Every head has one record to begin with: an empty one. So there is no list of free records that threads would have to share.
-    for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEAD_INTS] = k + 1
+    // Every record is in a chain to begin with, an empty one. So there is no list of free records that threads would have to share.
+    for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
     view[FIELD.magic] = MAGIC
     return new SharedMemory(bytes)
   }
@@ -161,10 +166,6 @@ function recordInts(recordWords: number): number {
 /** Behind the heads, at the beginning of a cache line. */
 function recordsAt(headsAt: number, heads: number): number {
   return Math.ceil((headsAt + heads * HEAD_INTS) / 16) * 16
-}
-
-export function bytesPerKey(recordWords: number): number {
-  return recordInts(recordWords) * INT_BYTES + WORD_BYTES
 }
 
 function checkLayout(ints: Int32Array): void {

@@ -9,13 +9,13 @@ import { SluiceError } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
-import { Fingerprint } from './fingerprint.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import type { SharedHandle, SharedMemory } from './memory.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { RecordShape } from './record-shape.ts'
 import { timeFrom } from './shared-time.ts'
 import { spin } from './spin.ts'
-import { ABSENT, type Entry, LOST, Table } from './table.ts'
+import { ABSENT, type Address, LOST, Table } from './table.ts'
 
 export interface SharedStore extends SyncStore {
   /** Give this to the other threads: `sharedStore(handle)` there is the same store. */
@@ -40,8 +40,7 @@ const LONGEST_KEY = 1024
 
 /** A limiter, as this thread's steps need it. */
 interface Desk {
-  readonly scope: number
-  readonly fingerprint: Fingerprint
+  readonly address: Address
   readonly shape: RecordShape
 }
 
@@ -57,7 +56,6 @@ class Shared implements SharedStore {
   readonly #scopes = new Map<string, Scope>()
   readonly #cells: Cell[] = []
   readonly #verdicts: Verdict[] = []
-  readonly #entry: Entry = { low: 0, high: 0, scope: 0, idleAtUs: 0, words: NOTHING }
 
   constructor(memory: SharedMemory) {
     this.handle = memory.handle
@@ -80,10 +78,9 @@ class Shared implements SharedStore {
   }
 
   apply(step: Step): readonly Verdict[] {
-    const { fingerprint, shape, scope } = this.#desk(step.scope)
-    fingerprint.of(onlyKey(step.parts))
-    this.#address(fingerprint, scope)
-    for (let lost = 0; !this.#attempt(step, shape); lost++) this.#yield(lost)
+    const desk = this.#desk(step.scope)
+    const key = onlyKey(step.parts)
+    for (let lost = 0; !this.#attempt(step, key, desk); lost++) this.#yield(lost)
     return this.#verdicts
   }
 
@@ -96,34 +93,25 @@ class Shared implements SharedStore {
     const scope = this.#scopes.get(limiter)
     const known = scope?.limits.find(({ name }) => name === limit)
     if (scope === undefined || known === undefined) return undefined
-    const { fingerprint, shape, scope: number } = this.#desk(scope)
-    fingerprint.of(key)
-    const place = this.#found(fingerprint.low, fingerprint.high, number, shape)
+    const { shape, address } = this.#desk(scope)
+    let place = LOST
+    while (place === LOST) place = this.#table.find(key, address, shape.record)
     if (place === ABSENT) return undefined
     shape.take()
     const written = shape.writtenRule(limit, known.rule)
     return written?.algorithm.encode(written, shape.words, shape.wordsAt(limit, known.rule))
   }
 
-  #found(low: number, high: number, scope: number, shape: RecordShape): number {
-    for (let lost = 0; ; lost++) {
-      const place = this.#table.find(low, high, scope, shape.record)
-      if (place !== LOST) return place
-      this.#yield(lost)
-    }
-  }
-
   /** One try at the step. False if another thread was faster. */
-  #attempt(step: Step, shape: RecordShape): boolean {
-    const { low, high, scope } = this.#entry
-    const place = this.#table.find(low, high, scope, shape.record)
+  #attempt(step: Step, key: string, { address, shape }: Desk): boolean {
+    const place = this.#table.find(key, address, shape.record)
     if (place === LOST) return false
     if (step.op === 'forget') return this.#forget(place)
     if (place === ABSENT) shape.clear()
     else shape.take()
     const nowUs = step.nowUs as number
     this.#decide(step, shape, nowUs, step.op)
-    if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, shape, place, nowUs)
+    if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, address.scope, shape, place, nowUs)
     // A question about a key for which there is no room is answered as the call would be.
     if (place === ABSENT && this.#mayBeRefused(step) && !this.#table.hasRoom(nowUs)) this.#limit()
     return true
@@ -145,20 +133,18 @@ class Shared implements SharedStore {
 
   #forget(place: number): boolean {
     this.#verdicts.length = 0
-    return place === ABSENT || this.#table.replace(place, EMPTY)
+    return place === ABSENT || this.#table.replace(place, 0, NOTHING)
   }
 
-  #publish(step: Step, shape: RecordShape, place: number, nowUs: number): boolean {
+  #publish(step: Step, scope: number, shape: RecordShape, place: number, nowUs: number): boolean {
     const { parts } = step
     for (let k = 0; k < parts.length; k++) {
       const cell = this.#cells[k] as Cell
       if (cell.changed) shape.sign((parts[k] as Part).limit, cell.rule)
     }
-    const entry = this.#entry
-    entry.idleAtUs = shape.idleAtUs(nowUs)
-    entry.words = shape.packed()
-    if (place !== ABSENT) return this.#table.replace(place, entry)
-    const inserted = this.#table.insert(entry, nowUs)
+    this.#table.idleAtUs[0] = shape.idleAtUs(nowUs)
+    if (place !== ABSENT) return this.#table.replace(place, scope, shape.packed())
+    const inserted = this.#table.insert(scope, shape.packed(), nowUs)
     if (inserted === undefined && !this.#memory.allowWhenFull) {
       // Nothing is charged: it is decided again as a question, and refused.
       shape.clear()
@@ -179,12 +165,6 @@ class Shared implements SharedStore {
     }
   }
 
-  #address({ low, high }: Fingerprint, scope: number): void {
-    this.#entry.low = low
-    this.#entry.high = high
-    this.#entry.scope = scope
-  }
-
   #yield(lost: number): void {
     this.collisions += 1
     spin(lost)
@@ -196,7 +176,8 @@ class Shared implements SharedStore {
     const memory = this.#memory
     // The shape first: it may refuse, and what was entered in the catalog stays there.
     const shape = new RecordShape(scope, memory.recordWords)
-    const desk = { shape, scope: scopeNumber(memory, scope), fingerprint: new Fingerprint(memory.seedLow, memory.seedHigh, scope.name) }
+    const { low: seedLow, high: seedHigh } = fingerprintOf(scope.name, memory.seedLow, memory.seedHigh)
+    const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh } }
     this.#desks.set(scope, desk)
     this.#scopes.set(scope.name, scope)
     return desk
@@ -206,25 +187,21 @@ class Shared implements SharedStore {
 /** One limit, where the key is held and was written under the same numbers: no step, no cells, no objects. */
 class SharedLane implements Lane {
   readonly #table: Table
-  readonly #fingerprint: Fingerprint
-  readonly #scope: number
+  readonly #address: Address
   readonly #rule: Rule
   readonly #figures: Float64Array
   readonly #words: Float64Array
-  readonly #entry: Entry
   readonly #verdict = emptyVerdict()
   readonly #yield: (lost: number) => void
   /** The verdict of `take` is wanted. */
   #tells = false
 
-  constructor(table: Table, { fingerprint, scope }: Desk, rule: Rule, onLost: (lost: number) => void) {
+  constructor(table: Table, { address }: Desk, rule: Rule, onLost: (lost: number) => void) {
     this.#table = table
-    this.#fingerprint = fingerprint
-    this.#scope = scope
+    this.#address = address
     this.#rule = rule
     this.#figures = Float64Array.from(rule.figures)
     this.#words = new Float64Array(rule.figures.length + rule.algorithm.words(rule))
-    this.#entry = { low: 0, high: 0, scope, idleAtUs: 0, words: this.#words }
     this.#yield = onLost
   }
 
@@ -240,16 +217,13 @@ class SharedLane implements Lane {
 
   #take(key: unknown, cost: number, nowUs: number): boolean | undefined {
     if (typeof key !== 'string' || key.length > LONGEST_KEY || cost < 1 || cost > this.#rule.capacity) return undefined
-    const fingerprint = this.#fingerprint
-    fingerprint.of(key)
-    const { low, high } = fingerprint
     for (let lost = 0; ; lost++) {
-      const place = this.#table.find(low, high, this.#scope, this.#words)
+      const place = this.#table.find(key, this.#address, this.#words)
       if (place >= 0) {
         if (!this.#isPresent()) return undefined
         const taken = this.#decide(cost, nowUs)
         if (!taken && !this.#isRepaired()) return false
-        if (this.#publish(place, low, high, nowUs)) return taken
+        if (this.#publish(place, nowUs)) return taken
       } else if (place === ABSENT) return undefined
       this.#yield(lost)
     }
@@ -273,18 +247,14 @@ class SharedLane implements Lane {
     return this.#table.differs(this.#words)
   }
 
-  #publish(place: number, low: number, high: number, nowUs: number): boolean {
-    const entry = this.#entry
+  #publish(place: number, nowUs: number): boolean {
     const rule = this.#rule
-    entry.low = low
-    entry.high = high
-    entry.idleAtUs = nowUs + rule.algorithm.resetUs(rule, this.#words, this.#figures.length, nowUs)
-    return this.#table.replace(place, entry)
+    this.#table.idleAtUs[0] = nowUs + rule.algorithm.resetUs(rule, this.#words, this.#figures.length, nowUs)
+    return this.#table.replace(place, this.#address.scope, this.#words)
   }
 }
 
 const NOTHING = new Float64Array(0)
-const EMPTY: Entry = { low: 0, high: 0, scope: 0, idleAtUs: 0, words: NOTHING }
 
 function onlyKey(parts: readonly Part[]): string {
   const key = (parts[0] as Part).key

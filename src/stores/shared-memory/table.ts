@@ -1,5 +1,5 @@
 /**
- * Keys and their records. Each head refers to a chain of records, one for each key that falls on it, mostly one or two. Records do not change
+ * Keys and their records. Each head refers to a chain of records, one for each key that falls on it, mostly none or one. Records do not change
  * while a head refers to them: to change, add or drop a key, the beginning of its chain up to that key is written anew and the head is
  * compared and swapped. So there is one kind of change, one atomic reference for it, and no state in between.
  *
@@ -7,6 +7,7 @@
  */
 import type { AtomicOperations } from './atomic.ts'
 import { type Cells, TAG_BITS } from './cells.ts'
+import { mixed } from './fingerprint.ts'
 import {
   FINGERPRINT_HIGH,
   FINGERPRINT_LOW,
@@ -28,14 +29,11 @@ const GRACE_US = 1_000_000
 const SEARCH_LONG_IDLE = 50
 const SEARCH = 1_000
 
-/** What a key's record is to hold. */
-export interface Entry {
-  low: number
-  high: number
-  /** 0: nothing, the key is forgotten. */
-  scope: number
-  idleAtUs: number
-  words: Float64Array
+/** Whose keys are looked for: the number of a limiter, and where the fingerprints of its keys begin. */
+export interface Address {
+  readonly scope: number
+  readonly seedLow: number
+  readonly seedHigh: number
 }
 
 export class Table {
@@ -48,6 +46,9 @@ export class Table {
   readonly #headsPerBit: number
   readonly #recordsAt: number
   readonly #recordInts: number
+  /** What the last search was for. */
+  #low = 0
+  #high = 0
   /** What the last look at a chain saw: the head, its version, its records up to the one that was looked for, and the one behind that. */
   #headAt = 0
   #version = 0
@@ -56,7 +57,9 @@ export class Table {
   #length = 0
   #after = 0
   /** Where the search for idle keys goes on. */
-  #hand = 0
+  #hand: number
+  /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
+  readonly idleAtUs: Float64Array = new Float64Array(1)
   /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
   soonestIdleUs = 0
 
@@ -71,21 +74,43 @@ export class Table {
     // So that a record's number times its length leads to it: the numbers begin with 1.
     this.#recordsAt = memory.recordAt(0)
     this.#recordInts = memory.recordInts
+    // Threads that search begin in different places.
+    this.#hand = cells.tag % memory.headCount
   }
 
-  /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
-  find(low: number, high: number, scope: number, words: Float64Array): number {
+  /**
+   * Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster.
+   *
+   * The fingerprint is spelt out here (it is that of fingerprint.ts) as the writing of a record is in `replace`: the compiler leaves functions of
+   * this size in one piece, and so has room in each for the operations of atomic.ts. In small pieces the path takes a sixth longer.
+   */
+  find(key: string, { scope, seedLow, seedHigh }: Address, words: Float64Array): number {
     const ints = this.#ints
     const doubles = this.#doubles
-    const headAt = this.#headOf(low)
+    const chain = this.#chain
+    const recordsAt = this.#recordsAt
+    const recordInts = this.#recordInts
+    let low = seedLow
+    let high = seedHigh
+    for (let k = 0; k < key.length; k++) {
+      const unit = key.charCodeAt(k)
+      low = Math.imul(low ^ unit, 0x9e_37_79_b1)
+      high = Math.imul(high ^ unit, 0x85_eb_ca_6b)
+      low = (low << 13) | (low >>> 19)
+      high = (high << 11) | (high >>> 21)
+    }
+    high = mixed(high ^ (low >>> 3))
+    low = mixed(low ^ key.length)
+    // As a fraction the low half chooses a head: its bits are evenly spread.
+    const headAt = this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
     const version = this.#atomic.load(headAt + 1)
     let next = ints[headAt] as number
     let place = ABSENT
     let length = 0
     this.#first = next
     while (next !== 0 && length < POCKET && place < 0) {
-      const at = this.#recordsAt + next * this.#recordInts
-      this.#chain[length] = next
+      const at = recordsAt + next * recordInts
+      chain[length] = next
       if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && (ints[at + SCOPE_AND_TAG] as number) >>> TAG_BITS === scope) {
         place = length
         const from = (at >> 1) + RECORD_HEADER_WORDS
@@ -94,6 +119,8 @@ export class Table {
       next = ints[at + NEXT] as number
       length += 1
     }
+    this.#low = low
+    this.#high = high
     this.#headAt = headAt
     this.#version = version
     this.#length = length
@@ -108,30 +135,42 @@ export class Table {
     return false
   }
 
-  /** Puts an entry in the place of the record that the last look found there. False if another thread was faster. */
-  replace(place: number, entry: Entry): boolean {
+  /**
+   * Puts the key that was searched for in the place of a record that the last look saw: under a limiter's number, or 0 if it is to be forgotten. Set `idleAtUs` first.
+   * False if another thread was faster.
+   */
+  replace(place: number, scope: number, words: Float64Array): boolean {
+    const ints = this.#ints
+    const doubles = this.#doubles
     const cells = this.#cells
     cells.claim()
     const behind = place + 1 < this.#length ? (this.#chain[place + 1] as number) : this.#after
     const first = cells.spare(0)
-    this.#write(first, entry, behind)
+    const at = this.#recordsAt + first * this.#recordInts
+    ints[at + FINGERPRINT_LOW] = this.#low
+    ints[at + FINGERPRINT_HIGH] = this.#high
+    ints[at + NEXT] = behind
+    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | cells.tag
+    const to = at >> 1
+    doubles[to + IDLE_AT] = this.idleAtUs[0] as number
+    for (let k = 0; k < words.length; k++) doubles[to + RECORD_HEADER_WORDS + k] = words[k] as number
     if (place > 0) this.#link(this.#copied(1, place, first), behind)
-    const swapped = place === 0 ? cells.swapFirst(this.#headAt, this.#first, this.#version) : this.#swap(first, place + 1, place + 1)
+    const swapped = cells.swapEqual(this.#headAt, this.#chain, place + 1, this.#version)
     cells.release()
     return swapped
   }
 
-  /** Adds the key that the last look did not find: true, false if another thread was faster, undefined if there is no room. */
-  insert(entry: Entry, nowUs: number): boolean | undefined {
+  /** Adds the key that was searched for in vain: true, false if another thread was faster, undefined if there is no room. */
+  insert(scope: number, words: Float64Array, nowUs: number): boolean | undefined {
     const place = this.#reusable(nowUs - GRACE_US)
-    if (place >= 0) return this.replace(place, entry)
+    if (place >= 0) return this.replace(place, scope, words)
     const hasRoom = this.#claimRoom(nowUs)
-    const swapped = hasRoom && this.#push(entry)
+    const swapped = hasRoom && this.#push(scope, words)
     this.#cells.release()
     if (hasRoom) return swapped
     // Idle keys of its own chain that would have been left alone otherwise.
     const idle = this.#reusable(nowUs)
-    if (idle >= 0) return this.replace(idle, entry)
+    if (idle >= 0) return this.replace(idle, scope, words)
     return this.#isAsSeen() ? undefined : false
   }
 
@@ -150,11 +189,6 @@ export class Table {
       for (let k = 0; k < this.#length; k++) if (this.#scopeOf(this.#chain[k] as number) !== 0) size += 1
     }
     return size
-  }
-
-  /** The bits of a fingerprint are evenly spread: as a fraction they choose a head. */
-  #headOf(low: number): number {
-    return this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
   }
 
   /** Looks at a whole chain. What it sees is checked when something is swapped. */
@@ -255,9 +289,15 @@ export class Table {
     return this.#isAsSeen() && this.#swap(behind, 0, 1, tag)
   }
 
-  #push(entry: Entry): boolean {
+  #push(scope: number, words: Float64Array): boolean {
     const record = this.#cells.spare(0)
-    this.#write(record, entry, this.#first)
+    const at = this.#at(record)
+    this.#ints[at + FINGERPRINT_LOW] = this.#low
+    this.#ints[at + FINGERPRINT_HIGH] = this.#high
+    this.#ints[at + NEXT] = this.#first
+    this.#ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
+    this.#doubles[(at >> 1) + IDLE_AT] = this.idleAtUs[0] as number
+    this.#doubles.set(words, (at >> 1) + RECORD_HEADER_WORDS)
     return this.#swap(record, 1, 0)
   }
 
@@ -266,19 +306,6 @@ export class Table {
     const swapped = this.#atomic.swapPair(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
     this.#cells.settle(swapped)
     return swapped
-  }
-
-  #write(record: number, { low, high, scope, idleAtUs, words }: Entry, next: number): void {
-    const ints = this.#ints
-    const doubles = this.#doubles
-    const at = this.#recordsAt + record * this.#recordInts
-    ints[at + FINGERPRINT_LOW] = low
-    ints[at + FINGERPRINT_HIGH] = high
-    ints[at + NEXT] = next
-    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
-    const to = at >> 1
-    doubles[to + IDLE_AT] = idleAtUs
-    for (let k = 0; k < words.length; k++) doubles[to + RECORD_HEADER_WORDS + k] = words[k] as number
   }
 
   /** Copies the first `count` records of the chain into the spares from `spare` on, behind the record `last`. Returns the last one now. */
