@@ -167,13 +167,11 @@ function catalogOf({ catalogAt, catalogEnd }: SharedMemory): readonly [number, n
   return [catalogAt * 4, catalogEnd * 4]
 }
 
-/** Takes over the cells of dead threads and gives them back. A cell must have been seen twice: so all are looked at twice. */
-function takeOverAll({ handle, ints }: SharedMemory): void {
+/** Takes over the cells of dead threads and gives them back. A cell must have been seen twice. */
+function takeOverAll({ handle, ints, cellCount }: SharedMemory): void {
   ints[RECLAIM_AFTER_MS] = 0
   const cells = new Cells(new SharedMemory(handle))
-  cells.claim()
-  for (let look = 0; look < 2; look++) cells.changeToSurplus()
-  cells.release()
+  for (let cell = 0; cell < cellCount; cell++) if (cells.takeOver(cell) || cells.takeOver(cell)) cells.release()
 }
 
 function print(title: string, { schedules, states, ends, collisions, longest }: Explored): void {

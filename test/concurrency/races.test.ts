@@ -74,8 +74,8 @@ describe.each(Object.keys(LIMITS))('%s', (name) => {
       const limits = limitsOf(made)
       let [collisions, races] = [0, 0]
       for (; races < MOST_RACES && collisions === 0; races++) {
-        // The last free records may be on their way in other threads, one in each, when a new key comes.
-        const store = sharedStore({ maxKeys: keys + threads, maxThreads: 8, limits })
+        // With room to spare: the last free records may be on their way in other threads when a new key comes.
+        const store = sharedStore({ maxKeys: 2 * keys + threads, maxThreads: 8, limits })
         const order = { handle: store.handle, gate: gate(), limits: made, nowUs: NOW_US, keys, calls }
         const results = await crew.work<Result>(threads, 'race', order)
         expect(sum(results, 'admitted')).toBe(capacity * keys)

@@ -11,7 +11,7 @@ export interface SharedStoreOptions {
   /** How many keys the store holds at most: whole, 1 to 16 million. Room for all of them is taken at once. */
   readonly maxKeys: number
   /**
-   * What happens to a new key when all that were looked at (1,000 places) are in use. `'deny'` (default): it is limited, until a held key is idle.
+   * What happens to a new key when all that were looked at (about 1,000 keys) are in use. `'deny'` (default): it is limited, until a held key is idle.
    * `'allow'`: it is let through uncounted. A key that is in use is never forgotten to make room.
    */
   readonly onFull?: 'deny' | 'allow'

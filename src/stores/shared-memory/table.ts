@@ -26,8 +26,8 @@ export const LOST = -2
 /** Idle keys may come back, and other threads may be late with an older reading of the clock: unless the table is full they stay for so long. */
 const GRACE_US = 1_000_000
 /** How many heads are looked at before a key is let go that has been idle for less, and before the table is called full. */
-const SEARCH_LONG_IDLE = 50
-const SEARCH = 1_000
+const SEARCH_LONG_IDLE = 100
+const SEARCH = 2_048
 
 /** Whose keys are looked for: the number of a limiter, and where the fingerprints of its keys begin. */
 export interface Address {
