@@ -2,7 +2,7 @@
 import { spreadOf, timesAsFast } from './statistics.mjs'
 
 export const SHARED_GOALS = [
-  atLeast(0.5, 'one thread, tryAcquire, 10,000 keys, to the memory store', (results) => toMemory(results, 'keys-10k').median),
+  atLeast(0.5, 'one thread, tryAcquire, 10,000 keys, to the memory store', (results) => toMemory(results, 'keys-10k')),
   atLeast(1.7, 'two threads, 10,000 keys, to one thread', (results) => twoToOne(results, 'keys-10k').median),
   atLeast(1, 'two threads, one hot key, allowed, to one thread', (results) => twoToOne(results, 'hot-allowed').median),
   atLeast(100, 'one call at a time, to a message to the main thread and back', (results) => toOther(results, 'message').median),
@@ -17,9 +17,14 @@ function atMost(target, title, figure) {
   return { title, target: `at most ${target}`, figure, reached: (value) => value <= target }
 }
 
+/** Each was measured beside the floor, in a process of its own. */
 export function toMemory(results, scenario) {
-  const speeds = results[`shared-speed ${scenario}`]
-  return timesAsFast(speeds.shared, speeds.memory)
+  return toFloor(results, scenario, 'shared').median / toFloor(results, scenario, 'memory').median
+}
+
+export function toFloor(results, scenario, subject) {
+  const speeds = results[`shared-speed ${scenario} ${subject}`]
+  return timesAsFast(speeds[subject], speeds.floor)
 }
 
 export function twoToOne(results, scenario) {

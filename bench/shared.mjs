@@ -3,7 +3,7 @@
 //   --quick   few short rounds: to see that it works; writes nothing
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { availableParallelism, cpus } from 'node:os'
+import { availableParallelism, cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { SHARED_GOALS } from './shared-goals.mjs'
@@ -14,9 +14,10 @@ const size = values.quick ? { rounds: 3, roundMs: 30 } : { rounds: 15, roundMs: 
 
 /** Each in a process of its own, one at a time: code is compiled for that use only, and two would share the machine. */
 const JOBS = [
-  { part: 'shared-speed', scenario: 'keys-10k' },
-  { part: 'shared-speed', scenario: 'hot-allowed' },
-  { part: 'shared-speed', scenario: 'hot-denied' },
+  ...['keys-10k', 'hot-allowed', 'hot-denied'].flatMap((scenario) => [
+    { part: 'shared-speed', scenario, subject: 'memory' },
+    { part: 'shared-speed', scenario, subject: 'shared' },
+  ]),
   { part: 'shared-threads', scenario: 'keys-10k' },
   { part: 'shared-threads', scenario: 'hot-allowed' },
   { part: 'shared-threads', scenario: 'hot-denied' },
@@ -24,9 +25,10 @@ const JOBS = [
   { part: 'shared-memory', scenario: 'keys' },
 ]
 
+const load = loadavg()[0].toFixed(1)
 const results = {}
 for (const job of JOBS) {
-  const name = `${job.part} ${job.scenario}`
+  const name = [job.part, job.scenario, job.subject].filter(Boolean).join(' ')
   results[name] = await resultOf({ ...job, ...size })
   console.log(name)
 }
@@ -34,7 +36,7 @@ for (const { title, target, figure, reached } of SHARED_GOALS) {
   const value = figure(results)
   console.log(`${reached(value) ? 'reached    ' : 'NOT REACHED'} ${title}: ${target}, is ${Number(value.toPrecision(3))}`)
 }
-const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
+const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism(), load }
 if (!values.quick) writeFileSync(fileURLToPath(new URL('./RESULTS-shared.md', import.meta.url)), sharedReport(results, machine, size))
 
 function resultOf(job) {

@@ -7,7 +7,7 @@
  */
 import type { AtomicOperations } from './atomic.ts'
 import { type Cells, TAG_BITS } from './cells.ts'
-import { mixed } from './fingerprint.ts'
+import { HIGH_FACTOR, LOW_FACTOR, mixed } from './fingerprint.ts'
 import {
   FINGERPRINT_HIGH,
   FINGERPRINT_LOW,
@@ -90,17 +90,18 @@ export class Table {
     const chain = this.#chain
     const recordsAt = this.#recordsAt
     const recordInts = this.#recordInts
-    let low = seedLow
+    const { length: units } = key
+    let low = seedLow ^ units
     let high = seedHigh
-    for (let k = 0; k < key.length; k++) {
-      const unit = key.charCodeAt(k)
-      low = Math.imul(low ^ unit, 0x9e_37_79_b1)
-      high = Math.imul(high ^ unit, 0x85_eb_ca_6b)
+    for (let k = 0; k < units; k += 2) {
+      const pair = k + 1 < units ? key.charCodeAt(k) | (key.charCodeAt(k + 1) << 16) : key.charCodeAt(k)
+      low = Math.imul(low ^ pair, LOW_FACTOR)
+      high = Math.imul(high ^ pair, HIGH_FACTOR)
       low = (low << 13) | (low >>> 19)
       high = (high << 11) | (high >>> 21)
     }
-    high = mixed(high ^ (low >>> 3))
-    low = mixed(low ^ key.length)
+    high ^= low >>> 3
+    low = mixed(low)
     // As a fraction the low half chooses a head: its bits are evenly spread.
     const headAt = this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
     const version = this.#atomic.load(headAt + 1)
