@@ -153,7 +153,7 @@ describe('is refused', () => {
     expect(errorOf(() => sharedStore({ buffer: new SharedArrayBuffer(4096) })).message).toBe(
       'this SharedArrayBuffer was not made by sharedStore()',
     )
-    expect(errorOf(() => sharedStore({ buffer: new SharedArrayBuffer(0) })).code).toBe('CONFIG')
+    for (const bytes of [0, 3, 4097]) expect(errorOf(() => sharedStore({ buffer: new SharedArrayBuffer(bytes) })).code).toBe('CONFIG')
   })
 
   test('a handle that lost its memory on the way to another process', () => {
@@ -162,6 +162,11 @@ describe('is refused', () => {
     const error = errorOf(() => sharedStore(sent))
     expect(error.code).toBe('CONFIG')
     expect(error.message).toMatch(/processes \(node:cluster, child_process\) share no memory: use sluice\/redis there$/)
+  })
+
+  test('more memory than can be had', () => {
+    const error = errorOf(() => sharedStore({ maxKeys: 16_000_000, recordWords: 200_010 }))
+    expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/bytes of shared memory and did not get them/) })
   })
 
   test('a runtime without SharedArrayBuffer', () => {

@@ -8,7 +8,6 @@ import { wasm } from './wasm.ts'
 
 export interface AtomicOperations {
   load(index: number): number
-  store(index: number, value: number): void
   /** Swaps a word if it is what is expected. Tells whether it was. */
   swap(index: number, expected: number, next: number): boolean
   /** The same for the two words at an even index and behind it. */
@@ -47,9 +46,6 @@ function byAtomics(buffer: SharedArrayBuffer): AtomicOperations {
   const [expectedHalves, nextHalves] = [new Int32Array(expected.buffer), new Int32Array(next.buffer)]
   return {
     load: (index) => Atomics.load(ints, index),
-    store: (index, value) => {
-      Atomics.store(ints, index, value)
-    },
     swap: (index, from, to) => Atomics.compareExchange(ints, index, from, to) === from,
     swapPair(index, low, high, nextLow, nextHigh) {
       expectedHalves[0] = low
@@ -86,7 +82,6 @@ function byWasm({ memory }: SharedBytes): AtomicOperations | undefined {
     const { load, store, swap, swapPair, isStill } = instance.exports as unknown as Exports
     return {
       load: (index) => load(index << 2),
-      store: (index, value) => store(index << 2, value),
       swap: (index, expected, next) => swap(index << 2, expected, next) === 1,
       swapPair: (index, low, high, nextLow, nextHigh) => swapPair(index << 2, low, high, nextLow, nextHigh) === 1,
       isStill: (index, value, fence) => isStill(index << 2, value, fence << 2) === 1,

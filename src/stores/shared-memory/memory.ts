@@ -100,7 +100,8 @@ export class SharedMemory {
   readonly recordInts: number
 
   constructor(bytes: SharedBytes) {
-    const ints = new Int32Array(bytes.buffer)
+    // Whole words: what was not made here may have any length.
+    const ints = new Int32Array(bytes.buffer, 0, Math.floor(bytes.buffer.byteLength / INT_BYTES))
     checkLayout(ints)
     const at = (name: keyof typeof FIELD) => ints[FIELD[name]] as number
     this.handle = bytes
@@ -138,7 +139,7 @@ export class SharedMemory {
       view[FIELD[name as keyof typeof FIELD]] = value
     new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
     view[CATALOG_END] = HEADER_INTS
-    // Every record is in a chain to begin with, an empty one. So there is no list of free records that threads would have to share.
+    // Every record is in a chain to begin with, as an empty one. So there is no list of free records that threads would have to share.
     for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
     view[FIELD.magic] = MAGIC
     return new SharedMemory(bytes)

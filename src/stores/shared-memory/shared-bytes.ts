@@ -9,6 +9,8 @@ export interface SharedBytes {
 
 const PAGE_BYTES = 65_536
 const MOST_PAGES = 65_536
+/** What 31 bits can count the 32-bit words of. */
+const MOST_BYTES = 2 ** 33 - PAGE_BYTES
 
 /** At least so many bytes that threads can share, all 0; as a memory of WebAssembly where there is one. */
 export function sharedBytes(bytes: number): SharedBytes {
@@ -17,13 +19,16 @@ export function sharedBytes(bytes: number): SharedBytes {
   }
   const memory = wasmMemory(Math.ceil(bytes / PAGE_BYTES))
   if (memory !== undefined) return { buffer: memory.buffer, memory }
+  if (bytes > MOST_BYTES) throw tooMuch(bytes)
   try {
     return { buffer: new SharedArrayBuffer(bytes) }
   } catch (cause) {
-    throw new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, {
-      cause,
-    })
+    throw tooMuch(bytes, cause)
   }
+}
+
+function tooMuch(bytes: number, cause?: unknown): SluiceError {
+  return new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, { cause })
 }
 
 /** Undefined where there is none, or not that much of it. */
