@@ -384,6 +384,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
+    if (store.mode === 'sync') store.open?.(scope)
     const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
     // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
     const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)

@@ -110,12 +110,17 @@ export function storeOf(store: Store | undefined): Store {
 
 /** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
-  if (clock === undefined) return store.mode === 'sync' ? systemClock : undefined
+  if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
   if (typeof clock !== 'object' || clock === null || typeof clock.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
     throw new SluiceError('CONFIG', `clock ${shown(clock)} must have nowUs() and setTimer()`)
   }
   if (trustedClocks.has(clock)) return clock
   return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive) }
+}
+
+/** The store's own time, where it has one. */
+function ownClockOf({ nowUs }: SyncStore): Clock {
+  return nowUs === undefined ? systemClock : { nowUs, setTimer: systemClock.setTimer }
 }
 
 function checkedUs(us: number): number {

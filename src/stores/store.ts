@@ -51,6 +51,10 @@ export interface SyncStore {
   readonly mode: 'sync'
   /** Whether others than the limiters of this thread may hold the same states. Then limiters must be named. */
   readonly shared: boolean
+  /** The time that all who share the states have in common, in whole microseconds, if the clocks of threads do not. */
+  readonly nowUs?: (() => number) | undefined
+  /** Told of every limiter, plan and update before its first step: throws what that step would. */
+  open?(scope: Scope): void
   apply(step: Step): readonly Verdict[]
   /** A short way that a store may offer for a limiter of one limit. */
   lane?(scope: Scope): Lane

@@ -2,13 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed } from '../../src/algorithms/algorithm.ts'
-import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
-import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { Layout, recordOf } from '../../src/stores/shared-memory/layout.ts'
-import { RecordShape } from '../../src/stores/shared-memory/record-shape.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import type { WindowKind } from '../../src/testing/window-oracle.ts'
 import { decode } from '../support/decode.ts'
@@ -35,7 +32,9 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
   test('shared memory answers and holds what memory does', () => {
     const traces = traceCount(500)
     const store = sharedStore({ maxKeys: traces, maxThreads: 1, recordWords: MOST_WORDS[kind] })
-    const steps = onEveryTape(traces, kind, (tape, key) => playShared(store, tape, key))
+    // Another store on the same memory reads what is held, as another thread would.
+    const other = sharedStore(store.handle)
+    const steps = onEveryTape(traces, kind, (tape, key) => playShared(store, other, tape, key))
     console.log(`memory and shared memory agree on ${steps} steps of ${kind} (${traces} traces)`)
     expect(steps).toBe(traces * CALLS_PER_TRACE)
   })
@@ -52,18 +51,21 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
     expect(steps).toBe(traces * CALLS_PER_TRACE)
   })
 
-  test.each(['tryTake', 'take'] as const)(
-    'the short way (%s) of the memory store answers what its long way does and leaves the same',
-    (way) => {
-      const traces = traceCount(500)
-      let short = 0
-      const steps = onEveryTape(traces, kind, (tape, key) => {
-        short += playShortWay(way, tape, key)
-      })
-      console.log(`the short way (${way}) agrees on ${short} of ${steps} steps of ${kind} (${traces} traces)`)
-      expect(short).toBeGreaterThan(steps / 5)
-    },
-  )
+  test.each([
+    { way: 'tryTake', where: 'memory' },
+    { way: 'take', where: 'memory' },
+    { way: 'tryTake', where: 'shared memory' },
+    { way: 'take', where: 'shared memory' },
+  ] as const)('the short way ($way) of $where answers what its long way does and leaves the same', ({ way, where }) => {
+    const traces = traceCount(where === 'memory' ? 500 : 100)
+    const shared = sharedStore({ maxKeys: traces, maxThreads: 1, recordWords: MOST_WORDS[kind] })
+    let short = 0
+    const steps = onEveryTape(traces, kind, (tape, key) => {
+      short += playShortWay(where === 'memory' ? memoryStore() : shared, way, tape, key)
+    })
+    console.log(`the short way (${way}) of ${where} agrees on ${short} of ${steps} steps of ${kind} (${traces} traces)`)
+    expect(short).toBeGreaterThan(steps / 5)
+  })
 })
 
 function onEveryTape(traces: number, kind: WindowKind, play: (tape: readonly Recorded[], key: string) => void): number {
@@ -101,40 +103,30 @@ function sortedText(state: EncodedState): string {
     .join(', ')
 }
 
-function playShared(store: SharedStore, tape: readonly Recorded[], key: string): void {
+function playShared(store: SharedStore, other: SharedStore, tape: readonly Recorded[], key: string): void {
   const playback = new Playback()
-  const layout = new Layout(store.handle.buffer)
   for (const step of tape) {
     const answers = store.apply(playback.stepFor(step))
-    playback.compare(step, answers, [heldInSharedMemory(layout, step.step.scope, key)])
+    playback.compare(step, answers, [heldIn(other, step.step.scope, key)])
   }
 }
 
-/** Reads the record of a key as another thread would: straight from the buffer. */
-function heldInSharedMemory(layout: Layout, scope: Scope, key: string): Decoded {
-  const slot = layout.find(fingerprintOf(scope.name, key, layout.seed))
-  const record = slot < 0 ? -1 : recordOf(layout.head(slot))
-  if (record < 0) return undefined
-  const shape = new RecordShape(scope, layout.recordWords)
-  const words = shape.wholeRecord()
-  layout.readRecord(record, new Int32Array(words.buffer))
-  shape.unpack(words)
+function heldIn(store: MemoryStore | SharedStore, scope: Scope, key: string): Decoded {
+  store.open?.(scope)
   const [{ name, rule }] = scope.limits as [Scope['limits'][number]]
-  const written = shape.writtenRule(name, rule)
-  return written && asText(rule.algorithm, rule.algorithm.encode(written, shape.words, shape.wordsAt(name, rule)))
+  return asText(rule.algorithm, store.inspect(LIMITER, name, key))
 }
 
 /** Takes go the short way where there is one, all else the long one. Tells how many went the short way. */
-function playShortWay(way: 'tryTake' | 'take', tape: readonly Recorded[], key: string): number {
-  const store = memoryStore()
+function playShortWay(store: MemoryStore | SharedStore, way: 'tryTake' | 'take', tape: readonly Recorded[], key: string): number {
   const playback = new Playback()
   let short = 0
   for (const each of tape) {
     const { step, verdicts } = each
-    const [{ cost, limit, rule }] = step.parts as [Part]
+    const [{ cost }] = step.parts as [Part]
     const answer = step.op === 'take' ? store.lane?.(step.scope)[way](key, cost, step.nowUs as number) : undefined
     const answers = answer === undefined ? store.apply(playback.stepFor(each)) : typeof answer === 'boolean' ? verdicts : [answer]
-    playback.compare(each, answers, [asText(rule.algorithm, store.inspect(LIMITER, limit, key))])
+    playback.compare(each, answers, [heldIn(store, step.scope, key)])
     if (answer === undefined) continue
     short += 1
     const wrong = typeof answer === 'boolean' && answer !== (verdicts[0]?.outcome === 'allowed')

@@ -1,24 +1,32 @@
 /**
- * 64 bits that stand for a key: two 32-bit hashes (the last mixing steps are MurmurHash3's), seeded per table. With a million keys that
- * nobody chose to collide, two of them share a fingerprint with a probability of about 3 in 100 million. Never 0n, which marks a free slot.
+ * 64 bits that stand for a limiter and a key: two 32-bit hashes, two characters at a time, seeded at random for each memory. With a
+ * million keys that nobody chose to collide, two of them share a fingerprint with a probability of about 3 in 100 million.
  */
-export function fingerprintOf(limiter: string, key: string, seed: number): bigint {
-  let low = seed | 0
-  let high = ~seed | 0
-  for (const text of [limiter, '\n', key]) {
-    for (let k = 0; k < text.length; k++) {
-      const unit = text.charCodeAt(k)
-      low = Math.imul(low ^ unit, 0x9e_37_79_b1)
-      high = Math.imul(high ^ unit, 0x85_eb_ca_6b)
-      low = (low << 13) | (low >>> 19)
-      high = (high << 11) | (high >>> 21)
-    }
-  }
-  const bits = (BigInt(mixed(high ^ (low >>> 3)) >>> 0) << 32n) | BigInt(mixed(low) >>> 0)
-  return bits === 0n ? 1n : BigInt.asIntN(64, bits)
+export interface Fingerprint {
+  readonly low: number
+  readonly high: number
 }
 
-function mixed(hash: number): number {
+/** `find` in table.ts has the same steps once more, because it is called for every decision. */
+export function fingerprintOf(text: string, seedLow: number, seedHigh: number): Fingerprint {
+  const { length } = text
+  let low = seedLow ^ length
+  let high = seedHigh
+  for (let k = 0; k < length; k += 2) {
+    const pair = k + 1 < length ? text.charCodeAt(k) | (text.charCodeAt(k + 1) << 16) : text.charCodeAt(k)
+    low = Math.imul(low ^ pair, LOW_FACTOR)
+    high = Math.imul(high ^ pair, HIGH_FACTOR)
+    low = (low << 13) | (low >>> 19)
+    high = (high << 11) | (high >>> 21)
+  }
+  return { low: mixed(low), high: high ^ (low >>> 3) }
+}
+
+export const LOW_FACTOR = 0x9e_37_79_b1
+export const HIGH_FACTOR = 0x85_eb_ca_6b
+
+/** Every bit has its share in every other (the last steps of MurmurHash3): the low half chooses where a key lies. */
+export function mixed(hash: number): number {
   let h = hash
   h = Math.imul(h ^ (h >>> 16), 0x85_eb_ca_6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2_b2_ae_35)

@@ -1,2 +1,3 @@
-export type { SharedHandle } from './layout.ts'
-export { type SharedStore, type SharedStoreOptions, sharedStore } from './shared-store.ts'
+export type { SharedHandle } from './memory.ts'
+export type { SharedStoreOptions } from './options.ts'
+export { type SharedStore, sharedStore } from './shared-store.ts'

@@ -20,21 +20,19 @@ export class RecordShape {
   readonly #recordWords: number
   readonly #present: readonly Place[]
   readonly #presentWords: Float64Array
+  /** Where a whole record is read to. */
+  readonly record: Float64Array
   /** The present places and words, unless the record that was read lies otherwise. */
   #places: readonly Place[]
   #words: Float64Array
-  /** The halves of the present words: what is read and written through `Atomics`. */
-  readonly halves: Int32Array
 
   constructor(scope: Scope, recordWords: number) {
     this.#recordWords = recordWords
     this.#present = placesOf(scope.limits, ({ rule }) => wordsOf(rule))
     const size = sizeOf(scope.limits, ({ rule }) => wordsOf(rule))
-    if (size > recordWords) {
-      throw new SluiceError('CONFIG', `limiter '${scope.name}' needs recordWords ${size}, the shared memory was made with ${recordWords}`)
-    }
+    if (size > recordWords) throw tooLarge(`limiter '${scope.name}'`, size, recordWords)
     this.#presentWords = new Float64Array(size)
-    this.halves = new Int32Array(this.#presentWords.buffer)
+    this.record = new Float64Array(recordWords)
     this.#places = this.#present
     this.#words = this.#presentWords
   }
@@ -49,22 +47,26 @@ export class RecordShape {
     this.#words.fill(0)
   }
 
-  /** Takes what was read into `halves` as the private copy. False if its limits do not lie where the present numbers would have them. */
-  readAsPresent(): boolean {
+  /** Makes the private copy of what was read into `record`. */
+  take(): void {
     this.#usePresent()
-    for (const { rule, first } of this.#present) {
-      if (writtenWords(rule, this.#presentWords, first) !== wordsOf(rule)) return false
-    }
-    return true
+    if (this.#present.some(({ rule, first }) => writtenWords(rule, this.record, first) !== wordsOf(rule))) this.#unpack(this.record)
+    else for (let k = 0; k < this.#words.length; k++) this.#words[k] = this.record[k] as number
   }
 
-  /** For a record that does not fit: room to read all of it. */
-  wholeRecord(): Float64Array {
-    return new Float64Array(this.#recordWords)
+  /** When every limit is idle, if nothing else happens. */
+  idleAtUs(nowUs: number): number {
+    let idleAtUs = nowUs
+    for (const { limit, rule } of this.#places) {
+      const written = this.writtenRule(limit, rule)
+      if (written === undefined) continue
+      idleAtUs = Math.max(idleAtUs, nowUs + written.algorithm.resetUs(written, this.#words, this.wordsAt(limit, rule), nowUs))
+    }
+    return idleAtUs
   }
 
   /** Spreads out a record, so that each limit has room for its words under the old numbers and under the present ones. */
-  unpack(record: Float64Array): void {
+  #unpack(record: Float64Array): void {
     const written = firstsIn(record, this.#present)
     const roomOf = ({ rule }: Place, k: number) => Math.max(wordsOf(rule), writtenWords(rule, record, written[k] as number))
     this.#places = placesOf(this.#limits(), (_, k) => roomOf(this.#present[k] as Place, k))
@@ -75,17 +77,15 @@ export class RecordShape {
     })
   }
 
-  /** The private copy as a record: what is to be written through `Atomics`. */
-  packed(): Int32Array {
+  /** The private copy as a record. */
+  packed(): Float64Array {
     for (const { rule, first } of this.#places) if (this.#words[first] === 0) this.#words[first + 1] = wordsOf(rule)
-    if (this.#words === this.#presentWords) return this.halves
+    if (this.#words === this.#presentWords) return this.#presentWords
     const record = this.#places.flatMap(({ rule, first }) => [
       ...this.#words.subarray(first, first + rule.figures.length + writtenWords(rule, this.#words, first)),
     ])
-    if (record.length > this.#recordWords) {
-      throw new SluiceError('STORE', `a key needs recordWords ${record.length}, the shared memory was made with ${this.#recordWords}`)
-    }
-    return new Int32Array(Float64Array.from(record).buffer)
+    if (record.length > this.#recordWords) throw tooLarge('a key', record.length, this.#recordWords)
+    return Float64Array.from(record)
   }
 
   /** Where the state of a limit begins in `words`: behind its figures. */
@@ -117,6 +117,18 @@ export class RecordShape {
     for (const place of this.#places) if (place.limit === limit) return place.first
     throw new SluiceError('STORE', `there is no limit '${limit}' in this limiter`)
   }
+}
+
+function tooLarge(what: string, words: number, recordWords: number): SluiceError {
+  return new SluiceError(
+    'CONFIG',
+    `${what} needs recordWords ${words}, the shared store was made with ${recordWords}: make it with sharedStore({ maxKeys, limits }), or with recordWords ${words}`,
+  )
+}
+
+/** How many doubles the states of these limits take, with the numbers they were written under. */
+export function wordsOfAll(rules: readonly Rule[]): number {
+  return rules.reduce((words, rule) => words + rule.figures.length + wordsOf(rule), 0)
 }
 
 function wordsOf(rule: Rule): number {

@@ -1,114 +1,157 @@
 /**
- * State in memory that worker threads share: an immutable record per key and one atomic reference to it (layout.ts).
+ * State in memory that worker threads share: an immutable record per key and one atomic reference to it (table.ts).
  * A step reads the record, decides on a private copy, writes that to a spare record and compares and swaps the key's head.
  * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
  */
-import { type Cell, decide, emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
-import { onlyKnown } from '../../algorithms/rate.ts'
-import { SluiceError, shown } from '../../errors.ts'
-import type { Part, Scope, Step, SyncStore } from '../store.ts'
+import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
+import { type Cell, decide, emptyVerdict, type Op, takeOne, type Verdict } from '../../algorithms/decide.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
+import { scopeNumber } from './catalog.ts'
+import { Cells } from './cells.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { headOf, isHandle, Layout, recordOf, type SharedHandle, versionOf } from './layout.ts'
+import type { SharedHandle, SharedMemory } from './memory.ts'
+import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { RecordShape } from './record-shape.ts'
-
-export interface SharedStoreOptions {
-  /** How many keys the table holds at most. Whole, 1 to 16 million. */
-  readonly maxKeys: number
-  /** How many threads use it at most, over its whole life. Default 64. */
-  readonly maxThreads?: number
-  /**
-   * How many doubles the limits of one key take, added up: gcra 5, token bucket 6, leaky bucket 6, fixed window 7, sliding window 7 and its slots,
-   * sliding log 6 and twice its limit. Default 12.
-   */
-  readonly recordWords?: number
-}
+import { timeFrom } from './shared-time.ts'
+import { spin } from './spin.ts'
+import { ABSENT, type Address, LOST, Table } from './table.ts'
 
 export interface SharedStore extends SyncStore {
   /** Give this to the other threads: `sharedStore(handle)` there is the same store. */
   readonly handle: SharedHandle
   /** How often this thread lost a race and started again. */
   readonly collisions: number
+  /** How many keys are held, idle ones that nobody needed the room of included. Walks over the whole table. */
+  readonly size: number
+  /** How many bytes are shared. They are all there from the beginning. */
+  readonly bytes: number
+  /** The state held for a key of a limiter of this thread as text, or undefined. For tests and for looking. */
+  inspect(limiter: string, limit: string, key: string): EncodedState | undefined
 }
 
+/** In one thread with options; in the others with the `handle` of that store. */
 export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStore {
-  onlyKnown(from, ['maxKeys', 'maxThreads', 'recordWords', 'buffer'], 'sharedStore')
-  return new SharedMemory(isHandle(from) ? new Layout(from.buffer) : createLayout(from))
+  return new Shared(memoryFrom(from))
 }
 
-const MAX_KEYS = 16_000_000
+/** The longest key that is worth looking for. Longer ones are refused by the limiter. */
+const LONGEST_KEY = 1024
 
-function createLayout({ maxKeys, maxThreads = 64, recordWords = 12 }: SharedStoreOptions): Layout {
-  whole('maxKeys', maxKeys, MAX_KEYS)
-  whole('maxThreads', maxThreads, 10_000)
-  whole('recordWords', recordWords, 10_000)
-  const [seed] = crypto.getRandomValues(new Int32Array(1)) as unknown as [number]
-  return Layout.create({ maxKeys, maxThreads, recordWords, seed })
+/** A limiter, as this thread's steps need it. */
+interface Desk {
+  readonly address: Address
+  readonly shape: RecordShape
 }
 
-function whole(name: string, value: number, most: number): void {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return
-  throw new SluiceError('CONFIG', `sharedStore ${name} ${shown(value)} must be a whole number from 1 to ${most}`)
-}
-
-class SharedMemory implements SharedStore {
+class Shared implements SharedStore {
   readonly mode = 'sync'
   readonly shared = true
   readonly handle: SharedHandle
+  readonly nowUs: (() => number) | undefined
   collisions = 0
-  readonly #layout: Layout
-  readonly #shapes = new WeakMap<Scope, RecordShape>()
-  /** Records of this thread's own that no head refers to. One is enough to go on for ever: each swap gives one back. */
-  readonly #spares: number[] = []
+  readonly #memory: SharedMemory
+  readonly #table: Table
+  readonly #desks = new WeakMap<Scope, Desk>()
+  readonly #scopes = new Map<string, Scope>()
   readonly #cells: Cell[] = []
   readonly #verdicts: Verdict[] = []
 
-  constructor(layout: Layout) {
-    this.#layout = layout
-    this.handle = { buffer: layout.buffer }
-    this.#spares.push(this.#newRecord())
+  constructor(memory: SharedMemory) {
+    this.handle = memory.handle
+    this.nowUs = timeFrom(memory.originUs)
+    this.#memory = memory
+    this.#table = new Table(memory, new Cells(memory))
+  }
+
+  get size(): number {
+    return this.#table.size()
+  }
+
+  get bytes(): number {
+    return this.#memory.ints.byteLength
+  }
+
+  /** Refuses what cannot be decided here, before anything is. */
+  open(scope: Scope): void {
+    this.#desk(scope)
   }
 
   apply(step: Step): readonly Verdict[] {
-    const { parts } = step
-    const key = onlyKey(parts)
-    const shape = this.#shapeOf(step.scope)
-    const fingerprint = fingerprintOf(step.scope.name, key, this.#layout.seed)
-    while (!this.#attempt(step, shape, fingerprint)) this.collisions += 1
+    const desk = this.#desk(step.scope)
+    const key = onlyKey(step.parts)
+    for (let lost = 0; !this.#attempt(step, key, desk); lost++) this.#yield(lost)
     return this.#verdicts
   }
 
-  /** One try at the step. False if another thread was faster. */
-  #attempt(step: Step, shape: RecordShape, fingerprint: bigint): boolean {
-    const layout = this.#layout
-    const slot = layout.find(fingerprint)
-    const head = slot < 0 ? 0n : layout.head(slot)
-    if (recordOf(head) < 0) shape.clear()
-    else if (!this.#read(slot, head, shape)) return false
-    if (step.op === 'forget') {
-      this.#verdicts.length = 0
-      return recordOf(head) < 0 || this.#drop(slot, head)
-    }
-    this.#load(step.parts, shape)
-    decide(step.op, this.#cells, step.nowUs as number, step.aheadUs, step.ofUs, this.#verdicts)
-    if (!this.#cells.some((cell) => cell.changed)) return true
-    for (let k = 0; k < step.parts.length; k++) {
-      const cell = this.#cells[k] as Cell
-      if (cell.changed) shape.sign((step.parts[k] as Part).limit, cell.rule)
-    }
-    return this.#publish(slot < 0 ? this.#claim(fingerprint) : slot, head, shape)
+  lane(scope: Scope): Lane {
+    const [{ rule }] = scope.limits as [Scope['limits'][number]]
+    return new SharedLane(this.#table, this.#desk(scope), rule, (lost) => this.#yield(lost))
   }
 
-  /** Reads the record that the head refers to. False if the head has changed meanwhile: then what was read may be of two records. */
-  #read(slot: number, head: bigint, shape: RecordShape): boolean {
-    const layout = this.#layout
-    layout.readRecord(recordOf(head), shape.halves)
-    if (layout.head(slot) !== head) return false
-    if (shape.readAsPresent()) return true
-    const record = shape.wholeRecord()
-    layout.readRecord(recordOf(head), new Int32Array(record.buffer))
-    if (layout.head(slot) !== head) return false
-    shape.unpack(record)
+  inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
+    const scope = this.#scopes.get(limiter)
+    const known = scope?.limits.find(({ name }) => name === limit)
+    if (scope === undefined || known === undefined) return undefined
+    const { shape, address } = this.#desk(scope)
+    let place = LOST
+    while (place === LOST) place = this.#table.find(key, address, shape.record)
+    if (place === ABSENT) return undefined
+    shape.take()
+    const written = shape.writtenRule(limit, known.rule)
+    return written?.algorithm.encode(written, shape.words, shape.wordsAt(limit, known.rule))
+  }
+
+  /** One try at the step. False if another thread was faster. */
+  #attempt(step: Step, key: string, { address, shape }: Desk): boolean {
+    const place = this.#table.find(key, address, shape.record)
+    if (place === LOST) return false
+    if (step.op === 'forget') return this.#forget(place)
+    if (place === ABSENT) shape.clear()
+    else shape.take()
+    const nowUs = step.nowUs as number
+    this.#decide(step, shape, nowUs, step.op)
+    if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, address.scope, shape, place, nowUs)
+    // A question about a key for which there is no room is answered as the call would be.
+    if (place === ABSENT && this.#mayBeRefused(step) && !this.#table.hasRoom(nowUs)) this.#limit()
     return true
+  }
+
+  #decide({ parts, aheadUs, ofUs }: Step, shape: RecordShape, nowUs: number, op: Op): void {
+    this.#load(parts, shape)
+    decide(op, this.#cells, nowUs, aheadUs, ofUs, this.#verdicts)
+  }
+
+  #mayBeRefused({ op, parts }: Step): boolean {
+    return op !== 'give' && !this.#memory.allowWhenFull && parts.some(({ cost }) => cost > 0)
+  }
+
+  /** Says of all limits that they limit until there is room. */
+  #limit(): void {
+    for (const verdict of this.#verdicts) limitedFor(verdict, this.#table.soonestIdleUs)
+  }
+
+  #forget(place: number): boolean {
+    this.#verdicts.length = 0
+    return place === ABSENT || this.#table.replace(place, 0, NOTHING)
+  }
+
+  #publish(step: Step, scope: number, shape: RecordShape, place: number, nowUs: number): boolean {
+    const { parts } = step
+    for (let k = 0; k < parts.length; k++) {
+      const cell = this.#cells[k] as Cell
+      if (cell.changed) shape.sign((parts[k] as Part).limit, cell.rule)
+    }
+    this.#table.idleAtUs[0] = shape.idleAtUs(nowUs)
+    if (place !== ABSENT) return this.#table.replace(place, scope, shape.packed())
+    const inserted = this.#table.insert(scope, shape.packed(), nowUs)
+    if (inserted === undefined && !this.#memory.allowWhenFull) {
+      // Nothing is charged: it is decided again as a question, and refused.
+      shape.clear()
+      this.#decide(step, shape, nowUs, 'ask')
+      this.#limit()
+    }
+    return inserted ?? true
   }
 
   #load(parts: readonly Part[], shape: RecordShape): void {
@@ -122,58 +165,96 @@ class SharedMemory implements SharedStore {
     }
   }
 
-  #publish(slot: number, head: bigint, shape: RecordShape): boolean {
-    // First what may throw: a spare that was taken out must not be lost.
-    const packed = shape.packed()
-    const spare = this.#spares.pop() as number
-    const replaced = recordOf(head)
-    // A new key keeps the record it is given, so this thread needs another before it gives its spare away.
-    const next = replaced < 0 ? this.#newRecordOr(spare) : replaced
-    this.#layout.writeRecord(spare, packed)
-    if (this.#layout.swapHead(slot, head, headOf(versionOf(head) + 1n, spare))) {
-      this.#spares.push(next)
-      return true
-    }
-    this.#spares.push(spare)
-    if (replaced < 0) this.#spares.push(next)
-    return false
+  #yield(lost: number): void {
+    this.collisions += 1
+    spin(lost)
   }
 
-  #drop(slot: number, head: bigint): boolean {
-    if (!this.#layout.swapHead(slot, head, headOf(versionOf(head) + 1n, -1))) return false
-    this.#spares.push(recordOf(head))
+  #desk(scope: Scope): Desk {
+    const known = this.#desks.get(scope)
+    if (known !== undefined) return known
+    const memory = this.#memory
+    // The shape first: it may refuse, and what was entered in the catalog stays there.
+    const shape = new RecordShape(scope, memory.recordWords)
+    const { low: seedLow, high: seedHigh } = fingerprintOf(scope.name, memory.seedLow, memory.seedHigh)
+    const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh } }
+    this.#desks.set(scope, desk)
+    this.#scopes.set(scope.name, scope)
+    return desk
+  }
+}
+
+/** One limit, where the key is held and was written under the same numbers: no step, no cells, no objects. */
+class SharedLane implements Lane {
+  readonly #table: Table
+  readonly #address: Address
+  readonly #rule: Rule
+  readonly #figures: Float64Array
+  readonly #words: Float64Array
+  readonly #verdict = emptyVerdict()
+  readonly #yield: (lost: number) => void
+  /** The verdict of `take` is wanted. */
+  #tells = false
+
+  constructor(table: Table, { address }: Desk, rule: Rule, onLost: (lost: number) => void) {
+    this.#table = table
+    this.#address = address
+    this.#rule = rule
+    this.#figures = Float64Array.from(rule.figures)
+    this.#words = new Float64Array(rule.figures.length + rule.algorithm.words(rule))
+    this.#yield = onLost
+  }
+
+  tryTake(key: unknown, cost: number, nowUs: number): boolean | undefined {
+    this.#tells = false
+    return this.#take(key, cost, nowUs)
+  }
+
+  take(key: unknown, cost: number, nowUs: number): Verdict | undefined {
+    this.#tells = true
+    return this.#take(key, cost, nowUs) === undefined ? undefined : this.#verdict
+  }
+
+  #take(key: unknown, cost: number, nowUs: number): boolean | undefined {
+    if (typeof key !== 'string' || key.length > LONGEST_KEY || cost < 1 || cost > this.#rule.capacity) return undefined
+    for (let lost = 0; ; lost++) {
+      const place = this.#table.find(key, this.#address, this.#words)
+      if (place >= 0) {
+        if (!this.#isPresent()) return undefined
+        const taken = this.#decide(cost, nowUs)
+        if (!taken && !this.#isRepaired()) return false
+        if (this.#publish(place, nowUs)) return taken
+      } else if (place === ABSENT) return undefined
+      this.#yield(lost)
+    }
+  }
+
+  /** Written under the same numbers. Anything else takes the long way once. */
+  #isPresent(): boolean {
+    for (let k = 0; k < this.#figures.length; k++) if (this.#words[k] !== this.#figures[k]) return false
     return true
   }
 
-  #claim(fingerprint: bigint): number {
-    const slot = this.#layout.claim(fingerprint)
-    if (slot < 0) throw full()
-    return slot
+  #decide(cost: number, nowUs: number): boolean {
+    const rule = this.#rule
+    if (!this.#tells) return rule.algorithm.tryTake(rule, this.#words, this.#figures.length, nowUs, cost)
+    takeOne(rule, this.#words, this.#figures.length, nowUs, cost, this.#verdict)
+    return this.#verdict.outcome === 'allowed'
   }
 
-  /** Another record for this thread; if there is none, puts back the spare that was taken for the new key, and refuses. */
-  #newRecordOr(spare: number): number {
-    const another = this.#spares.pop() ?? this.#layout.newRecord()
-    if (another >= 0) return another
-    this.#spares.push(spare)
-    throw full()
+  /** Whether a refusal changed the state: then it repaired its clock, and that is written. */
+  #isRepaired(): boolean {
+    return this.#table.differs(this.#words)
   }
 
-  #newRecord(): number {
-    const record = this.#layout.newRecord()
-    if (record < 0) throw full()
-    return record
-  }
-
-  #shapeOf(scope: Scope): RecordShape {
-    let shape = this.#shapes.get(scope)
-    if (shape === undefined) {
-      shape = new RecordShape(scope, this.#layout.recordWords)
-      this.#shapes.set(scope, shape)
-    }
-    return shape
+  #publish(place: number, nowUs: number): boolean {
+    const rule = this.#rule
+    this.#table.idleAtUs[0] = nowUs + rule.algorithm.resetUs(rule, this.#words, this.#figures.length, nowUs)
+    return this.#table.replace(place, this.#address.scope, this.#words)
   }
 }
+
+const NOTHING = new Float64Array(0)
 
 function onlyKey(parts: readonly Part[]): string {
   const key = (parts[0] as Part).key
@@ -181,6 +262,9 @@ function onlyKey(parts: readonly Part[]): string {
   throw new SluiceError('UNSUPPORTED', 'shared memory decides several limits at once on one key only: give one key for all limits')
 }
 
-function full(): SluiceError {
-  return new SluiceError('STORE', 'the shared memory is full: make it with a larger maxKeys')
+function limitedFor(verdict: Verdict, us: number): void {
+  if (verdict.outcome === 'impossible') return
+  verdict.outcome = 'limited'
+  verdict.retryUs = Math.max(verdict.retryUs, us)
+  verdict.delayUs = 0
 }

@@ -1,0 +1,324 @@
+/**
+ * What a thread holds while it is in the middle of a step. Threads at rest hold nothing, so any number of them may come and go.
+ *
+ * A cell has a pocket of spare records. Whoever changes a key takes a cell (one swap of its state), writes the new records into spares, notes what
+ * it is about to do, swaps the head, puts the records that the head let go into the pocket instead, and gives the cell back. Every record is
+ * at any moment in exactly one chain or in exactly one pocket.
+ *
+ * A thread that dies in between leaves its cell taken, with the note in it. A cell that has been seen in the same step for `reclaimAfterMs`
+ * is taken over: the note tells whether the head was swapped, and so which records the cell holds.
+ */
+import { SluiceError } from '../../errors.ts'
+import type { AtomicOperations } from './atomic.ts'
+import { CELL_INTS, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
+import { spin } from './spin.ts'
+
+/** Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
+const STATE = 0
+/** Written and never read: what is read before it was read before what is read after it. */
+const FENCE = 1
+/** How many records the cell holds. */
+const HELD = 2
+/** The note: what stage the step is at and how many records it uses and lets go, which head, what tag its records bear. */
+const COUNTS = 3
+const HEAD = 4
+const TAG = 5
+/** If no record was written: the tag of the first one that is let go. */
+const FREED_TAG = 6
+const POCKET_AT = 16
+const FREED_AT = 32
+
+/** Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped. */
+const NOTHING = 0
+const NOTED = 1
+const SWAPPED = 2
+/** The counts and the stage are one word: 4 bits for each, 4 more for how many records the cell held before. */
+const COUNT_BITS = 4
+const COUNT_MASK = 2 ** COUNT_BITS - 1
+const USED_SHIFT = COUNT_BITS
+const FREED_SHIFT = 2 * COUNT_BITS
+const BEFORE_SHIFT = 3 * COUNT_BITS
+
+/** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. It shares a word with the scope. */
+export const TAG_BITS = 20
+const TAG_MASK = 2 ** TAG_BITS - 1
+const CELL_BITS = 8
+const STEP_MASK = 2 ** (TAG_BITS - CELL_BITS) - 1
+/** Of a record that was let go. No step has it, because there are fewer cells. */
+const LET_GO = TAG_MASK
+export const MOST_CELLS = 2 ** CELL_BITS - 2
+
+/** How long a thread waits for a cell when all are taken. */
+const PATIENCE_MS = 1_000
+const ROUNDS_BETWEEN_LOOKS = 256
+
+/** A cell that was seen taken: in which step, and since when. */
+interface Sighting {
+  readonly state: number
+  readonly sinceMs: number
+}
+
+/** Gives every cell its spares: the records behind those that are in chains. */
+export function fillPockets(memory: SharedMemory): void {
+  for (let cell = 0; cell < memory.cellCount; cell++) {
+    const at = memory.cellAt(cell)
+    for (let k = 0; k < POCKET; k++) memory.ints[at + POCKET_AT + k] = memory.maxKeys + cell * POCKET + k + 1
+    memory.ints[at + HELD] = POCKET
+  }
+}
+
+export class Cells {
+  readonly #memory: SharedMemory
+  readonly #ints: Int32Array
+  readonly #atomic: AtomicOperations
+  readonly #recordsAt: number
+  readonly #recordInts: number
+  /** The cell that this thread had last: mostly nobody else wants it. */
+  #at: number
+  /** Its number, counted from 1. */
+  #cell: number
+  #state = 0
+  readonly #sightings: (Sighting | undefined)[] = []
+
+  constructor(memory: SharedMemory) {
+    this.#memory = memory
+    this.#ints = memory.ints
+    this.#atomic = memory.atomic
+    this.#recordsAt = memory.recordAt(0)
+    this.#recordInts = memory.recordInts
+    this.#at = memory.cellAt((Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount)
+    this.#cell = this.#numberOf(this.#at)
+  }
+
+  /** A word that others hardly ever write, for `isStill`. */
+  get fence(): number {
+    return this.#at + FENCE
+  }
+
+  /** Takes a cell. */
+  claim(): void {
+    if (!this.#tryClaim(this.#at, this.#ints[this.#at] as number)) this.#claimAnother()
+  }
+
+  /** Gives the cell back. */
+  release(): void {
+    this.#atomic.release(this.#at + STATE, (this.#state + 1) | 0)
+  }
+
+  /** What the records that are written now bear. */
+  get tag(): number {
+    return (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
+  }
+
+  spare(k: number): number {
+    return this.#ints[this.#at + POCKET_AT + k] as number
+  }
+
+  /** Whether there is a spare that the cell does not need for itself: one more key can be held. */
+  get hasSurplus(): boolean {
+    return (this.#ints[this.#at + HELD] as number) > POCKET
+  }
+
+  /**
+   * Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. If none is
+   * used, `freedTag` is what the one that is let go bore while it was in the chain.
+   */
+  note(headAt: number, used: number, chain: Int32Array, freed: number, freedTag: number): void {
+    const ints = this.#ints
+    const at = this.#at
+    ints[at + HEAD] = headAt
+    ints[at + TAG] = this.tag
+    for (let k = 0; k < freed; k++) ints[at + FREED_AT + k] = chain[k] as number
+    ints[at + FREED_TAG] = freedTag
+    // Last, because it makes the note complete.
+    ints[at + COUNTS] = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
+  }
+
+  /**
+   * Note, swap and exchange in one, for the usual case that as many records are let go as are written: the first `count` spares take the place of the
+   * first `count` of a chain. Spelt out, so that the compiler makes one piece of it.
+   */
+  swapEqual(headAt: number, chain: Int32Array, count: number, version: number): boolean {
+    const ints = this.#ints
+    const at = this.#at
+    ints[at + HEAD] = headAt
+    ints[at + TAG] = (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
+    for (let k = 0; k < count; k++) ints[at + FREED_AT + k] = chain[k] as number
+    ints[at + COUNTS] = NOTED | (count << USED_SHIFT) | (count << FREED_SHIFT)
+    const swapped = this.#atomic.swapPair(headAt, chain[0] as number, version, ints[at + POCKET_AT] as number, (version + 1) | 0)
+    for (let k = 0; swapped && k < count; k++) {
+      const record = chain[k] as number
+      ints[this.#recordsAt + record * this.#recordInts + SCOPE_AND_TAG] = LET_GO
+      ints[at + POCKET_AT + k] = record
+    }
+    ints[at + COUNTS] = NOTHING
+    return swapped
+  }
+
+  /** The head was swapped, or not: the note is done with. */
+  settle(swapped: boolean): void {
+    if (swapped) this.#exchange()
+    else this.#ints[this.#at + COUNTS] = NOTHING
+  }
+
+  /** Whether some cell that nobody has has one. */
+  get anySurplus(): boolean {
+    for (let cell = 0; cell < this.#memory.cellCount; cell++) {
+      const at = this.#memory.cellAt(cell)
+      if ((this.#atomic.load(at + STATE) & 1) === 0 && (this.#ints[at + HELD] as number) > POCKET) return true
+    }
+    return false
+  }
+
+  /** Goes over to a cell that has a surplus, if there is one. */
+  changeToSurplus(): boolean {
+    this.release()
+    for (let cell = 0; cell < this.#memory.cellCount; cell++) {
+      const at = this.#memory.cellAt(cell)
+      const isWorthClaiming = (this.#ints[at + HELD] as number) > POCKET
+      if (!this.takeOver(cell) && !(isWorthClaiming && this.#tryClaim(at, this.#atomic.load(at + STATE)))) continue
+      if (this.hasSurplus) return true
+      this.release()
+    }
+    this.claim()
+    return this.hasSurplus
+  }
+
+  #tryClaim(at: number, state: number): boolean {
+    if ((state & 1) === 1 || !this.#atomic.swap(at + STATE, state, (state + 1) | 0)) return false
+    this.#have(at, (state + 1) | 0)
+    return true
+  }
+
+  #have(at: number, state: number): void {
+    if (at !== this.#at) {
+      this.#at = at
+      this.#cell = this.#numberOf(at)
+    }
+    this.#state = state
+  }
+
+  #numberOf(at: number): number {
+    return (at - this.#memory.cellsAt) / CELL_INTS + 1
+  }
+
+  #claimAnother(): void {
+    const { cellCount } = this.#memory
+    const untilMs = performance.now() + PATIENCE_MS
+    for (let round = 0; ; round++) {
+      for (let cell = 0; cell < cellCount; cell++) {
+        const at = this.#memory.cellAt(cell)
+        if (this.#tryClaim(at, this.#atomic.load(at + STATE)) || this.takeOver(cell)) return
+      }
+      if (round % ROUNDS_BETWEEN_LOOKS === ROUNDS_BETWEEN_LOOKS - 1 && performance.now() > untilMs) throw tooMany(cellCount)
+      spin(round)
+    }
+  }
+
+  /** Takes over a cell whose thread has been in the same step for too long: then it is this thread's, as if claimed. */
+  takeOver(cell: number): boolean {
+    const at = this.#memory.cellAt(cell)
+    const state = this.#atomic.load(at + STATE)
+    if ((state & 1) === 0) return false
+    const nowMs = performance.now()
+    const seen = this.#sightings[cell]
+    if (seen?.state !== state) {
+      this.#sightings[cell] = { state, sinceMs: nowMs }
+      return false
+    }
+    if (nowMs - seen.sinceMs < this.#memory.reclaimAfterMs) return false
+    // Still odd, but another step: of two who want to take it over one fails here.
+    if (!this.#atomic.swap(at + STATE, state, (state + 2) | 0)) return false
+    this.#have(at, (state + 2) | 0)
+    this.settle(this.#wasSwapped())
+    return true
+  }
+
+  /**
+   * The records that were let go take the place of the spares that were used. A thread may die here too, and whoever takes over does it again: so
+   * nothing is read that is written here. Where as many are let go as were used, the first spare tells that the head was swapped, before and
+   * after it is exchanged; otherwise that is written down first.
+   */
+  #exchange(): void {
+    const ints = this.#ints
+    const at = this.#at
+    const counts = ints[at + COUNTS] as number
+    const used = (counts >> USED_SHIFT) & COUNT_MASK
+    const freed = (counts >> FREED_SHIFT) & COUNT_MASK
+    if (used !== freed) this.#exchangeUnequal(counts, used, freed)
+    for (let k = 0; k < freed; k++) {
+      const record = ints[at + FREED_AT + k] as number
+      ints[this.#memory.recordAt(record) + SCOPE_AND_TAG] = LET_GO
+      if (k < used) ints[at + POCKET_AT + k] = record
+    }
+    ints[at + COUNTS] = NOTHING
+  }
+
+  #exchangeUnequal(counts: number, used: number, freed: number): void {
+    const ints = this.#ints
+    const at = this.#at
+    const before = (counts >> BEFORE_SHIFT) & COUNT_MASK
+    ints[at + COUNTS] = (counts & ~COUNT_MASK) | SWAPPED
+    // One more than was used goes behind the others; or one less came back, and the last fills the gap.
+    if (freed > used) ints[at + POCKET_AT + before] = ints[at + FREED_AT + used] as number
+    else ints[at + POCKET_AT] = ints[at + POCKET_AT + before - 1] as number
+    ints[at + HELD] = before - used + freed
+  }
+
+  /**
+   * Whether the step that was noted in this cell did swap its head. Its thread is gone, so nothing that it wrote changes by its doing; and
+   * whoever lets a record go marks it before it gives its own cell back.
+   */
+  #wasSwapped(): boolean {
+    const ints = this.#ints
+    const at = this.#at
+    const counts = this.#atomic.load(at + COUNTS)
+    const stage = counts & COUNT_MASK
+    if (stage !== NOTED) return stage === SWAPPED
+    if (((counts >> USED_SHIFT) & COUNT_MASK) > 0) return this.#isElsewhere(ints[at + POCKET_AT] as number, ints[at + TAG] as number)
+    // Nothing was written, one record let go. If it is neither in its chain nor with others, it is here.
+    return !this.#isElsewhere(ints[at + FREED_AT] as number, ints[at + FREED_TAG] as number)
+  }
+
+  /** Whether a record that bore `tag` is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
+  #isElsewhere(record: number, tag: number): boolean {
+    if (this.tagOf(record) !== tag || this.#isInChain(record) || this.#isLetGoByAnother(record)) return true
+    return this.tagOf(record) !== tag
+  }
+
+  #isInChain(record: number): boolean {
+    const headAt = this.#ints[this.#at + HEAD] as number
+    for (;;) {
+      const version = this.#atomic.load(headAt + 1)
+      let next = this.#atomic.load(headAt)
+      for (let k = 0; k < POCKET && next !== 0 && next !== record; k++) next = this.#atomic.load(this.#memory.recordAt(next) + NEXT)
+      if (this.#atomic.load(headAt + 1) === version) return next === record
+    }
+  }
+
+  /** Whether a step that is under way in another cell lets the record go. */
+  #isLetGoByAnother(record: number): boolean {
+    for (let cell = 0; cell < this.#memory.cellCount; cell++) {
+      const at = this.#memory.cellAt(cell)
+      const state = this.#atomic.load(at + STATE)
+      const counts = this.#atomic.load(at + COUNTS)
+      if (at === this.#at || (state & 1) === 0 || counts === NOTHING) continue
+      let found = false
+      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
+      if (found && this.#atomic.load(at + STATE) === state) return true
+    }
+    return false
+  }
+
+  /** What a record bears. */
+  tagOf(record: number): number {
+    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
+  }
+}
+
+function tooMany(cells: number): SluiceError {
+  return new SluiceError(
+    'STORE',
+    `all ${cells} places for threads in the middle of a step are taken: make the shared store with a larger maxThreads`,
+  )
+}

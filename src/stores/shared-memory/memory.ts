@@ -1,0 +1,191 @@
+/**
+ * The shared bytes: what lies where. docs/decisions/shared-memory.md tells why.
+ *
+ *   header    256 bytes: magic, layout version, sizes, seeds, the common origin of time; what changes lies in lines of its own
+ *   catalog   the limiters that use the memory: catalog.ts
+ *   cells     256 bytes each: what a thread holds while it is in the middle of a step: cells.ts
+ *   heads     8 bytes each, two for each key that fits: record (0 = none), version: table.ts
+ *   records   32-bit: fingerprint (two), next record + 1, scope and tag; 64-bit: idleAtUs, then the limits' figures and words
+ *
+ * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are plain reads and writes of what belongs to one
+ * thread, or of records, which are checked against the version of their head after they were read.
+ */
+import { SluiceError, shown } from '../../errors.ts'
+import { type AtomicOperations, atomicOperations } from './atomic.ts'
+import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
+
+const MAGIC = 0x51_75_1c_e0
+/** Of the layout. Whoever changes what lies where, or the protocol, counts it up. */
+export const LAYOUT_VERSION = 2
+
+/** For each key that fits: with more of them chains are shorter. */
+const HEADS_PER_KEY = 2
+
+const FIELD = {
+  magic: 0,
+  version: 1,
+  heads: 2,
+  records: 3,
+  recordWords: 4,
+  cells: 5,
+  seedLow: 6,
+  seedHigh: 7,
+  allowWhenFull: 8,
+  reclaimAfterMs: 9,
+} as const
+/** In doubles. */
+const ORIGIN_US = 6
+/** These change, so each has a cache line of its own (in 32-bit words). */
+export const NEXT_CELL = 32
+export const CATALOG_HEAD = 48
+export const CATALOG_END = 49
+
+const HEADER_INTS = 64
+const CATALOG_INTS = 4096
+export const CELL_INTS = 64
+const HEAD_INTS = 2
+const INT_BYTES = 4
+
+/** What a record has besides the words of its limits. */
+export const RECORD_HEADER_WORDS = 3
+/** Within a record, in 32-bit words. */
+export const FINGERPRINT_LOW = 0
+export const FINGERPRINT_HIGH = 1
+export const NEXT = 2
+export const SCOPE_AND_TAG = 3
+/** Within a record, in doubles. */
+export const IDLE_AT = 2
+
+/** How many records a cell holds at rest. No chain of records is longer, so that any of its keys can be replaced with them. */
+export const POCKET = 12
+
+export interface SharedMemoryOptions {
+  readonly maxKeys: number
+  readonly maxThreads: number
+  readonly recordWords: number
+  readonly allowWhenFull: boolean
+  readonly reclaimAfterMs: number
+  readonly originUs: number
+}
+
+/** What passes through `workerData` or `postMessage`. */
+export interface SharedHandle {
+  readonly buffer: SharedArrayBuffer
+  /** A `WebAssembly.Memory` over the same bytes, where the runtime has one: it makes swaps cheaper. */
+  readonly memory?: object
+}
+
+export class SharedMemory {
+  readonly handle: SharedHandle
+  readonly ints: Int32Array
+  readonly doubles: Float64Array
+  readonly atomic: AtomicOperations
+  readonly maxKeys: number
+  readonly headCount: number
+  readonly recordCount: number
+  readonly cellCount: number
+  readonly recordWords: number
+  readonly seedLow: number
+  readonly seedHigh: number
+  readonly allowWhenFull: boolean
+  readonly reclaimAfterMs: number
+  readonly originUs: number
+  /** Where things begin, in 32-bit words. */
+  readonly catalogAt = HEADER_INTS
+  readonly catalogEnd = HEADER_INTS + CATALOG_INTS
+  readonly cellsAt = HEADER_INTS + CATALOG_INTS
+  readonly headsAt: number
+  readonly recordsAt: number
+  /** How long a record is, in 32-bit words. */
+  readonly recordInts: number
+
+  constructor(bytes: SharedBytes) {
+    // Whole words: what was not made here may have any length.
+    const ints = new Int32Array(bytes.buffer, 0, Math.floor(bytes.buffer.byteLength / INT_BYTES))
+    checkLayout(ints)
+    const at = (name: keyof typeof FIELD) => ints[FIELD[name]] as number
+    this.handle = bytes
+    this.ints = ints
+    this.doubles = new Float64Array(bytes.buffer)
+    this.atomic = atomicOperations(bytes)
+    this.maxKeys = at('heads') / HEADS_PER_KEY
+    this.headCount = at('heads')
+    this.recordCount = at('records')
+    this.recordWords = at('recordWords')
+    this.cellCount = at('cells')
+    this.seedLow = at('seedLow')
+    this.seedHigh = at('seedHigh')
+    this.allowWhenFull = at('allowWhenFull') === 1
+    this.reclaimAfterMs = at('reclaimAfterMs')
+    this.originUs = this.doubles[ORIGIN_US] as number
+    this.headsAt = this.cellsAt + this.cellCount * CELL_INTS
+    this.recordsAt = recordsAt(this.headsAt, this.headCount)
+    this.recordInts = recordInts(this.recordWords)
+  }
+
+  static create(options: SharedMemoryOptions): SharedMemory {
+    const { maxKeys, maxThreads, recordWords } = options
+    const records = maxKeys + maxThreads * POCKET
+    const headsAt = HEADER_INTS + CATALOG_INTS + maxThreads * CELL_INTS
+    const heads = maxKeys * HEADS_PER_KEY
+    const ints = recordsAt(headsAt, heads) + records * recordInts(recordWords)
+    const bytes = sharedBytes(ints * INT_BYTES)
+    const view = new Int32Array(bytes.buffer)
+    const [seedLow, seedHigh] = crypto.getRandomValues(new Int32Array(2)) as unknown as [number, number]
+    const allowWhenFull = options.allowWhenFull ? 1 : 0
+    const { reclaimAfterMs } = options
+    const fields = { version: LAYOUT_VERSION, heads, records, recordWords, cells: maxThreads, seedLow, seedHigh }
+    for (const [name, value] of Object.entries({ ...fields, allowWhenFull, reclaimAfterMs }))
+      view[FIELD[name as keyof typeof FIELD]] = value
+    new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
+    view[CATALOG_END] = HEADER_INTS
+    // Every record is in a chain to begin with, as an empty one. So there is no list of free records that threads would have to share.
+    for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
+    view[FIELD.magic] = MAGIC
+    return new SharedMemory(bytes)
+  }
+
+  /** Where a head lies: its record; its version is the next word. */
+  headAt(head: number): number {
+    return this.headsAt + head * HEAD_INTS
+  }
+
+  /** Records are numbered from 1, so that 0 can stand for none. */
+  recordAt(record: number): number {
+    return this.recordsAt + (record - 1) * this.recordInts
+  }
+
+  cellAt(cell: number): number {
+    return this.cellsAt + cell * CELL_INTS
+  }
+}
+
+function recordInts(recordWords: number): number {
+  return (RECORD_HEADER_WORDS + recordWords) * 2
+}
+
+/** Behind the heads, at the beginning of a cache line. */
+function recordsAt(headsAt: number, heads: number): number {
+  return Math.ceil((headsAt + heads * HEAD_INTS) / 16) * 16
+}
+
+function checkLayout(ints: Int32Array): void {
+  if (ints.length < HEADER_INTS || ints[FIELD.magic] !== MAGIC) {
+    throw new SluiceError('CONFIG', 'this SharedArrayBuffer was not made by sharedStore()')
+  }
+  if (ints[FIELD.version] === LAYOUT_VERSION) return
+  throw new SluiceError(
+    'CONFIG',
+    `the shared handle was made by another version of Sluice: its layout is ${ints[FIELD.version]}, this one reads ${LAYOUT_VERSION}; all threads must load the same Sluice`,
+  )
+}
+
+/** Whether it is a handle and not options. A handle that lost its memory on the way is refused. */
+export function isHandle(value: unknown): value is SharedHandle {
+  if (typeof value !== 'object' || value === null || !('buffer' in value)) return false
+  if (typeof SharedArrayBuffer !== 'undefined' && value.buffer instanceof SharedArrayBuffer) return true
+  throw new SluiceError(
+    'CONFIG',
+    `shared handle ${shown(value)} must hold a SharedArrayBuffer. It passes between threads, by workerData or postMessage; processes (node:cluster, child_process) share no memory: use sluice/redis there`,
+  )
+}

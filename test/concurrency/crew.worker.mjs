@@ -1,0 +1,81 @@
+// One thread of a crew. It does one job after the other, each on its own shared store, starting together with the rest of the crew.
+import { parentPort, workerData } from 'node:worker_threads'
+import * as sluice from '../../dist/index.js'
+import { sharedStore } from '../../dist/stores/shared-memory/index.js'
+
+const JOBS = { race, history, queue }
+
+/** { number, threads, gate }: all stop at the gate until everybody is there. */
+const { number } = workerData
+
+parentPort.on('message', ({ job, ...order }) => {
+  parentPort.postMessage(JOBS[job](order))
+})
+
+/** The limits of a job: [factory, options], or several of them by name. */
+function limitsOf(made) {
+  if (Array.isArray(made)) return sluice[made[0]](made[1])
+  return Object.fromEntries(Object.entries(made).map(([name, each]) => [name, limitsOf(each)]))
+}
+
+function limiterOn(store, { limits, nowUs }) {
+  const clock = { nowUs: () => nowUs, setTimer: () => () => undefined }
+  return sluice.createLimiter(limitsOf(limits), { name: 'crew', store, clock, maxAheadMs: 0 })
+}
+
+/** The last to come opens the gate. A gate is used once. */
+function passGate(gate, threads) {
+  const words = new Int32Array(gate)
+  if (Atomics.add(words, 0, 1) === threads - 1) {
+    Atomics.store(words, 1, 1)
+    Atomics.notify(words, 1)
+  } else Atomics.wait(words, 1, 0)
+}
+
+/** A gate that nobody sleeps at, for what takes less time than waking up. */
+function passOpenGate(gate, threads) {
+  const words = new Int32Array(gate)
+  Atomics.add(words, 0, 1)
+  while (Atomics.load(words, 0) < threads);
+}
+
+/** Takes one permit after the other, of each key in turn. */
+function race({ handle, gate, threads, keys, calls, ...order }) {
+  const store = sharedStore(handle)
+  const limiter = limiterOn(store, order)
+  const names = Array.from({ length: keys }, (_, k) => `key:${k}`)
+  let admitted = 0
+  passGate(gate, threads)
+  for (let call = 0; call < calls; call++) if (limiter.tryAcquire(names[call % keys])) admitted += 1
+  return { admitted, collisions: store.collisions }
+}
+
+/** Short histories, one key each: what was called and answered, and between which ticks of a common counter. */
+function history({ handle, gate, ticks, threads, rounds, plan, ...order }) {
+  const store = sharedStore(handle)
+  const limiter = limiterOn(store, order)
+  const counter = new Int32Array(ticks)
+  const gates = Array.from({ length: rounds }, (_, k) => gate[k])
+  return gates.map((each, round) => {
+    const key = `round:${round}`
+    const calls = plan[round][number]
+    passOpenGate(each, threads)
+    return calls.map(([verb, cost]) => {
+      const from = Atomics.add(counter, 0, 1)
+      const answer = limiter[verb](key, cost)
+      const to = Atomics.add(counter, 0, 1)
+      return { verb, cost, from, to, answer: answer && { allowed: answer.allowed, remaining: answer.remaining } }
+    })
+  })
+}
+
+/** Waits its turn again and again, by blocking. Tells when it got it, by the common clock. */
+function queue({ handle, gate, threads, limits, turns }) {
+  const store = sharedStore(handle)
+  const limiter = sluice.createLimiter(limitsOf(limits), { name: 'crew', store })
+  passGate(gate, threads)
+  return Array.from({ length: turns }, () => {
+    const { atMs, delayMs } = sluice.acquireSync(limiter, 'key')
+    return { dueUs: Math.round(atMs * 1000) + Math.round(delayMs * 1000), gotUs: store.nowUs?.() ?? sluice.systemClock.nowUs() }
+  })
+}

@@ -1,0 +1,177 @@
+/**
+ * Every interleaving of a few threads. The code under test runs as it is; only the global `Atomics` is replaced, by one that lets another
+ * thread go on at each operation.
+ *
+ * A thread is a plain function and cannot stop in the middle. So it is run again from its start each time: the operations that it has done
+ * before are answered from its log, and the shared bytes are put back to what they were then, for the plain reads and writes behind each; one
+ * more operation is done on the bytes as they are now, and at the next it is thrown out. What it holds privately is made anew with it, and is the
+ * same again. A state of the world is the shared bytes and all logs; states that were seen before are not explored twice, but the schedules
+ * that lead through them are counted.
+ */
+import { createHash } from 'node:crypto'
+
+export interface Thread {
+  /** Runs one thread's work on the shared memory and returns what it saw. */
+  run(): unknown
+}
+
+export interface World {
+  readonly buffer: SharedArrayBuffer
+  /** Bytes that do not change, from and to: they are left out of everything, to be faster. */
+  readonly constant: readonly [from: number, to: number]
+  readonly threads: readonly Thread[]
+  /** Called in every end: what each thread returned, or undefined for one that was stopped. Throws if something is wrong. */
+  check(results: readonly unknown[]): void
+  /** Where an operation belongs, for the count of collisions: by the index in 32-bit words. */
+  siteOf(index: number): string
+}
+
+export interface Explored {
+  readonly schedules: bigint
+  readonly states: number
+  readonly ends: number
+  /** Swaps that failed, by where: in how many states one was made that failed. */
+  readonly collisions: Readonly<Record<string, number>>
+  /** The most operations that one thread made. */
+  readonly longest: number
+}
+
+/** The shared bytes that change. */
+class Changing {
+  readonly #first: Uint8Array
+  readonly #last: Uint8Array
+
+  constructor({ buffer, constant: [from, to] }: World) {
+    this.#first = new Uint8Array(buffer, 0, from)
+    this.#last = new Uint8Array(buffer, to)
+  }
+
+  slice(): Uint8Array {
+    const copy = new Uint8Array(this.#first.length + this.#last.length)
+    copy.set(this.#first)
+    copy.set(this.#last, this.#first.length)
+    return copy
+  }
+
+  set(copy: Uint8Array): void {
+    this.#first.set(copy.subarray(0, this.#first.length))
+    this.#last.set(copy.subarray(this.#first.length))
+  }
+}
+
+type Operation = (...args: never[]) => unknown
+
+/** Thrown out of a thread that has done its next operation. */
+const PAUSE = Symbol('pause')
+
+interface Log {
+  readonly answers: readonly unknown[]
+  /** The shared bytes right after each operation. */
+  readonly after: readonly Uint8Array[]
+  readonly result: unknown
+  readonly isDone: boolean
+}
+
+const NEW: Log = { answers: [], after: [], result: undefined, isDone: false }
+const REAL = globalThis.Atomics
+
+/**
+ * Runs one thread alone for so many operations and leaves it there, as one that was terminated. Tells whether it came to its end before.
+ */
+export function runFor(world: World, thread: Thread, operations: number): boolean {
+  let log = NEW
+  for (let k = 0; k < operations && !log.isDone; k++) log = oneMore(world, new Changing(world), thread, log, {}, '')
+  return log.isDone
+}
+
+/** `brokenSite`: swaps there do not compare, to see that this is noticed. `stoppable`: the thread that may be stopped for ever at any point; what the others do then is explored too. */
+export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}): Explored {
+  const bytes = new Changing(world)
+  const known = new Map<string, bigint>()
+  const collisions: Record<string, number> = {}
+  let ends = 0
+  let longest = 0
+
+  const countFrom = (logs: readonly Log[], isStopped: boolean): bigint => {
+    const id = stateId(bytes, logs, isStopped)
+    const counted = known.get(id)
+    if (counted !== undefined) return counted
+    const before = bytes.slice()
+    let schedules = 0n
+    let canGoOn = false
+    for (const [k, thread] of world.threads.entries()) {
+      if ((logs[k] as Log).isDone || (isStopped && k === stoppable)) continue
+      canGoOn = true
+      const log = oneMore(world, bytes, thread, logs[k] as Log, collisions, brokenSite)
+      longest = Math.max(longest, log.answers.length)
+      schedules += countFrom(
+        logs.map((other, at) => (at === k ? log : other)),
+        isStopped,
+      )
+      bytes.set(before)
+    }
+    if (!canGoOn) {
+      ends += 1
+      world.check(logs.map(({ isDone, result }) => (isDone ? result : undefined)))
+      bytes.set(before)
+      schedules = 1n
+    } else if (stoppable >= 0 && !isStopped && !(logs[stoppable] as Log).isDone) {
+      schedules += countFrom(logs, true)
+      bytes.set(before)
+    }
+    known.set(id, schedules)
+    return schedules
+  }
+
+  const schedules = countFrom(
+    world.threads.map(() => NEW),
+    false,
+  )
+  return { schedules, states: known.size, ends, collisions, longest }
+}
+
+/** The thread with one more operation done. */
+function oneMore(world: World, bytes: Changing, thread: Thread, log: Log, collisions: Record<string, number>, brokenSite: string): Log {
+  const answers = [...log.answers]
+  const after = [...log.after]
+  const now = bytes.slice()
+  let at = 0
+  const step = (name: string, operation: Operation) => {
+    return (array: Int32Array | BigInt64Array, index: number, ...rest: unknown[]) => {
+      // Only what is shared is anybody else's business.
+      if (array.buffer !== world.buffer) return operation(...([array, index, ...rest] as never[]))
+      if (at < log.answers.length) {
+        bytes.set(log.after[at] as Uint8Array)
+        return log.answers[at++]
+      }
+      if (at > log.answers.length) throw PAUSE
+      at += 1
+      bytes.set(now)
+      const answer = operation(...([array, index, ...rest] as never[]))
+      const hasLost = name === 'compareExchange' && answer !== rest[0]
+      const site = hasLost ? world.siteOf(array instanceof BigInt64Array ? index * 2 : index) : ''
+      if (hasLost) collisions[site] = (collisions[site] ?? 0) + 1
+      const isBroken = hasLost && site === brokenSite
+      if (isBroken) (array as Int32Array)[index] = rest[1] as number
+      answers.push(isBroken ? rest[0] : answer)
+      after.push(bytes.slice())
+      return answers.at(-1)
+    }
+  }
+  const names = ['load', 'store', 'add', 'compareExchange'] as const
+  globalThis.Atomics = Object.fromEntries(names.map((name) => [name, step(name, REAL[name] as Operation)])) as unknown as typeof Atomics
+  try {
+    const result = thread.run()
+    return { answers, after, result, isDone: true }
+  } catch (thrown) {
+    if (thrown !== PAUSE) throw thrown
+    return { answers, after, result: undefined, isDone: false }
+  } finally {
+    globalThis.Atomics = REAL
+  }
+}
+
+function stateId(bytes: Changing, logs: readonly Log[], isStopped: boolean): string {
+  const text = logs.map(({ answers, isDone }) => `${answers.join(',')}${isDone ? '.' : ''}`).join('|')
+  return createHash('md5').update(`${isStopped}|${text}`).update(bytes.slice()).digest('base64')
+}
