@@ -794,6 +794,28 @@ describe('gcra in bytes', () => {
     expect(await inRedis(DECODE_BYTES, [hexOf(bytesOf(tatUs, numbers))])).toEqual([text])
   })
 
+  const MOST = [1_000_000_000n, 1_000_000_000n, 31_622_399_999_999n * 16n, 999_999_999n]
+  const REFUSED: readonly (readonly [string, number[]])[] = [
+    ['no capacity', bytesOf(7n, [0n, 1n, 22n])],
+    ['no permits', bytesOf(7n, [1n, 0n, 22n])],
+    ['no period', bytesOf(7n, [1n, 1n, 6n])],
+    ['a part that is a whole', bytesOf(7n, [1n, 3n, 22n, 3n])],
+    ['a part of 0', bytesOf(7n, [1n, 3n, 22n, 0n])],
+    ['zeros that could be counted', bytesOf(7n, [1n, 1n, 10n * 16n + 5n])],
+    ['a time that never comes', bytesOf(10_000_000_000_000_001n, [1n, 1n, 22n])],
+    ['a number too many', bytesOf(7n, [1n, 3n, 22n, 1n, 1n])],
+    ['more bytes than there can be', [...bytesOf(7n, MOST), 1]],
+  ]
+  test.each(REFUSED)('%s is refused', async (_, bytes) => {
+    expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual(['refused'])
+  })
+
+  test('the largest of all is read', async () => {
+    const largest = bytesOf(10_000_000_000_000_000n, MOST)
+    expect(largest.length).toBe(29)
+    expect(await inRedis(DECODE_BYTES, [hexOf(largest)])).toEqual(['10000000000000000 1000000000 1000000000 31622399999999 999999999'])
+  })
+
   test('whatever is read as a state would be written like that, and every damaged state but that is refused', async () => {
     const random = fc.sample(fc.array(fc.nat(255), { maxLength: 40 }), { numRuns: 3_000, seed: 20_260_417 })
     const damaged = KNOWN.flatMap(([, tatUs, numbers]) => {

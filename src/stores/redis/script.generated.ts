@@ -688,8 +688,8 @@ end
 
 -- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
 local MAX_TAT_US = 10000000000000000
--- The TAT, and the longest of all numbers.
-local MAX_BYTES = 7 + 5 + 5 + 8 + 5
+-- The TAT, and the numbers at their longest: 7 + 5 + 5 + 7 + 5.
+local MAX_BYTES = 29
 
 -- The numbers that stand in the bytes from the eighth on.
 local function numbersIn(bytes)
