@@ -51,7 +51,7 @@ function changed<Res extends FetchResponse>(given: Res, headers: readonly string
 }
 
 /** From plain headers, which is what @hono/node-server is quickest with. */
-export function refusedWith({ status, headers, body }: Refusal): Response {
+export function refusedWith({ status, headers, body }: Refusal): FetchResponse {
   const fields: Record<string, string> = {}
   for (let k = 0; k < headers.length; k += 2) fields[headers[k] as string] = headers[k + 1] as string
   return new Response(body, { status, headers: fields })
