@@ -28,7 +28,9 @@ export function sharedBytes(bytes: number): SharedBytes {
 }
 
 function tooMuch(bytes: number, cause?: unknown): SluiceError {
-  return new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, { cause })
+  return new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, {
+    cause,
+  })
 }
 
 /** Undefined where there is none, or not that much of it. */
