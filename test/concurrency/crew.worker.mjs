@@ -1,6 +1,7 @@
 // One thread of a crew. It does one job after the other, each on its own shared store, starting together with the rest of the crew.
 import { parentPort, workerData } from 'node:worker_threads'
-import * as sluice from '../../dist/index.js'
+import { limitFrom } from '../../dist/config/index.js'
+import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
 const JOBS = { race, history, queue }
@@ -14,13 +15,13 @@ parentPort.on('message', ({ job, ...order }) => {
 
 /** The limits of a job: [factory, options], or several of them by name. */
 function limitsOf(made) {
-  if (Array.isArray(made)) return sluice[made[0]](made[1])
+  if (Array.isArray(made)) return limitFrom({ type: made[0], ...made[1] })
   return Object.fromEntries(Object.entries(made).map(([name, each]) => [name, limitsOf(each)]))
 }
 
 function limiterOn(store, { limits, nowUs }) {
   const clock = { nowUs: () => nowUs, setTimer: () => () => undefined }
-  return sluice.createLimiter(limitsOf(limits), { name: 'crew', store, clock, maxAheadMs: 0 })
+  return createLimiter(limitsOf(limits), { name: 'crew', store, clock, maxAheadMs: 0 })
 }
 
 /** The last to come opens the gate. A gate is used once. */
@@ -72,10 +73,10 @@ function history({ handle, gate, ticks, threads, rounds, plan, ...order }) {
 /** Waits its turn again and again, by blocking. Tells when it got it, by the common clock. */
 function queue({ handle, gate, threads, limits, turns }) {
   const store = sharedStore(handle)
-  const limiter = sluice.createLimiter(limitsOf(limits), { name: 'crew', store })
+  const limiter = createLimiter(limitsOf(limits), { name: 'crew', store })
   passGate(gate, threads)
   return Array.from({ length: turns }, () => {
-    const { atMs, delayMs } = sluice.acquireSync(limiter, 'key')
-    return { dueUs: Math.round(atMs * 1000) + Math.round(delayMs * 1000), gotUs: store.nowUs?.() ?? sluice.systemClock.nowUs() }
+    const { atMs, delayMs } = acquireSync(limiter, 'key')
+    return { dueUs: Math.round(atMs * 1000) + Math.round(delayMs * 1000), gotUs: store.nowUs?.() ?? systemClock.nowUs() }
   })
 }

@@ -4,7 +4,7 @@
  * gives the same answers.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import * as sluice from '../../src/index.ts'
+import { limitFrom } from '../../src/config/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Random } from '../model/random.ts'
 import { Crew, gate } from './crew.ts'
@@ -88,7 +88,7 @@ describe.each([
     const verbs = ['consume', 'consume', 'consume', 'peek', 'refund', 'reset'] as const
     const callsOf = () => Array.from({ length: CALLS }, () => [verbs[random.whole(0, verbs.length - 1)], random.whole(1, 3)])
     const plan = Array.from({ length: ROUNDS }, () => Array.from({ length: THREADS }, callsOf))
-    const limits = (sluice[factory] as (options: object) => sluice.Limit)(options)
+    const limits = limitFrom({ type: factory, ...options })
     let [batches, overlapping] = [0, 0]
     for (; batches < MOST_BATCHES && overlapping === 0; batches++) {
       const { handle } = sharedStore({ maxKeys: ROUNDS + THREADS, limits })

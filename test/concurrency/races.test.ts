@@ -1,5 +1,6 @@
 /** Real threads that race while the clock stands still, so that what they may be admitted is exactly known. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limitFrom } from '../../src/config/index.ts'
 import * as sluice from '../../src/index.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { audit } from './audit.ts'
@@ -31,7 +32,7 @@ const callsFor = (name: string) => (name === 'slidingLog' ? 2_000 : 16_000)
 const MOST_RACES = 30
 
 function limitsOf(made: MadeLimits): sluice.Limits {
-  if (isMade(made)) return (sluice[made[0]] as (options: object) => sluice.Limit)(made[1])
+  if (isMade(made)) return limitFrom({ type: made[0], ...made[1] })
   return Object.fromEntries(Object.entries(made).map(([name, each]) => [name, limitsOf(each) as sluice.Limit]))
 }
 

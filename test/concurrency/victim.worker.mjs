@@ -1,13 +1,16 @@
 // A thread that will be terminated: it takes permits of many keys, as fast as it can, until then. What it was admitted it counts where others can see it.
 import { workerData } from 'node:worker_threads'
-import * as sluice from '../../dist/index.js'
+import { limitFrom } from '../../dist/config/index.js'
+import { createLimiter } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
 const { handle, counts, limits, nowUs, keys, seed } = workerData
 const counters = new Int32Array(counts)
 const clock = { nowUs: () => nowUs, setTimer: () => () => undefined }
-const made = Object.fromEntries(Object.entries(limits).map(([name, [factory, options]]) => [name, sluice[factory](options)]))
-const limiter = sluice.createLimiter(made, { name: 'victims', store: sharedStore(handle), clock, maxAheadMs: 0 })
+const made = Object.fromEntries(
+  Object.entries(limits).map(([name, [factory, options]]) => [name, limitFrom({ type: factory, ...options })]),
+)
+const limiter = createLimiter(made, { name: 'victims', store: sharedStore(handle), clock, maxAheadMs: 0 })
 
 for (let call = seed; ; call++) {
   // Now and then it forgets a key, so that records come and go.
