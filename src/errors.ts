@@ -31,14 +31,17 @@ export class SluiceError extends Error {
   }
 }
 
-interface WarningProcess {
-  emitWarning?(message: string, options: object): void
+interface WarningHost {
+  process?: { emitWarning?(message: string, options: object): void }
+  console?: { warn(text: string): void }
 }
 
 /** Says what is wrong where nobody waits for an answer. In Node: a warning, with a code to listen for or to silence. */
-export function warn(code: string, message: string): void {
-  const { process } = globalThis as { process?: WarningProcess }
-  process?.emitWarning?.(message, { type: 'SluiceWarning', code })
+export function warn(code: string, message: string, cause?: unknown): void {
+  const { process, console } = globalThis as WarningHost
+  const detail = cause === undefined ? {} : { detail: String(cause) }
+  if (process?.emitWarning !== undefined) process.emitWarning(message, { type: 'SluiceWarning', code, ...detail })
+  else console?.warn(`[${code}] SluiceWarning: ${message}`)
 }
 
 /** Shows a wrong value in a message: short, on one line, and telling `'5'` from `5`. */

@@ -6,6 +6,7 @@ import type { Decision } from '../limiter/decision.ts'
 import type { Abortable, Cost, Key } from '../limiter/input.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import type { Limits } from '../limiter/options.ts'
+import type { FailurePolicy } from '../limiter/outage/substitute.ts'
 import { WaitError } from '../limiter/waiting/wait-error.ts'
 import type { Scope } from '../stores/store.ts'
 import { type HeaderWriter, headerWriter, partitionText } from './headers.ts'
@@ -37,6 +38,7 @@ const GONE: Entry = { ...PASSED, gone: true }
 /** What a gate needs of a limiter, whatever its limits and its store. */
 interface AnyLimiter {
   readonly name: string
+  readonly onStoreError: FailurePolicy
   scope(plan?: string): Scope
   consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<Decision>
   peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
@@ -97,7 +99,8 @@ export class Gate<Native, Connection = unknown> {
     // A shadow holds nobody up either.
     this.#maxWaitMs = shadow ? 0 : maxWaitMs
     this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
-    this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body)
+    const deniesOutages = this.#limiter.onStoreError === 'deny'
+    this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body, deniesOutages)
     this.#signalOf = signalOf
     if (limiter === undefined) this.#made = new Made()
     else noticeLimiter(limiter)

@@ -43,32 +43,36 @@ export function checkStatus(status: number): number {
 export class Refusals<Native> {
   readonly #status: number
   readonly #source: BodySource<Native> | undefined
+  /** Whether the limiter refuses everything while its store is down: then it is not the client who did too much. */
+  readonly #deniesOutages: boolean
   /** Bodies that were made before: there are as many as there are ways to exceed the limits, which is few. */
   readonly #known = new Map<string, string>()
 
-  constructor(status: number, source: BodySource<Native> | undefined) {
+  constructor(status: number, source: BodySource<Native> | undefined, deniesOutages: boolean) {
     this.#status = status
     this.#source = source
+    this.#deniesOutages = deniesOutages
   }
 
   of(decision: Decision, ofLimits: readonly string[], native: Native, http: HttpRequest): Refusal {
     const headers = [...ofLimits]
-    const status = decision.degraded ? SERVICE_UNAVAILABLE : this.#status
+    const isReduced = decision.degraded && this.#deniesOutages
+    const status = isReduced ? SERVICE_UNAVAILABLE : this.#status
     const { retryAfterMs } = decision
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
     if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
     headers.push('content-type', CONTENT_TYPES[form])
-    return { status, headers, body: this.#body(status, form, decision) }
+    return { status, headers, body: this.#body(status, form, isReduced, decision) }
   }
 
-  #body(status: number, form: BodyForm, { degraded, parts }: Decision): string {
+  #body(status: number, form: BodyForm, isReduced: boolean, { parts }: Decision): string {
     const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
-    const id = `${form} ${degraded} ${violated.join(' ')}`
+    const id = `${form} ${isReduced} ${violated.join(' ')}`
     const known = this.#known.get(id)
     if (known !== undefined) return known
-    const body = written(form, { ...(degraded ? REDUCED : EXCEEDED), status, 'violated-policies': violated })
+    const body = written(form, { ...(isReduced ? REDUCED : EXCEEDED), status, 'violated-policies': violated })
     this.#known.set(id, body)
     return body
   }

@@ -1,4 +1,5 @@
 /** Set-ups that look right and limit the wrong thing. Each is explained once in a process, under a code that can be searched for. */
+import { warn } from '../errors.ts'
 
 export type WarningCode =
   | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
@@ -22,10 +23,6 @@ const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_REFUND_FAILED: 'A refund asked for by refundWhen failed, so that what was taken stays taken. The cause is the error of the store.',
 }
 
-interface WarningProcess {
-  emitWarning?(warning: string, options: { type: string; code: string; detail?: string }): void
-}
-
 const explained = new Set<string>()
 
 /** `about`: what it is about, where each case wants its own explanation. */
@@ -33,9 +30,5 @@ export function explainOnce(code: WarningCode, about = '', cause?: unknown): voi
   const subject = about === '' ? '' : ` (${about})`
   if (explained.has(code + subject)) return
   explained.add(code + subject)
-  const message = `${HELP[code]}${subject}`
-  const detail = cause === undefined ? {} : { detail: String(cause) }
-  const { process } = globalThis as { process?: WarningProcess }
-  if (process?.emitWarning !== undefined) process.emitWarning(message, { type: 'SluiceWarning', code, ...detail })
-  else (globalThis as { console?: { warn(text: string): void } }).console?.warn(`[${code}] SluiceWarning: ${message}`)
+  warn(code, `${HELP[code]}${subject}`, cause)
 }

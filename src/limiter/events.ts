@@ -58,7 +58,7 @@ export class Listeners {
       this.#onHealth?.(event)
     } catch (error) {
       // Whoever waits for a decision has nothing to do with it.
-      warn('SLUICE_LISTENER', `onHealth of limiter '${event.limiter}' threw: ${String(error)}`)
+      warn('SLUICE_LISTENER', `onHealth of limiter '${event.limiter}' threw: ${String(error)}`, error)
     }
     if (healthChannel.hasSubscribers) healthChannel.publish(event)
   }

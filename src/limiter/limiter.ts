@@ -27,7 +27,7 @@ import {
 } from './options.ts'
 import { GuardedStore } from './outage/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from './outage/health.ts'
-import { substituteFor } from './outage/substitute.ts'
+import { type FailurePolicy, substituteFor } from './outage/substitute.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
@@ -85,6 +85,8 @@ export interface Reservation<S> {
 export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
   /** The name under which the store keeps its states. */
   readonly name: string
+  /** Who decides when the store fails. */
+  readonly onStoreError: FailurePolicy
   /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
   /** Takes if allowed. */
@@ -154,7 +156,8 @@ function rejecting<L extends Limits, S extends Store, P extends string>(limiter:
     return [verb, (...args: unknown[]) => promised(() => apply(...args))]
   })
   const others = OTHER_VERBS.map((verb) => [verb, (limiter[verb] as () => unknown).bind(limiter)])
-  return Object.fromEntries([['name', limiter.name], ...verbs, ...others]) as Limiter<L, S, P>
+  const { name, onStoreError } = limiter
+  return Object.fromEntries([['name', name], ['onStoreError', onStoreError], ...verbs, ...others]) as Limiter<L, S, P>
 }
 
 /** What an async function would give, without its detours. */
@@ -188,6 +191,7 @@ interface Plan<Name extends string> {
 
 class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
+  readonly onStoreError: FailurePolicy
   readonly #store: Store
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
@@ -204,6 +208,7 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     const store = storeOf(options.store)
     this.name = nameOf(options.name, store)
+    this.onStoreError = options.onStoreError ?? 'throw'
     this.#clock = clockOf(options.clock, store)
     this.#ownClock = this.#clock ?? systemClock
     this.#listeners = new Listeners(options.onDecision, options.onHealth)
@@ -372,11 +377,11 @@ class StoreLimiter<L extends Limits, S extends Store, P extends string> implemen
   }
 
   #guarded(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
-    const { onStoreError = 'throw', storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
+    const { storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
     return new GuardedStore(store, {
       clock: this.#ownClock,
       timeoutUs: Math.ceil(storeTimeoutMs * 1000),
-      substitute: substituteFor(onStoreError, localShare),
+      substitute: substituteFor(this.onStoreError, localShare),
       onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
     })
   }
