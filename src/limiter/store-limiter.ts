@@ -1,0 +1,476 @@
+/** A limiter turns a verb into one step for the store, and the store's verdicts into a decision. */
+import type { Verdict } from '../algorithms/decide.ts'
+import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
+import { type Clock, systemClock } from '../clock/clock.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store } from '../stores/store.ts'
+import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
+import { type DecisionEvent, Listeners } from './events.ts'
+import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
+import type {
+  Acquired,
+  AcquireOptions,
+  Answer,
+  AtOnceOptions,
+  Limiter,
+  RefundOptions,
+  Reservation,
+  ReserveOptions,
+  TimedOptions,
+  VerbOptions,
+  WaitOptions,
+} from './limiter.ts'
+import {
+  clockOf,
+  compiled,
+  inPlaceOf,
+  type LimiterOptions,
+  type LimitName,
+  type Limits,
+  type NamedRule,
+  type NamedScope,
+  nameOf,
+  type SameLimits,
+  storeOf,
+} from './options.ts'
+import { GuardedStore } from './outage/guarded-store.ts'
+import { type Health, UP_SINCE_EVER } from './outage/health.ts'
+import { type FailurePolicy, substituteFor } from './outage/substitute.ts'
+import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import { partsAt, takenOf } from './taken.ts'
+import { bookedOf } from './waiting/holding.ts'
+import type { Queue, Verb } from './waiting/queue.ts'
+import { WaitError } from './waiting/wait-error.ts'
+import { Waiting } from './waiting/waiting.ts'
+
+const DEFAULT_MAX_AHEAD_MS = 60_000
+const DEFAULT_STORE_TIMEOUT_MS = 1_000
+
+const VERB_OPTIONS = ['plan']
+const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
+const REFUND_OPTIONS = ['plan', 'atMs']
+const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
+const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
+
+const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
+const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
+const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
+const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
+
+/** Numbers to decide by, and the store's short way for them if it has one. */
+interface Plan<Name extends string> {
+  readonly scope: NamedScope<Name>
+  /** Whether one of the limits lets callers act only some time after they were charged. */
+  readonly spaced: boolean
+  readonly lane: Lane | undefined
+}
+
+export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
+  readonly name: string
+  readonly onStoreError: FailurePolicy
+  readonly #store: Store
+  /** What is told to the store; undefined for one with a clock of its own. */
+  readonly #clock: Clock | undefined
+  /** What this process goes by. */
+  readonly #ownClock: Clock
+  readonly #maxAheadUs: number
+  readonly #listeners: Listeners
+  readonly #waiting: Waiting
+  /** The limits' numbers, and those of the plans. */
+  #base: Plan<LimitName<L>>
+  #plans: ReadonlyMap<string, Plan<LimitName<L>>>
+  #closed = false
+
+  constructor(limits: L, options: LimiterOptions<L, S, P>) {
+    const store = storeOf(options.store)
+    this.name = nameOf(options.name, store)
+    this.onStoreError = options.onStoreError ?? 'throw'
+    this.#clock = clockOf(options.clock, store)
+    this.#ownClock = this.#clock ?? systemClock
+    this.#listeners = new Listeners(options.onDecision, options.onHealth)
+    this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
+    this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
+    this.#waiting = this.#waitingRoom(options)
+    this.#base = this.#plan(compiled(limits, this.#maxAheadUs))
+    this.#plans = this.#compiledPlans(this.#base, options.plans === undefined ? {} : options.plans)
+  }
+
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
+  tryAcquire(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>> = 1,
+    options?: VerbOptions<P> | TimedOptions<P>,
+  ): Answer<S, boolean> | Promise<boolean> {
+    // Kept small, and the rare ways in functions of their own, so that the compiler can fit the short way into its callers.
+    if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
+    return this.#tryTake(this.#base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, undefined)
+  }
+
+  #tryAcquireWith(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | TimedOptions<P>,
+  ): Answer<S, boolean> | Promise<boolean> {
+    const { timeoutMs, signal } = options as WaitOptions<P>
+    if (timeoutMs !== undefined || signal !== undefined) return this.#tryToWait(key, cost, options)
+    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
+    return this.#tryTake(this.#planOf(options).lane, key, cost) ?? this.#tryAcquireByStep(key, cost, options)
+  }
+
+  /** By the short way, or undefined. */
+  #tryTake(lane: Lane | undefined, key: unknown, cost: unknown): Answer<S, boolean> | undefined {
+    if (lane === undefined || !Number.isInteger(cost) || this.#closed || this.#listeners.any) return undefined
+    return lane.tryTake(key, cost as number, this.#ownClock.nowUs()) as Answer<S, boolean> | undefined
+  }
+
+  #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
+    if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
+    const plan = this.#planOf(options)
+    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), allAllowed)
+  }
+
+  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+    const plan = options === undefined ? this.#base : this.#planOf(options)
+    const { lane } = plan
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
+      const verdict = lane.take(key, cost as number, this.#ownClock.nowUs())
+      if (verdict !== undefined)
+        return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
+    }
+    return this.#consumeByStep(key, cost, options)
+  }
+
+  #consumeByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, Decision<LimitName<L>>> {
+    if (this.#listeners.any) return this.#told('consume', key, cost, options, (decision) => decision)
+    return this.#decide(TAKE, key, cost, options)
+  }
+
+  peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+    return this.#decide(ASK, key, cost, options)
+  }
+
+  reserve(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>> = 1,
+    options: ReserveOptions<P> = {},
+  ): Answer<S, Decision<LimitName<L>> & Reservation<S>> {
+    const plan = this.#planOf(options, RESERVE_OPTIONS)
+    const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
+    const parts = this.#parts(plan, key, cost)
+    const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
+    return this.#apply(verb, plan, parts, (verdicts) => {
+      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel: this.#canceller(parts, verdicts, options.plan) })
+      this.#listeners.tell({ limiter: this.name, verb: 'reserve', key, cost, plan: options.plan, decision })
+      return decision
+    })
+  }
+
+  async acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
+    const { cost = 1, timeoutMs, signal, plan } = options
+    if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
+      const decision = this.consume(key, cost) as Decision<LimitName<L>>
+      if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
+    }
+    return this.#wait('acquire', key, cost, options)
+  }
+
+  /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
+  #goesAtOnce(): boolean {
+    return this.#store.mode === 'sync' && this.#waiting.isEmpty && !this.#listeners.any && !this.#base.spaced
+  }
+
+  wrap<Fn extends AnyFunction>(
+    key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
+    fn: Fn,
+    options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
+  ): Wrapped<Fn> {
+    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
+    const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
+    return wrapped(this, takesAtOnce, key, fn, options)
+  }
+
+  pace<Item>(
+    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    source: Iterable<Item> | AsyncIterable<Item>,
+    options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
+  ): AsyncGenerator<Item, void, undefined> {
+    if (!isIterable(source))
+      throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
+    return paced(this, key, source, options)
+  }
+
+  scope(plan?: P): Scope {
+    return (plan === undefined ? this.#base : this.#planOf({ plan })).scope
+  }
+
+  waiting(key?: Key<LimitName<L>>): number {
+    if (key === undefined) return this.#waiting.count()
+    return this.#queuesOf(this.#parts(this.#base, key, 0)).reduce((count, { size }) => count + size, 0)
+  }
+
+  refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
+    const plan = this.#planOf(options, REFUND_OPTIONS)
+    const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
+    const parts = this.#parts(plan, key, cost)
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, ofUs, options.plan))
+  }
+
+  reset(key: Key<LimitName<L>>): Answer<S, void> {
+    const parts = this.#parts(this.#base, key, 0)
+    return this.#apply(FORGET, this.#base, parts, () => {
+      for (const queue of this.#queuesOf(parts)) queue.startAnew()
+    })
+  }
+
+  update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
+    this.#checkOpen()
+    const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
+    const base = this.#plan(inPlaceOf(this.#base.scope.limits, next, 'update'))
+    const nextPlans = plans === undefined ? this.#plans : this.#compiledPlans(base, plans)
+    this.#waiting.renumber(() => {
+      this.#base = base
+      this.#plans = nextPlans
+    })
+  }
+
+  health(): Health {
+    return this.#store instanceof GuardedStore ? this.#store.health : UP_SINCE_EVER
+  }
+
+  close(): void {
+    this.#waiting.close(() => this.#closedError())
+    if (this.#store instanceof GuardedStore) this.#store.close()
+    this.#closed = true
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #guarded(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
+    const { storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
+    return new GuardedStore(store, {
+      clock: this.#ownClock,
+      timeoutUs: Math.ceil(storeTimeoutMs * 1000),
+      substitute: substituteFor(this.onStoreError, localShare),
+      onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
+    })
+  }
+
+  #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
+    const scope = { name: this.name, limits }
+    const store = this.#store
+    if (store.mode === 'sync') store.open?.(scope)
+    const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
+    // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
+    const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)
+    return { scope, spaced, lane: hasLane ? store.lane?.(scope) : undefined }
+  }
+
+  #compiledPlans(base: Plan<LimitName<L>>, plans: Readonly<Record<string, SameLimits<L>>>): Map<string, Plan<LimitName<L>>> {
+    if (typeof plans !== 'object' || plans === null) {
+      throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
+    }
+    const entries = Object.entries(plans).map(([name, limits]) => {
+      const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
+      return [name, this.#plan(inPlaceOf(base.scope.limits, next, `plan '${name}'`))] as const
+    })
+    return new Map(entries)
+  }
+
+  #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
+    if (options === undefined) return this.#base
+    onlyKnown(options, known, 'the options of a verb')
+    if (options.plan === undefined) return this.#base
+    const plan = this.#plans.get(options.plan)
+    if (plan !== undefined) return plan
+    const plans = [...this.#plans.keys()].join(', ') || 'none'
+    throw new SluiceError('CONFIG', `plan ${shown(options.plan)} is not one of the limiter's plans (${plans})`)
+  }
+
+  #parts({ scope }: Plan<LimitName<L>>, key: Key<LimitName<L>>, cost: Cost<LimitName<L>>): Part[] {
+    const { limits } = scope
+    return limits.map(({ name, rule }) => ({
+      limit: name,
+      rule,
+      key: keyFor(key, name, limits),
+      cost: costFor(cost, name, limits),
+      ticket: undefined,
+    }))
+  }
+
+  #decide(
+    verb: Verb,
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+  ): Answer<S, Decision<LimitName<L>>> {
+    const plan = this.#planOf(options)
+    return this.#apply(verb, plan, this.#parts(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
+  }
+
+  /** A take that somebody listens to. */
+  #told<T>(
+    verb: DecisionEvent['verb'],
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+    answer: (decision: Decision<LimitName<L>>) => T,
+  ): Answer<S, T> {
+    const plan = this.#planOf(options)
+    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision })
+      return answer(decision)
+    })
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw this.#closedError()
+  }
+
+  #closedError(): SluiceError {
+    return new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
+  }
+
+  #waitingRoom({ maxQueue = Number.POSITIVE_INFINITY, unref = false }: LimiterOptions<L, S, P>): Waiting {
+    const clock = this.#ownClock
+    const desk = {
+      maxQueue,
+      maxAheadUs: this.#maxAheadUs,
+      nowUs: () => clock.nowUs(),
+      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
+        // What the store was charged is not given back to who stands in for it.
+        if (verb.op === 'give' && this.health().state === 'down') return []
+        return this.#store.apply(this.#step(verb, this.#planNamed(plan), parts))
+      },
+    }
+    return new Waiting(desk, clock, !unref)
+  }
+
+  #renumbered(parts: readonly Part[], plan: string | undefined): Part[] {
+    const { limits } = this.#planNamed(plan).scope
+    return parts.map((part, k) => ({ ...part, rule: (limits[k] as NamedRule).rule }))
+  }
+
+  /** The plan of that name, or where there is none (any more), the limits. */
+  #planNamed(name: string | undefined): Plan<LimitName<L>> {
+    return (name !== undefined && this.#plans.get(name)) || this.#base
+  }
+
+  async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
+    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
+    try {
+      await this.#wait('tryAcquire', key, cost, options)
+      return true
+    } catch (error) {
+      if (error instanceof WaitError) return false
+      throw error
+    }
+  }
+
+  async #wait(
+    verb: 'acquire' | 'tryAcquire',
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: WaitOptions<P>,
+  ): Promise<Acquired<LimitName<L>>> {
+    const parts = this.#parts(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
+    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
+    checkSignal(options.signal)
+    this.#checkOpen()
+    const sinceUs = this.#ownClock.nowUs()
+    const plan = options.plan
+    const request = {
+      plan,
+      parts,
+      renumbered: (old: readonly Part[]) => this.#renumbered(old, plan),
+      read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
+      what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
+    }
+    const tell = (decision: Decision) => this.#listeners.tell({ limiter: this.name, verb, key, cost, plan, decision })
+    try {
+      const { decision, delayUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
+      const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
+      const acquired = atItsTime(decision, delayUs, isBooked)
+      tell(acquired)
+      return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
+    } catch (error) {
+      if (error instanceof WaitError && error.decision !== undefined) tell(error.decision)
+      throw error
+    }
+  }
+
+  /** The queues of a key, under whatever plan. */
+  #queuesOf(parts: readonly Part[]): Queue[] {
+    const plans = [undefined, ...this.#plans.keys()]
+    return plans.map((plan) => this.#waiting.queue(queueId(parts, plan))).filter((queue) => queue !== undefined)
+  }
+
+  /** What was given back serves those who wait: who is booked under these numbers moves up, the others try again. */
+  #given(parts: readonly Part[], verdicts: readonly Verdict[], ofUs: number, plan: P | undefined): void {
+    if (verdicts[0]?.degraded) return
+    const own = this.#waiting.queue(queueId(parts, plan))
+    // Read now: a synchronous store overwrites its verdicts with the next step.
+    const costs = parts.map(({ rule, cost }, k) => (ofUs >= 0 && (verdicts[k] as Verdict).atUs - ofUs >= rule.windowUs ? 0 : cost))
+    for (const queue of this.#queuesOf(parts)) {
+      if (queue === own) queue.moveUp(costs)
+      else queue.tryAgain()
+    }
+  }
+
+  #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+    this.#checkOpen()
+    const step = this.#step(verb, plan, parts)
+    const store = this.#store
+    const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read)
+    return answer as Answer<S, T>
+  }
+
+  #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
+    return { op, aheadUs, ofUs, scope, parts, nowUs: this.#clock?.nowUs() }
+  }
+
+  /**
+   * What gives a reservation back, if its time has not come: the limits that were booked ahead by their tickets, the others, which were only
+   * charged along with them, by the time of the charge. Everything is read now: a synchronous store overwrites its verdicts with the next step.
+   */
+  #canceller(parts: readonly Part[], verdicts: readonly Verdict[], planName: P | undefined): () => Answer<S, void> {
+    const { atUs } = verdicts[0] as Verdict
+    const taken = takenOf(verdicts)
+    const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
+    const clock = this.#ownClock
+    const answeredUs = this.#clock === undefined ? clock.nowUs() : atUs
+    const dueUs = answeredUs + delayUs
+    const tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))
+    const booked = bookedOf(parts, verdicts, answeredUs)
+    let held = delayUs > 0
+    const cancel = (): Answer<S, void> => {
+      if (!held || clock.nowUs() >= dueUs) return undefined as Answer<S, void>
+      held = false
+      if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
+      // The plan's numbers may have been updated since, or the plan dropped.
+      const plan = this.#planNamed(planName)
+      const given = this.#renumbered(parts, planName).map((part, k) => ({ ...part, ticket: tickets[k] }))
+      const tellQueues = () => {
+        for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+      }
+      const answers = taken.map(({ atUs: ofUs, places }) => this.#apply({ ...GIVE, ofUs }, plan, partsAt(given, places), tellQueues))
+      return (this.#store.mode === 'sync' ? undefined : Promise.all(answers)) as Answer<S, void>
+    }
+    return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
+  }
+}
+
+/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const [{ key }] = parts as [Part]
+  const isOne = parts.every((part) => part.key === key)
+  if (isOne && plan === undefined) return `=${key}`
+  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+}
