@@ -5,7 +5,7 @@ import { SluiceError } from '../../errors.ts'
 const BEFORE = String.raw`^(?:\w*Error: |An error was signalled by the server: - )?`
 
 function saying(words: string): RegExp {
-  return new RegExp(String.raw`${BEFORE}(?:${words})`, 'i')
+  return new RegExp(`${BEFORE}(?:${words})`, 'i')
 }
 
 /** The server does not know the script: it did not run. One user may be allowed EVAL only. */
