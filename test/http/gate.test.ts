@@ -36,7 +36,12 @@ describe('a decision that the store had no part in', () => {
   const decision = createLimiter(limit, { clock: fakeClock() }).peek('k')
   const scope = createLimiter(limit).scope()
   let made = 0
-  const limiterThat = (answer: object) => ({ name: `degraded-${++made}`, scope: () => scope, consume: () => answer })
+  const limiterThat = (answer: object, onStoreError = 'deny') => ({
+    name: `degraded-${++made}`,
+    onStoreError,
+    scope: () => scope,
+    consume: () => answer,
+  })
 
   test('admits without headers', () => {
     const entry = new Gate({ limiter: limiterThat({ ...decision, degraded: true }) }, noConnection).enter(undefined, http, undefined)
@@ -55,6 +60,12 @@ describe('a decision that the store had no part in', () => {
       status: 503,
       'violated-policies': ['default'],
     })
+  })
+
+  test('refused by the memory of the process it is a refusal like any other', () => {
+    const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true }
+    const entry = new Gate({ limiter: limiterThat(denied, 'local'), status: 420 }, noConnection).enter(undefined, http, undefined)
+    expect(entry).toMatchObject({ refusal: { status: 420, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
   })
 
   test('is not refunded', () => {
