@@ -44,13 +44,22 @@ function sameVersions(lockPath, installedPath) {
 
 /** The peers of the benches bring a hundred packages that nothing else needs: they live in bench/, with a lock file of their own. */
 export function installPeers() {
-  const { dependencies } = JSON.parse(readFileSync(`${root}bench/package.json`, 'utf8'))
-  if (Object.entries(dependencies).every(([name, version]) => installedPeer(name) === version)) return
-  step('npm ci in bench/')
-  run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: `${root}bench` })
+  installFolder('bench')
 }
 
-function installedPeer(name) {
-  const path = `${root}bench/node_modules/${name}/package.json`
+/** What the service needs lives in server/, for the same reason: the library has no dependencies. */
+export function installServer() {
+  installFolder('server')
+}
+
+function installFolder(folder) {
+  const { dependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))
+  if (Object.entries(dependencies).every(([name, version]) => installedIn(folder, name) === version)) return
+  step(`npm ci in ${folder}/`)
+  run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: `${root}${folder}` })
+}
+
+function installedIn(folder, name) {
+  const path = `${root}${folder}/node_modules/${name}/package.json`
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined
 }

@@ -1,8 +1,9 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
 import { ensureRedis, tryValkey } from './redis.mjs'
-import { installPackages, run, step } from './run.mjs'
+import { installPackages, installServer, run, step } from './run.mjs'
 
 installPackages()
+installServer()
 ensureRedis()
 tryValkey()
 step('build')
