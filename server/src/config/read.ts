@@ -22,20 +22,25 @@ const TUNING = ['onStoreError', 'storeTimeoutMs', 'localShare', 'maxQueue', 'max
 export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'shadow', ...TUNING]
 const ANY_LIMIT = limitFrom({ type: 'gcra', rate: '1/s', burst: 1 })
 
+/** The algorithm under which a running service has counted for a limit of a limiter. */
+export type Counted = (limiter: string, limit: string) => string | undefined
+
 /** Throws a `ConfigError` with all mistakes. `file` is how the messages name it. */
-export function readConfig(text: string, file: string): ServiceConfig {
+export function readConfig(text: string, file: string, counted: Counted = () => undefined): ServiceConfig {
   const source = new Source(text)
   const top = source.value()
-  const config = source.mistakes.length > 0 ? undefined : new Reader(source).config(top)
+  const config = source.mistakes.length > 0 ? undefined : new Reader(source, counted).config(top)
   if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, source.mistakes)
   return config
 }
 
 export class Reader {
   readonly source: Source
+  readonly #counted: Counted
 
-  constructor(source: Source) {
+  constructor(source: Source, counted: Counted) {
     this.source = source
+    this.#counted = counted
   }
 
   config(top: unknown): ServiceConfig | undefined {
@@ -86,6 +91,7 @@ export class Reader {
     const shadow = this.flag(fields.shadow, [...path, 'shadow'], 'shadow')
     if (limits === undefined) return undefined
     this.#checkNames(name, limits, path)
+    this.#checkAlgorithms(name, limits, path)
     return { name, limits, plans: this.#plans(limits, fields.plans, [...path, 'plans']), options, shadow }
   }
 
@@ -160,6 +166,19 @@ export class Reader {
       if (!(error instanceof SluiceError)) throw error
       const limit = Object.keys(limits).find((each) => error.message.startsWith(`the name of a limit ${shown(each)} `))
       this.source.wrongName(limit === undefined ? path : [...path, 'limits', limit], error.message)
+    }
+  }
+
+  /** What was counted by one algorithm means nothing to another: going on under the same name would forget it, or fail. */
+  #checkAlgorithms(name: string, limits: NamedLimits, path: Path): void {
+    for (const [limit, { type }] of Object.entries(limits)) {
+      const before = this.#counted(name, limit)
+      if (before === undefined || before === type) continue
+      const place = limit === 'default' ? [...path, 'limits'] : [...path, 'limits', limit]
+      this.source.wrong(
+        place,
+        `limit ${shown(limit)} of limiter ${shown(name)} is a running ${before}: to make it a ${type}, give it another name`,
+      )
     }
   }
 

@@ -1,0 +1,56 @@
+/** The service as a whole: opened, running, and stopped without losing anybody. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ServiceConfig } from './config/config.ts'
+import { httpServer } from './http/server.ts'
+import { Metrics } from './metrics/metrics.ts'
+import { Limiters } from './running/limiters.ts'
+import type { Ground } from './running/running-limiter.ts'
+
+export interface ServiceOptions extends Ground {
+  readonly config: ServiceConfig
+  readonly host: string
+  /** 0: whichever is free. */
+  readonly httpPort: number
+  onFailure(error: unknown): void
+}
+
+export interface Service {
+  readonly limiters: Limiters
+  readonly metrics: Metrics
+  readonly httpPort: number
+  /** Stops accepting, lets who is being served finish, ends whoever still waits after `graceMs`, and closes. */
+  stop(graceMs: number): Promise<void>
+}
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const metrics = new Metrics(options.store)
+  const limiters = new Limiters(options.config, options, metrics)
+  let stopping = false
+  const server = httpServer({ limiters, metrics, isStopping: () => stopping, onFailure: options.onFailure })
+  await listening(server, options.httpPort, options.host)
+  return {
+    limiters,
+    metrics,
+    httpPort: (server.address() as AddressInfo).port,
+    async stop(graceMs) {
+      stopping = true
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const impatience = setTimeout(() => limiters.close(), graceMs)
+      await closed
+      clearTimeout(impatience)
+      limiters.close()
+    },
+  }
+}
+
+function listening(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
