@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ServiceConfig } from './config/config.ts'
+import { grpcServer } from './grpc/server.ts'
 import { httpServer } from './http/server.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { Limiters } from './running/limiters.ts'
@@ -12,6 +13,7 @@ export interface ServiceOptions extends Ground {
   readonly host: string
   /** 0: whichever is free. */
   readonly httpPort: number
+  readonly grpcPort: number
   onFailure(error: unknown): void
 }
 
@@ -19,6 +21,7 @@ export interface Service {
   readonly limiters: Limiters
   readonly metrics: Metrics
   readonly httpPort: number
+  readonly grpcPort: number
   /** Stops accepting, lets who is being served finish, ends whoever still waits after `graceMs`, and closes. */
   stop(graceMs: number): Promise<void>
 }
@@ -29,16 +32,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping = false
   const server = httpServer({ limiters, metrics, isStopping: () => stopping, onFailure: options.onFailure })
   await listening(server, options.httpPort, options.host)
+  const grpc = await grpcServer(limiters, options)
   return {
     limiters,
     metrics,
     httpPort: (server.address() as AddressInfo).port,
+    grpcPort: grpc.port,
     async stop(graceMs) {
       stopping = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)
-      await closed
+      await Promise.all([closed, grpc.stop()])
       clearTimeout(impatience)
       limiters.close()
     },

@@ -2,7 +2,7 @@
  * What the service uses of the library. The only file here that reaches out of this folder: it is built together with the library's sources, so
  * that it needs neither a link in node_modules nor a library that was built before.
  */
-export { MAX_PERMITS } from '../../src/algorithms/rate.ts'
+export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
 export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
 export * from '../../src/index.ts'

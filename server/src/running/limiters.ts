@@ -31,6 +31,11 @@ export class Limiters {
     return this.#running.get(name) as RunningLimiter
   }
 
+  /** One that no file names, on the same store. Whoever asks for it closes it. */
+  unlisted(config: LimiterConfig): RunningLimiter {
+    return new RunningLimiter(config, this.#ground, this.#metrics.of(config.name))
+  }
+
   named(): RunningLimiter[] {
     return [...this.#config.limiters.keys()].map((name) => this.#running.get(name) as RunningLimiter)
   }

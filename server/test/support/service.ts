@@ -39,6 +39,7 @@ export async function serviceOn(text: string = CONFIG, store?: Store): Promise<T
     clock: store === undefined ? clock : undefined,
     host: '127.0.0.1',
     httpPort: 0,
+    grpcPort: 0,
     onFailure: (error) => failures.push(error),
   })
   return Object.assign(service, { url: `http://127.0.0.1:${service.httpPort}`, clock, failures })
