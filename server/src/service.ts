@@ -32,7 +32,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping = false
   const server = httpServer({ limiters, metrics, isStopping: () => stopping, onFailure: options.onFailure })
   await listening(server, options.httpPort, options.host)
-  const grpc = await grpcServer(limiters, options)
+  const grpc = await grpcServer(limiters, options).catch((error) => {
+    // Half a service would keep the process alive.
+    server.close()
+    throw error
+  })
   return {
     limiters,
     metrics,

@@ -8,3 +8,6 @@ export { shown } from '../../src/errors.ts'
 export * from '../../src/index.ts'
 export { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
 export { redisStore } from '../../src/stores/redis/index.ts'
+
+/** The commands of the library, which read the arguments of the process themselves. */
+export const libraryCommands = (): Promise<unknown> => import('../../src/cli/main.ts')

@@ -5,6 +5,8 @@ import { ConfigError, type ServiceConfig } from '../config/config.ts'
 import { readConfig } from '../config/read.ts'
 import type { Limiters } from './limiters.ts'
 
+const SETTLED_MS = 50
+
 export interface ReloadReport {
   readonly result: 'ok' | 'refused'
   /** Why it was refused: every mistake with its place. */
@@ -22,6 +24,7 @@ export class ConfigFile {
   readonly #onReload: (report: ReloadReport) => void
   #text: string
   #stop: () => void = () => undefined
+  #soon: ReturnType<typeof setTimeout> | undefined
 
   constructor(file: string, text: string, limiters: Limiters, onReload: (report: ReloadReport) => void) {
     this.#file = file
@@ -44,17 +47,24 @@ export class ConfigFile {
     }
   }
 
+  /** Soon, and once: a file that is being written says so several times, and is empty in between. */
+  #reloadSoon(): void {
+    clearTimeout(this.#soon)
+    this.#soon = setTimeout(() => this.reload(), SETTLED_MS)
+  }
+
   /** The folder is watched and not the file: editors and Kubernetes put another file in its place. */
   watch(): void {
     const watcher = watch(dirname(this.#file), { persistent: false }, (_event, name) => {
       // What Kubernetes swaps is a link beside it.
-      if (name === null || name === basename(this.#file) || name.startsWith('..')) this.reload()
+      if (name === null || name === basename(this.#file) || name.startsWith('..')) this.#reloadSoon()
     })
     watcher.on('error', (error) => this.#onReload({ result: 'refused', reason: `${this.#file} is no longer watched: ${error.message}` }))
     this.#stop = () => watcher.close()
   }
 
   close(): void {
+    clearTimeout(this.#soon)
     this.#stop()
   }
 }
