@@ -224,6 +224,15 @@ describe('the JSON Schema', () => {
   })
 })
 
+const guide = readFileSync(new URL('../../docs/guides/service.md', import.meta.url), 'utf8')
+
+test.each([...guide.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text]) => text as string))(
+  'the guide shows files that are accepted: %#',
+  (text) => {
+    expect(messageFor(text)).toBe('')
+  },
+)
+
 test('a configuration is explained in words', () => {
   expect(explained(readConfig(sample, 'sample.yaml'))).toBe(`limiter api
   10 per s, up to 20 at once after a rest (gcra)
