@@ -4,9 +4,11 @@ import pino from 'pino'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { openStore } from './store.ts'
+import { tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
+  'tokens-file': { type: 'string' },
   host: { type: 'string' },
   port: { type: 'string' },
   'grpc-port': { type: 'string' },
@@ -31,15 +33,20 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --host ADDRESS     where to listen. Default ${DEFAULT_HOST}: only this machine. Or SLUICE_HOST
   --port PORT        for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any. Or SLUICE_PORT
   --grpc-port PORT   for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any. Or SLUICE_GRPC_PORT
+  --tokens-file F    tokens, one on each line, of which whoever wants to do more than look must send one (Authorization: Bearer).
+                     Or SLUICE_TOKENS, with commas between them. Default: nobody needs one
   --log-level LEVEL  ${LOG_LEVELS.join(', ')}. Default info
   --hints            print what to try with curl`
 
-type Values = Readonly<Partial<Record<'redis' | 'host' | 'port' | 'grpc-port' | 'log-level', string>>> & { readonly hints?: boolean }
+type Values = Readonly<Partial<Record<'redis' | 'tokens-file' | 'host' | 'port' | 'grpc-port' | 'log-level', string>>> & {
+  readonly hints?: boolean
+}
 
 export async function serve(path: string | undefined, values: Values): Promise<void> {
   const file = path ?? sampleFile()
   const log = pino({ level: logLevel(values['log-level']), base: null })
   const { config, text } = loadConfig(file)
+  const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
   const opened = openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
   const service = await startService({
     config,
@@ -48,6 +55,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
     host: values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST,
     httpPort: portIn('--port', values.port ?? process.env.SLUICE_PORT, DEFAULT_HTTP_PORT),
     grpcPort: portIn('--grpc-port', values['grpc-port'] ?? process.env.SLUICE_GRPC_PORT, DEFAULT_GRPC_PORT),
+    tokens,
     onFailure: (error) => log.error({ err: error }, 'a request failed by our fault'),
   }).catch((error) => {
     opened.close()

@@ -7,6 +7,7 @@ import { httpServer } from './http/server.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { Limiters } from './running/limiters.ts'
 import type { Ground } from './running/running-limiter.ts'
+import type { Tokens } from './tokens.ts'
 
 export interface ServiceOptions extends Ground {
   readonly config: ServiceConfig
@@ -14,6 +15,8 @@ export interface ServiceOptions extends Ground {
   /** 0: whichever is free. */
   readonly httpPort: number
   readonly grpcPort: number
+  /** Who may do more than look; undefined: everybody. */
+  readonly tokens: Tokens | undefined
   onFailure(error: unknown): void
 }
 
@@ -30,7 +33,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const metrics = new Metrics(options.store)
   const limiters = new Limiters(options.config, options, metrics)
   let stopping = false
-  const server = httpServer({ limiters, metrics, isStopping: () => stopping, onFailure: options.onFailure })
+  const server = httpServer({ limiters, metrics, tokens: options.tokens, isStopping: () => stopping, onFailure: options.onFailure })
   await listening(server, options.httpPort, options.host)
   const grpc = await grpcServer(limiters, options).catch((error) => {
     // Half a service would keep the process alive.

@@ -8,6 +8,7 @@ import { keyOf } from '../src/grpc/find-rule.ts'
 import { rateLimitService } from '../src/grpc/server.ts'
 import { perUnit } from '../src/grpc/units.ts'
 import { limitFrom, redisStore } from '../src/sluice.ts'
+import { Tokens } from '../src/tokens.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
 const CONFIG = `
@@ -47,11 +48,11 @@ afterEach(async () => {
   expectNoFailure(service)
 })
 
-function ask(request: object, by: Client = client): Promise<Answer> {
+function ask(request: object, by: Client = client, metadata = new Metadata()): Promise<Answer> {
   const method = (by as unknown as Record<string, (...args: unknown[]) => void>).ShouldRateLimit as (...args: unknown[]) => void
   return new Promise((resolve, reject) => {
     const deadline = Date.now() + 60_000
-    method.call(by, request, new Metadata(), { deadline }, (error: ServiceError | null, answer: Answer) =>
+    method.call(by, request, metadata, { deadline }, (error: ServiceError | null, answer: Answer) =>
       error ? reject(error) : resolve(answer),
     )
   })
@@ -262,6 +263,19 @@ test('a store that fails under throw is an error, never a code UNKNOWN', async (
   await outage.stop(0)
   redis.disconnect()
   expectNoFailure(outage)
+})
+
+test('where there are tokens, one must be sent', async () => {
+  const guarded = await serviceOn(CONFIG, undefined, new Tokens(['a-token-that-is-long-enough']))
+  const caller = connected(guarded)
+  const request = { domain: 'edge', descriptors: [described(['ip', '1.1.1.1'])] }
+  await expect(ask(request, caller)).rejects.toMatchObject({ code: status.UNAUTHENTICATED })
+  const metadata = new Metadata()
+  metadata.set('authorization', 'Bearer a-token-that-is-long-enough')
+  expect(await ask(request, caller, metadata)).toMatchObject({ statuses: [{ limit_remaining: 1 }] })
+  caller.close()
+  await guarded.stop(0)
+  expectNoFailure(guarded)
 })
 
 test('no two descriptors are counted under one key', () => {

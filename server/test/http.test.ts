@@ -8,6 +8,7 @@ import { readConfig } from '../src/config/read.ts'
 import { MAX_BODY_BYTES } from '../src/http/body.ts'
 import { ROUTES } from '../src/http/routes.ts'
 import { redisStore } from '../src/sluice.ts'
+import { Tokens, tokensFrom } from '../src/tokens.ts'
 import { call, checked, promised, type Reply, seen } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
@@ -359,6 +360,45 @@ describe('when Redis is not there', () => {
   test('of many decisions only those fail whose policy it is', async () => {
     const { body } = await call(outage.url, 'POST', '/v1/decide', { decisions: [ask, { limiter: 'quiet', key: 'u1' }] })
     expect(body.decisions).toMatchObject([{ error: { status: 503, code: 'STORE' } }, { allowed: true, degraded: true }])
+  })
+})
+
+describe('with tokens', () => {
+  const TOKEN = 'a-token-that-is-long-enough'
+  let guarded: TestService
+
+  beforeEach(async () => {
+    guarded = await serviceOn(CONFIG, undefined, new Tokens(['another-token-that-is-long', TOKEN]))
+  })
+
+  afterEach(async () => {
+    await guarded.stop(0)
+    expectNoFailure(guarded)
+  })
+
+  const key = '/v1/limiters/api/keys/u1'
+  const sent = (authorization: string) => ({ headers: { authorization, 'content-type': 'application/json' } })
+
+  test.each([
+    ['POST', '/v1/decide', ask],
+    ['POST', '/v1/acquire', ask],
+    ['DELETE', key, undefined],
+  ])('%s %s wants one', async (method, path, body) => {
+    for (const wrong of ['', TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
+      const { status, headers } = await call(guarded.url, method, path, body, sent(wrong))
+      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({ status: 401, challenge: 'Bearer' })
+    }
+    expect((await call(guarded.url, 'GET', key)).body.remaining).toBe(3)
+    expect((await call(guarded.url, method, path, body, sent(`Bearer ${TOKEN}`))).status).toBeLessThan(300)
+  })
+
+  test('they come from a file or a variable, and are not told when they are bad', () => {
+    expect(tokensFrom(undefined, undefined)).toBeUndefined()
+    expect(tokensFrom(undefined, `${TOKEN}, x${TOKEN}`)?.accept(`Bearer x${TOKEN}`)).toBe(true)
+    expect(() => tokensFrom(undefined, '')).toThrow('SLUICE_TOKENS must have a token')
+    expect(() => tokensFrom(undefined, `${TOKEN},secret`)).toThrow(
+      /^token 2 of SLUICE_TOKENS must be 16 characters or more, without spaces$/,
+    )
   })
 })
 

@@ -13,6 +13,7 @@ import {
 import { loadSync } from '@grpc/proto-loader'
 import type { Limiters } from '../running/limiters.ts'
 import { SluiceError } from '../sluice.ts'
+import type { Tokens } from '../tokens.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
 import { Overrides } from './overrides.ts'
@@ -23,6 +24,7 @@ const MAX_MESSAGE_BYTES = 1_048_576
 export interface GrpcOptions {
   readonly host: string
   readonly grpcPort: number
+  readonly tokens: Tokens | undefined
   onFailure(error: unknown): void
 }
 
@@ -41,11 +43,15 @@ export function rateLimitService(): ServiceClientConstructor {
   return loaded.envoy.service.ratelimit.v3.RateLimitService as ServiceClientConstructor
 }
 
-export async function grpcServer(limiters: Limiters, { host, grpcPort, onFailure }: GrpcOptions): Promise<GrpcServer> {
+export async function grpcServer(limiters: Limiters, { host, grpcPort, tokens, onFailure }: GrpcOptions): Promise<GrpcServer> {
   const overrides = new Overrides(limiters)
   const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES })
   server.addService(rateLimitService().service, {
-    ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
+    ShouldRateLimit({ request, metadata }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
+      if (tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) {
+        answer({ code: status.UNAUTHENTICATED, details: 'authorization must be Bearer and one of the tokens of the service' })
+        return
+      }
       shouldRateLimit(limiters, overrides, request).then(
         (response) => answer(null, response),
         (error) => answer(grpcError(error, onFailure)),

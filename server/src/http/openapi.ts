@@ -20,6 +20,7 @@ const BAD_BODY = {
   413: problem(`The body is larger than ${MAX_BODY_BYTES} bytes.`),
   415: problem('The body is not sent as application/json.'),
 }
+const NO_TOKEN = { 401: problem('The service wants a token for this, and there was none that it knows. Nothing was touched.') }
 const NO_STORE = { 503: problem('The store failed, and the failure policy of the limiter is to say so.') }
 
 const figures = {
@@ -121,6 +122,9 @@ const inPath = (name: string, description: string) => ({ name, in: 'path', requi
 const OF_KEY = [inPath('name', 'The name of a limiter.'), inPath('key', 'The key, percent-encoded.')]
 const status = (value: string) => exactly({ status: { const: value } })
 
+/** Only where the service was given tokens. */
+const TOKEN = [{ token: [] }, {}]
+
 export const openApi = {
   openapi: '3.1.0',
   info: { title: 'Sluice', version: '1', description: 'An exact rate limiter over HTTP.', license: { name: 'MIT', identifier: 'MIT' } },
@@ -128,6 +132,7 @@ export const openApi = {
     '/v1/decide': {
       post: {
         operationId: 'decide',
+        security: TOKEN,
         summary: `Decides one question, or up to ${MAX_BATCH} at once. A refusal is an answer too: its status is 200.`,
         requestBody: body({
           anyOf: [ref('Question'), exactly({ decisions: { type: 'array', minItems: 1, maxItems: MAX_BATCH, items: ref('Question') } })],
@@ -140,6 +145,7 @@ export const openApi = {
               exactly({ decisions: { type: 'array', items: { anyOf: [ref('Decision'), ref('Refunded'), ref('Failed')] } } }),
             ],
           }),
+          ...NO_TOKEN,
           ...BAD_BODY,
           ...NO_STORE,
         },
@@ -148,10 +154,12 @@ export const openApi = {
     '/v1/acquire': {
       post: {
         operationId: 'acquire',
+        security: TOKEN,
         summary: 'Waits its turn, first come, first served. Whoever hangs up leaves the queue and takes nothing.',
         requestBody: body(ref('Wait')),
         responses: {
           200: answer('It is your turn.', ref('Acquired')),
+          ...NO_TOKEN,
           ...BAD_BODY,
           429: problem('Your turn cannot come in time, or never, or too many are waiting. Nothing was taken.'),
           ...NO_STORE,
@@ -178,9 +186,10 @@ export const openApi = {
       },
       delete: {
         operationId: 'reset',
+        security: TOKEN,
         summary: 'Forgets a key.',
         parameters: OF_KEY,
-        responses: { 204: { description: 'It is forgotten.' }, ...BAD_INPUT, ...NO_STORE },
+        responses: { 204: { description: 'It is forgotten.' }, ...NO_TOKEN, ...BAD_INPUT, ...NO_STORE },
       },
     },
     '/healthz': {
@@ -207,5 +216,5 @@ export const openApi = {
       get: { operationId: 'openapi', summary: 'This document.', responses: { 200: answer('This document.', { type: 'object' }) } },
     },
   },
-  components: { schemas },
+  components: { schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 }

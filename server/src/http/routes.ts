@@ -4,6 +4,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest, MaybePromise, Refunded } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
+import type { Tokens } from '../tokens.ts'
 import { jsonBody } from './body.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
@@ -29,6 +30,8 @@ export interface Call {
 export interface Context {
   readonly limiters: Limiters
   readonly metrics: Metrics
+  /** Who may do more than look; undefined: everybody. */
+  readonly tokens: Tokens | undefined
   isStopping(): boolean
 }
 

@@ -28,11 +28,18 @@ export function httpServer(options: HttpOptions): Server {
 async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const { handler, params, query } = routed(request)
+    checkToken(options, request)
     const call: Call = { request, params, query, gone: () => goneSignal(response) }
     send(options, response, await handler(options, call))
   } catch (error) {
     refuse(options, response, error)
   }
+}
+
+/** Looking is free. */
+function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessage): void {
+  if (tokens === undefined || method === 'GET' || tokens.accept(headers.authorization)) return
+  throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
 }
 
 function send({ isStopping }: HttpOptions, response: ServerResponse, { status, body, type }: Reply): void {

@@ -4,6 +4,7 @@ import { type FakeClock, fakeClock } from '../../../src/testing/fake-clock.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { type Service, startService } from '../../src/service.ts'
 import { memoryStore, type Store } from '../../src/sluice.ts'
+import type { Tokens } from '../../src/tokens.ts'
 
 export interface TestService extends Service {
   readonly url: string
@@ -30,7 +31,7 @@ limiters:
 `
 
 /** With a clock of the test's unless it brings a store, which may have its own. */
-export async function serviceOn(text: string = CONFIG, store?: Store): Promise<TestService> {
+export async function serviceOn(text: string = CONFIG, store?: Store, tokens?: Tokens): Promise<TestService> {
   const clock = fakeClock(1_000_000)
   const failures: unknown[] = []
   const service = await startService({
@@ -40,6 +41,7 @@ export async function serviceOn(text: string = CONFIG, store?: Store): Promise<T
     host: '127.0.0.1',
     httpPort: 0,
     grpcPort: 0,
+    tokens,
     onFailure: (error) => failures.push(error),
   })
   return Object.assign(service, { url: `http://127.0.0.1:${service.httpPort}`, clock, failures })
