@@ -1,6 +1,7 @@
 /** Several copies of the service on one real Redis. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { startCluster } from '../../test/support/redis-servers.ts'
 import { type OpenedStore, openStore } from '../src/store.ts'
 import { call } from './support/client.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
@@ -39,6 +40,26 @@ describe('two copies of the service', () => {
     expect((await call(first.url, 'DELETE', `/v1/limiters/${name}/keys/u1`)).status).toBe(204)
     expect((await call(second.url, 'GET', `/v1/limiters/${name}/keys/u1`)).body.remaining).toBe(100)
   })
+})
+
+test('several URLs are the nodes of a cluster', async () => {
+  const cluster = await startCluster()
+  const urls = cluster.servers.slice(0, 2).map(({ host, port }) => `redis://${host}:${port}`)
+  const { store, close, description } = openStore(urls.join(', '), () => undefined)
+  const service = await serviceOn('limiters: { api: { limits: { type: gcra, rate: 1/h, burst: 2 } } }', store)
+  try {
+    expect(description).toBe(urls.join(', '))
+    // Of keys in many slots, on all nodes.
+    const keys = Array.from({ length: 20 }, (_, k) => `user:${k}`)
+    const decisions = keys.flatMap((key) => Array(3).fill({ limiter: 'api', key }))
+    const { body } = await call(service.url, 'POST', '/v1/decide', { decisions })
+    expect(body.decisions.map(({ allowed }: { allowed: boolean }) => allowed)).toEqual(keys.flatMap(() => [true, true, false]))
+  } finally {
+    await service.stop(0)
+    close()
+    await cluster.stop()
+  }
+  expectNoFailure(service)
 })
 
 test.each(['localhost:6379', 'http://localhost', 'redis://a:6379,nonsense', '://'])('%j is no Redis URL', (url) => {
