@@ -20,7 +20,9 @@ export const SERVE_OPTIONS = {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_HTTP_PORT = 8080
 const DEFAULT_GRPC_PORT = 8081
-/** How long those who wait are let wait when the service stops. */
+/** How long it goes on when it is told to stop, so that clients let go of their connections, and a balancer of it. */
+const DRAIN_MS = 500
+/** How long those who wait are let wait after that. */
 const GRACE_MS = 10_000
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
@@ -68,7 +70,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   process.on('SIGHUP', () => watched.reload())
   stopAtSignal(log, async () => {
     watched.close()
-    await service.stop(GRACE_MS)
+    await service.stop(GRACE_MS, DRAIN_MS)
     opened.close()
   })
 }

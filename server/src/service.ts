@@ -25,8 +25,11 @@ export interface Service {
   readonly metrics: Metrics
   readonly httpPort: number
   readonly grpcPort: number
-  /** Stops accepting, lets who is being served finish, ends whoever still waits after `graceMs`, and closes. */
-  stop(graceMs: number): Promise<void>
+  /**
+   * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets who is being served
+   * finish, ends whoever still waits after `graceMs`, and closes. Without the first, a request on a kept connection may meet its end.
+   */
+  stop(graceMs: number, drainMs?: number): Promise<void>
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -45,8 +48,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     httpPort: (server.address() as AddressInfo).port,
     grpcPort: grpc.port,
-    async stop(graceMs) {
+    async stop(graceMs, drainMs = 0) {
       stopping = true
+      if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)

@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -100,6 +101,31 @@ describe('sluice serve', () => {
     }
     expect(await service.ended).toEqual([0, null])
     expect(service.lines.at(-1)).toContain('stopped')
+  })
+
+  test('a stop under load fails nobody', async () => {
+    const service = await started()
+    const agent = new Agent({ keepAlive: true })
+    const statuses = new Set<number | undefined>()
+    let answers = 0
+    /** Until the service says that the connection ends. */
+    async function caller(): Promise<void> {
+      for (;;) {
+        const sent = request(`${service.url}/v1/decide`, { method: 'POST', agent, headers: { 'content-type': 'application/json' } })
+        sent.end(JSON.stringify({ limiter: 'api', key: 'u1' }))
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        await response.resume().toArray()
+        statuses.add(response.statusCode)
+        answers += 1
+        if (answers === 100) service.process.kill('SIGTERM')
+        if (response.headers.connection === 'close') return
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, caller))
+    expect([...statuses]).toEqual([200])
+    expect(answers).toBeGreaterThan(100)
+    expect(await service.ended).toEqual([0, null])
+    agent.destroy()
   })
 
   test('has a sample for those without a file, and listens on this machine only', async () => {

@@ -295,6 +295,17 @@ test('a stop lets who is being served finish, and ends whoever would wait longer
   await expect(fetch(`${service.url}/healthz`)).rejects.toThrow()
 })
 
+test('while it stops it is not ready, and says so on connections that are still there', async () => {
+  await decide({ ...ask, cost: 3 })
+  const waiting = acquire(ask)
+  await until(() => service.limiters.get('api')?.waiting === 1)
+  const stopped = service.stop(0, 1_000)
+  const { status, body, headers } = await get('/readyz')
+  expect({ status, code: body.code, connection: headers.get('connection') }).toEqual({ status: 503, code: 'STOPPING', connection: 'close' })
+  await stopped
+  expect((await waiting).status).toBe(503)
+})
+
 describe('metrics', () => {
   test('count decisions by limiter and result, and never name a key', async () => {
     await decide({ decisions: [...Array(5).fill({ ...ask, key: 'secret-key' }), { ...ask, key: 'secret-key', cost: 4 }] })
