@@ -1,6 +1,7 @@
 /** Whatever is sent: an answer that the document knows, never a 500, never a hang, and nothing touched by what is refused. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answerJson } from '../src/http/answer-json.ts'
 import { call } from './support/client.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
@@ -49,6 +50,31 @@ async function held(): Promise<string> {
   const bodies = await Promise.all(keys.map(async (path) => (await call(service.url, 'GET', path)).body.parts))
   return JSON.stringify(bodies)
 }
+
+test('an answer is written as JSON.stringify would', () => {
+  const label = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
+  const outcome = fc.constantFrom<'allowed' | 'limited' | 'impossible'>('allowed', 'limited', 'impossible')
+  const us = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 5e15 })).map((each) => each / 1000)
+  const figures = {
+    outcome,
+    limit: fc.nat(1e9),
+    remaining: fc.nat(1e9),
+    retryAfterMs: fc.oneof(us, fc.constant(Number.POSITIVE_INFINITY)),
+    resetAfterMs: us,
+    delayMs: us,
+  }
+  const parts = fc.dictionary(label, fc.record(figures, { noNullPrototype: true }), { minKeys: 1, maxKeys: 3, noNullPrototype: true })
+  const flags = { allowed: fc.boolean(), degraded: fc.boolean(), shadow: fc.boolean() }
+  const answers = fc.record({ limiter: label, ...figures, ...flags, atMs: us, policy: label, parts })
+  fc.assert(
+    fc.property(answers, (answer) => {
+      expect(JSON.parse(answerJson(answer))).toEqual(JSON.parse(JSON.stringify(answer)))
+    }),
+    { numRuns: 1_000, seed: 9 },
+  )
+  const refunded = { limiter: 'api', refunded: true } as const
+  expect(answerJson(refunded)).toBe(JSON.stringify(refunded))
+})
 
 describe('fuzzed', () => {
   test('decisions', async () => {

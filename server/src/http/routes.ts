@@ -5,6 +5,7 @@ import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest, MaybePromise, Refunded } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
 import type { Tokens } from '../tokens.ts'
+import { answerJson } from './answer-json.ts'
 import { jsonBody } from './body.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
@@ -58,14 +59,15 @@ async function decide({ limiters }: Context, { request }: Call): Promise<Reply> 
   const batch = batchIn(body)
   if (batch === undefined) {
     const { limiter, request: asked } = decisionTask(limiters, body)
-    return json(200, await limiter.decide(asked))
+    return json(200, answerJson(await limiter.decide(asked)))
   }
   // All are checked before the first is made.
   const tasks = batch.map((item, k) => taskOfBatch(limiters, item, k))
   const decided = tasks.map(decidedOrWhy)
   // In memory all are there already, and waiting for each would take longer than it took.
   const isPromised = decided.some((each) => each instanceof Promise)
-  return json(200, { decisions: isPromised ? await Promise.all(decided) : decided })
+  const answers = isPromised ? await Promise.all(decided) : (decided as Awaited<(typeof decided)[number]>[])
+  return json(200, `{"decisions":[${answers.map(answerJson).join()}]}`)
 }
 
 /** One that fails does not take the answers of the others with it: they were charged. */
