@@ -24,6 +24,8 @@ const DEFAULT_GRPC_PORT = 8081
 const DRAIN_MS = 500
 /** How long those who wait are let wait after that. */
 const GRACE_MS = 10_000
+/** npm, a shell and a supervisor may all pass on the same signal. */
+const SAME_SIGNAL_MS = 1_000
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 export const SERVE_USAGE = `sluice serve [FILE] [options]
@@ -107,12 +109,15 @@ function reloaded(log: pino.Logger, { metrics }: Service, { result, reason }: Re
   else log.error({ reason }, 'the new configuration is refused, the old one goes on')
 }
 
-/** Once, in peace; a second signal ends the process at once. */
+/** Once, in peace; whoever signals again later has lost patience, and ends the process at once. */
 function stopAtSignal(log: pino.Logger, stop: () => Promise<void>): void {
-  let stopping = false
+  let sinceMs: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1)
-    stopping = true
+    if (sinceMs !== undefined) {
+      if (performance.now() - sinceMs > SAME_SIGNAL_MS) process.exit(1)
+      return
+    }
+    sinceMs = performance.now()
     log.info({ signal }, 'stopping')
     stop().then(
       () => log.info('stopped'),

@@ -134,9 +134,12 @@ describe('sluice serve', () => {
       const { limiters } = (await (await fetch(`${service.url}/v1/limiters`)).json()) as { limiters: { name: string }[] }
       expect(limiters.map(({ name }) => name)).toEqual(['api', 'llm', 'login'])
     } finally {
+      // As when npm passes on what the terminal sent to all.
+      service.process.kill('SIGINT')
       service.process.kill('SIGINT')
     }
     expect(await service.ended).toEqual([0, null])
+    expect(service.lines.at(-1)).toContain('stopped')
   })
 
   test.each([
