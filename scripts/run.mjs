@@ -41,3 +41,16 @@ function sameVersions(lockPath, installedPath) {
     return path === '' || optional || link || found[path]?.version === version
   })
 }
+
+/** What only a folder needs is installed there, by its own lock file: the library has no dependencies, and the benches have hundreds. */
+export function installFolder(folder) {
+  const { dependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))
+  if (Object.entries(dependencies).every(([name, version]) => installedIn(folder, name) === version)) return
+  step(`npm ci in ${folder}/`)
+  run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: `${root}${folder}` })
+}
+
+function installedIn(folder, name) {
+  const path = `${root}${folder}/node_modules/${name}/package.json`
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined
+}

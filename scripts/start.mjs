@@ -1,6 +1,16 @@
-// `npm start`: installs, builds, and shows what limits do. Arguments go to the simulation.
-import { installPackages, run } from './run.mjs'
+// `npm start`: installs, builds and starts the service, with a sample configuration and in memory unless told otherwise. Arguments go to
+// `sluice serve`.
+import { spawn } from 'node:child_process'
+import { installFolder, installPackages, root, run, step } from './run.mjs'
 
 installPackages()
-run('npm', ['run', '--silent', 'build'])
-run(process.execPath, ['dist/cli/main.js', 'simulate', ...process.argv.slice(2)])
+installFolder('server')
+step('build')
+run('npm', ['run', '--silent', 'build:server'])
+
+const args = ['server/dist/server/src/main.js', 'serve', '--hints', ...process.argv.slice(2)]
+const service = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' })
+// Ctrl-C reaches both processes, a `kill` only this one; either way the service is what ends first.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => service.kill('SIGTERM'))
+service.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))

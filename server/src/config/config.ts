@@ -1,0 +1,62 @@
+/** What a configuration file says, after it was read and found to be right. */
+import type { FailurePolicy, Limit } from '../sluice.ts'
+
+/** Names of limiters that begin so belong to the rules of domains. */
+export const RULES_PREFIX = 'rls.'
+
+export interface ServiceConfig {
+  readonly limiters: ReadonlyMap<string, LimiterConfig>
+  /** By the name of the domain: what Envoy asks about. */
+  readonly domains: ReadonlyMap<string, readonly DescriptorRule[]>
+}
+
+/** Several limits are always kept by name; one without a name is called `default`, as the library does. */
+export type NamedLimits = Readonly<Record<string, Limit>>
+
+export interface LimiterConfig {
+  readonly name: string
+  readonly limits: NamedLimits
+  readonly plans: Readonly<Record<string, NamedLimits>>
+  readonly options: LimiterTuning
+  /** Decides and counts, but refuses nobody. */
+  readonly shadow: boolean
+}
+
+/** The options of a limiter that a file may set. What each means, and its range, is the library's to say. */
+export interface LimiterTuning {
+  readonly onStoreError?: FailurePolicy
+  readonly storeTimeoutMs?: number
+  readonly localShare?: number
+  readonly maxQueue?: number
+  readonly maxAheadMs?: number
+}
+
+/** One node of a domain's tree. It stands for one entry of a descriptor, and its children for the next. */
+export interface DescriptorRule {
+  readonly key: string
+  /** Undefined: whatever the value is. */
+  readonly value: string | undefined
+  /** `value` is the beginning of what it stands for. */
+  readonly wildcard: boolean
+  readonly limiter: LimiterConfig | undefined
+  /** Everything passes, and nothing is counted. */
+  readonly unlimited: boolean
+  readonly descriptors: readonly DescriptorRule[]
+}
+
+/** One thing that is wrong with a file, and where. */
+export interface Mistake {
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+export class ConfigError extends Error {
+  readonly mistakes: readonly Mistake[]
+
+  constructor(file: string, mistakes: readonly Mistake[]) {
+    super(mistakes.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'))
+    this.name = 'ConfigError'
+    this.mistakes = mistakes
+  }
+}

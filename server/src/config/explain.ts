@@ -1,0 +1,82 @@
+/** A configuration in plain words, for `sluice check`. */
+import type { Limit } from '../sluice.ts'
+import type { DescriptorRule, LimiterConfig, NamedLimits, ServiceConfig } from './config.ts'
+
+type Options = Readonly<Record<string, unknown>>
+
+/** One sentence for each algorithm, made from the options as they were written. */
+const SENTENCES: Readonly<Record<string, (options: Options) => string>> = {
+  gcra: ({ rate, burst }) => `${pace(rate)}, up to ${burst} at once after a rest`,
+  tokenBucket: ({ capacity, refill }) => `up to ${capacity} at once, which come back at ${pace(refill)}`,
+  leakyBucket: ({ capacity, leak }) => `up to ${capacity} in line, let out at ${pace(leak)}`,
+  fixedWindow: ({ limit, window, anchor }) => `${limit} in each ${span(window)}${anchored(anchor)}`,
+  slidingWindow: ({ limit, window, slots }) => `about ${limit} in any ${span(window)}, which slides in ${slots} steps`,
+  slidingLog: ({ limit, window }) => `never more than ${limit} in any ${span(window)}`,
+}
+
+const ON_STORE_ERROR: Readonly<Record<string, string>> = {
+  throw: 'the caller is told that there is no decision',
+  allow: 'everything is let through',
+  deny: 'nothing is let through',
+  local: 'this process decides by itself',
+}
+
+export function explained({ limiters, domains }: ServiceConfig): string {
+  const lines = [...limiters.values()].flatMap((limiter) => [`limiter ${limiter.name}`, ...indented(limiterLines(limiter))])
+  for (const [domain, rules] of domains) lines.push(`domain ${domain}`, ...indented(rules.flatMap(ruleLines)))
+  return lines.join('\n')
+}
+
+function limiterLines({ limits, plans, options, shadow }: LimiterConfig): string[] {
+  const lines = limitLines(limits)
+  for (const [name, plan] of Object.entries(plans)) lines.push(`on plan ${name}`, ...indented(limitLines(plan)))
+  if (shadow) lines.push('in shadow: decides and counts, and refuses nobody')
+  const { onStoreError = 'throw', storeTimeoutMs = 1000, localShare = 1 } = options
+  const share = onStoreError === 'local' ? `, with ${localShare * 100} % of each limit` : ''
+  lines.push(`if Redis fails or takes more than ${storeTimeoutMs} ms, ${ON_STORE_ERROR[onStoreError]}${share}`)
+  if (options.maxQueue !== undefined) lines.push(`at most ${options.maxQueue} wait for one key`)
+  return lines
+}
+
+function limitLines(limits: NamedLimits): string[] {
+  const entries = Object.entries(limits)
+  const lines = entries.map(([name, limit]) => (name === 'default' ? sentence(limit) : `${name}: ${sentence(limit)}`))
+  if (entries.length > 1) lines.push('all of them are charged or none')
+  return lines
+}
+
+function sentence(limit: Limit): string {
+  const options = limit as unknown as Options
+  return `${SENTENCES[limit.type]?.(options) ?? JSON.stringify(limit)} (${limit.type})`
+}
+
+function ruleLines(rule: DescriptorRule): string[] {
+  const value = rule.wildcard ? ` = ${rule.value}*` : rule.value === undefined ? ', each value by itself' : ` = ${rule.value}`
+  const lines = [`${rule.key}${value}: ${allowance(rule)}`]
+  return [...lines, ...indented(rule.descriptors.flatMap(ruleLines))]
+}
+
+function allowance({ unlimited, limiter }: DescriptorRule): string {
+  if (unlimited) return 'unlimited'
+  if (limiter === undefined) return 'no limit by itself, with'
+  return `${limitLines(limiter.limits).join(', ')}${limiter.shadow ? ', in shadow' : ''}`
+}
+
+function pace(rate: unknown): string {
+  if (typeof rate === 'string') return rate.replace(/ ?\/ ?/, ' per ')
+  const { permits, per } = rate as { permits: number; per: unknown }
+  return `${permits} per ${span(per)}`
+}
+
+function span(duration: unknown): string {
+  return typeof duration === 'number' ? `${duration} ms` : String(duration)
+}
+
+function anchored(anchor: unknown): string {
+  if (anchor === 'first') return ', counted from the first call of a key'
+  return typeof anchor === 'number' && anchor !== 0 ? `, moved by ${anchor} ms` : ''
+}
+
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`)
+}

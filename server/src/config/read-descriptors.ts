@@ -1,0 +1,80 @@
+/** The tree of a domain's descriptors, as in the configuration of Envoy's own service. */
+import { createHash } from 'node:crypto'
+import { shown } from '../sluice.ts'
+import { type DescriptorRule, type LimiterConfig, RULES_PREFIX } from './config.ts'
+import type { Reader } from './read.ts'
+import type { Path } from './source.ts'
+
+const OPTIONS = ['key', 'value', 'limit', 'unlimited', 'shadow', 'onStoreError', 'storeTimeoutMs', 'localShare', 'descriptors']
+
+/** `above` is the domain and then every key and value on the way down: it tells the rules of a tree apart. */
+export function readDescriptors(reader: Reader, value: unknown, path: Path, above: readonly string[]): DescriptorRule[] {
+  if (!Array.isArray(value)) {
+    reader.source.wrong(path, `descriptors ${shown(value)} must be a list`)
+    return []
+  }
+  const rules = value.map((json: unknown, k) => readRule(reader, json, [...path, k], above)).filter((rule) => rule !== undefined)
+  noteTwins(reader, value, path)
+  return rules
+}
+
+function readRule(reader: Reader, json: unknown, path: Path, above: readonly string[]): DescriptorRule | undefined {
+  const fields = reader.fields(json, path, OPTIONS, 'a descriptor')
+  if (fields === undefined) return undefined
+  const key = text(reader, fields.key, [...path, 'key'], 'key')
+  const written = fields.value === undefined ? undefined : text(reader, fields.value, [...path, 'value'], 'value')
+  const star = written?.indexOf('*') ?? -1
+  if (star >= 0 && star !== (written as string).length - 1) {
+    reader.source.wrong([...path, 'value'], `value ${shown(written)} must have its wildcard * at the end, and only there`)
+  }
+  const here = [...above, key, written ?? '']
+  const unlimited = reader.flag(fields.unlimited, [...path, 'unlimited'], 'unlimited')
+  const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here)
+  if (unlimited && fields.limit !== undefined) reader.source.wrong([...path, 'limit'], 'limit must not stand beside unlimited: true')
+  if (!unlimited && fields.limit === undefined && fields.descriptors === undefined) {
+    reader.source.wrong(path, `descriptor ${shown(key)} must have a limit, unlimited: true, or descriptors below it`)
+  }
+  const descriptors = fields.descriptors === undefined ? [] : readDescriptors(reader, fields.descriptors, [...path, 'descriptors'], here)
+  return { key, value: star < 0 ? written : written?.slice(0, star), wildcard: star >= 0, limiter, unlimited, descriptors }
+}
+
+function readRuleLimiter(
+  reader: Reader,
+  fields: Readonly<Record<string, unknown>>,
+  path: Path,
+  here: readonly string[],
+): LimiterConfig | undefined {
+  const limit = reader.limit(fields.limit, [...path, 'limit'])
+  const options = reader.tuning(fields, path)
+  const shadow = reader.flag(fields.shadow, [...path, 'shadow'], 'shadow')
+  if (limit === undefined) return undefined
+  return { name: stateName(here, limit.type), limits: { default: limit }, plans: {}, options, shadow }
+}
+
+/**
+ * Under which a store keeps the counts of a rule: the same for the same rule in the next version of the file, whatever else changed. Another
+ * algorithm cannot read them and has a name of its own.
+ */
+function stateName(here: readonly string[], algorithm: string): string {
+  const digest = createHash('sha256').update(JSON.stringify(here)).digest('hex').slice(0, 16)
+  return `${RULES_PREFIX}${algorithm}.${digest}`
+}
+
+function text(reader: Reader, value: unknown, path: Path, what: string): string {
+  // YAML reads 404 and true as a number and a truth; in a descriptor they are text.
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'string' && value !== '') return value
+  reader.source.wrong(path, `${what} ${shown(value)} must be a text that is not empty`)
+  return ''
+}
+
+/** Of two rules for the same entry the second would never be asked. */
+function noteTwins(reader: Reader, list: readonly unknown[], path: Path): void {
+  const seen = new Set<string>()
+  for (const [k, json] of list.entries()) {
+    const { key, value } = (json ?? {}) as { key?: unknown; value?: unknown }
+    const id = JSON.stringify([String(key), value === undefined ? null : String(value)])
+    if (seen.has(id)) reader.source.wrong([...path, k], `descriptor ${shown(key)} ${shown(value ?? 'of any value')} stands here twice`)
+    seen.add(id)
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. What a limit and an option may be is
+ * not said again here: each is handed to the library, and what the library objects to is put beside its place in the file.
+ */
+import { createLimiter, type Limits, limitFrom, SluiceError, shown } from '../sluice.ts'
+import {
+  ConfigError,
+  type DescriptorRule,
+  type LimiterConfig,
+  type LimiterTuning,
+  type NamedLimits,
+  RULES_PREFIX,
+  type ServiceConfig,
+} from './config.ts'
+import { readDescriptors } from './read-descriptors.ts'
+import { type Path, Source } from './source.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const TOP = ['limiters', 'domains']
+const TUNING = ['onStoreError', 'storeTimeoutMs', 'localShare', 'maxQueue', 'maxAheadMs'] as const
+export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'shadow', ...TUNING]
+const ANY_LIMIT = limitFrom({ type: 'gcra', rate: '1/s', burst: 1 })
+
+/** The algorithm under which a running service has counted for a limit of a limiter. */
+export type Counted = (limiter: string, limit: string) => string | undefined
+
+/** Throws a `ConfigError` with all mistakes. `file` is how the messages name it. */
+export function readConfig(text: string, file: string, counted: Counted = () => undefined): ServiceConfig {
+  const source = new Source(text)
+  const top = source.value()
+  const config = source.mistakes.length > 0 ? undefined : new Reader(source, counted).config(top)
+  if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, source.mistakes)
+  return config
+}
+
+export class Reader {
+  readonly source: Source
+  readonly #counted: Counted
+
+  constructor(source: Source, counted: Counted) {
+    this.source = source
+    this.#counted = counted
+  }
+
+  config(top: unknown): ServiceConfig | undefined {
+    const fields = this.fields(top, [], TOP, 'the configuration')
+    if (fields === undefined) return undefined
+    if (fields.limiters === undefined && fields.domains === undefined) {
+      this.source.wrong([], 'the configuration must have limiters, domains or both')
+    }
+    return { limiters: this.#limiters(fields.limiters), domains: this.#domains(fields.domains) }
+  }
+
+  /** The fields of a mapping, of which only the known ones are allowed; undefined, and a mistake, for anything else. */
+  fields(value: unknown, path: Path, known: readonly string[] | undefined, what: string): Fields | undefined {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      this.source.wrong(path, `${what} ${shown(value)} must be a mapping${known === undefined ? '' : ` of ${known.join(', ')}`}`)
+      return undefined
+    }
+    for (const name of Object.keys(value)) {
+      if (known?.includes(name) !== false) continue
+      this.source.wrongName([...path, name], `${shown(name)} is not an option of ${what}: there is ${known.join(', ')}`)
+    }
+    return value as Fields
+  }
+
+  flag(value: unknown, path: Path, what: string): boolean {
+    if (value === undefined) return false
+    if (typeof value === 'boolean') return value
+    this.source.wrong(path, `${what} ${shown(value)} must be true or false`)
+    return false
+  }
+
+  /** Whatever the library thinks of it becomes a mistake at that place. */
+  accepted<T>(path: Path, make: () => T): T | undefined {
+    try {
+      return make()
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      this.source.wrong(path, error.message)
+      return undefined
+    }
+  }
+
+  limiter(name: string, value: unknown, path: Path): LimiterConfig | undefined {
+    const fields = this.fields(value, path, LIMITER_OPTIONS, `limiter ${shown(name)}`)
+    if (fields === undefined) return undefined
+    const limits = this.limits(fields.limits, [...path, 'limits'])
+    const options = this.tuning(fields, path)
+    const shadow = this.flag(fields.shadow, [...path, 'shadow'], 'shadow')
+    if (limits === undefined) return undefined
+    this.#checkNames(name, limits, path)
+    this.#checkAlgorithms(name, limits, path)
+    return { name, limits, plans: this.#plans(limits, fields.plans, [...path, 'plans']), options, shadow }
+  }
+
+  /** One limit (it has a `type`), or several by name. */
+  limits(value: unknown, path: Path): NamedLimits | undefined {
+    const fields = this.fields(value, path, undefined, 'limits')
+    if (fields === undefined) return undefined
+    if (Object.keys(fields).length === 0) {
+      this.source.wrong(path, 'limits {} must be one limit with a type, or several by name')
+      return undefined
+    }
+    if (typeof fields.type === 'string') {
+      const limit = this.limit(fields, path)
+      return limit === undefined ? undefined : { default: limit }
+    }
+    const limits = Object.entries(fields).map(([name, json]) => [name, this.limit(json, [...path, name])] as const)
+    return limits.some(([, limit]) => limit === undefined) ? undefined : (Object.fromEntries(limits) as NamedLimits)
+  }
+
+  limit(json: unknown, path: Path) {
+    try {
+      return limitFrom(json)
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      const option = optionMeant(json, error.message)
+      if (option !== undefined && /is not an option/.test(error.message)) this.source.wrongName([...path, option], error.message)
+      else this.source.wrong(option === undefined ? path : [...path, option], error.message)
+      return undefined
+    }
+  }
+
+  tuning(fields: Fields, path: Path): LimiterTuning {
+    const given = TUNING.filter((option) => fields[option] !== undefined)
+    for (const option of given) {
+      // `null` would be a default to the library; in a file it is a value that was forgotten.
+      if (fields[option] === null) this.source.wrong([...path, option], `${option} must have a value`)
+      else this.accepted([...path, option], () => createLimiter(ANY_LIMIT, { [option]: fields[option] }).close())
+    }
+    return Object.fromEntries(given.map((option) => [option, fields[option]]))
+  }
+
+  #limiters(value: unknown): Map<string, LimiterConfig> {
+    const limiters = new Map<string, LimiterConfig>()
+    if (value === undefined) return limiters
+    for (const [name, json] of Object.entries(this.fields(value, ['limiters'], undefined, 'limiters') ?? {})) {
+      if (name.startsWith(RULES_PREFIX)) {
+        this.source.wrongName(['limiters', name], `the name of a limiter ${shown(name)} must not begin with '${RULES_PREFIX}'`)
+      }
+      const limiter = this.limiter(name, json, ['limiters', name])
+      if (limiter !== undefined) limiters.set(name, limiter)
+    }
+    return limiters
+  }
+
+  #domains(value: unknown): Map<string, readonly DescriptorRule[]> {
+    const domains = new Map<string, readonly DescriptorRule[]>()
+    if (value === undefined) return domains
+    for (const [domain, json] of Object.entries(this.fields(value, ['domains'], undefined, 'domains') ?? {})) {
+      const path = ['domains', domain]
+      if (domain === '') this.source.wrongName(path, 'the name of a domain "" must not be empty')
+      const fields = this.fields(json, path, ['descriptors'], `domain ${shown(domain)}`)
+      if (fields !== undefined) domains.set(domain, readDescriptors(this, fields.descriptors, [...path, 'descriptors'], [domain]))
+    }
+    return domains
+  }
+
+  /** The names of a limiter and of its limits become parts of keys in a store: the library has rules for them. */
+  #checkNames(name: string, limits: NamedLimits, path: Path): void {
+    try {
+      createLimiter(limits as Limits, { name }).close()
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      const limit = Object.keys(limits).find((each) => error.message.startsWith(`the name of a limit ${shown(each)} `))
+      this.source.wrongName(limit === undefined ? path : [...path, 'limits', limit], error.message)
+    }
+  }
+
+  /** What was counted by one algorithm means nothing to another: going on under the same name would forget it, or fail. */
+  #checkAlgorithms(name: string, limits: NamedLimits, path: Path): void {
+    for (const [limit, { type }] of Object.entries(limits)) {
+      const before = this.#counted(name, limit)
+      if (before === undefined || before === type) continue
+      const place = limit === 'default' ? [...path, 'limits'] : [...path, 'limits', limit]
+      this.source.wrong(
+        place,
+        `limit ${shown(limit)} of limiter ${shown(name)} is a running ${before}: to make it a ${type}, give it another name`,
+      )
+    }
+  }
+
+  #plans(limits: NamedLimits, value: unknown, path: Path): Record<string, NamedLimits> {
+    if (value === undefined) return {}
+    const plans: [string, NamedLimits][] = []
+    for (const [name, json] of Object.entries(this.fields(value, path, undefined, 'plans') ?? {})) {
+      const plan = this.limits(json, [...path, name])
+      if (plan === undefined) continue
+      this.accepted([...path, name], () => createLimiter(limits as Limits, { plans: { [name]: plan } } as object).close())
+      plans.push([name, plan])
+    }
+    return Object.fromEntries(plans)
+  }
+}
+
+/** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */
+function optionMeant(json: unknown, message: string): string | undefined {
+  if (typeof json !== 'object' || json === null) return undefined
+  const words = message.split(/[^\w$-]+/).slice(1, 3)
+  return words.find((word) => Object.hasOwn(json, word))
+}

@@ -1,0 +1,95 @@
+/** The JSON Schema of a configuration file, for editors. What it cannot say, `sluice check` says. */
+import { limitSchema } from '../sluice.ts'
+
+const { $schema, $defs, title: _title, ...limit } = limitSchema
+
+const tuning = {
+  onStoreError: {
+    description: "Who decides when Redis fails or is late. 'throw': nobody, the caller is told. 'local': this process, with its share.",
+    enum: ['throw', 'allow', 'deny', 'local'],
+    default: 'throw',
+  },
+  storeTimeoutMs: {
+    description: 'How long Redis may take for a decision, in milliseconds.',
+    type: 'number',
+    exclusiveMinimum: 0,
+    default: 1000,
+  },
+  localShare: {
+    description: "With onStoreError 'local': the share of each limit that this process gives out.",
+    type: 'number',
+    exclusiveMinimum: 0,
+    maximum: 1,
+    default: 1,
+  },
+}
+
+const limits = {
+  description: 'One limit (it has a type), or several by name, which are decided as one: all are charged or none.',
+  anyOf: [{ $ref: '#/$defs/limit' }, { type: 'object', minProperties: 1, additionalProperties: { $ref: '#/$defs/limit' } }],
+}
+
+const shadow = { description: 'Decide and count, but refuse nobody: to try a limit out on real traffic.', type: 'boolean', default: false }
+
+const limiter = {
+  type: 'object',
+  properties: {
+    limits: { $ref: '#/$defs/limits' },
+    plans: {
+      description: 'Other numbers for some callers, by the name of the plan: the same limits with the same algorithms.',
+      type: 'object',
+      additionalProperties: { $ref: '#/$defs/limits' },
+    },
+    shadow,
+    ...tuning,
+    maxQueue: { description: 'How many may wait for one key.', type: 'integer', minimum: 0 },
+    maxAheadMs: { description: 'How far a wait may be booked ahead, in milliseconds.', type: 'number', minimum: 0, default: 60_000 },
+  },
+  required: ['limits'],
+  additionalProperties: false,
+}
+
+const text = { type: ['string', 'number', 'boolean'] }
+
+const descriptor = {
+  type: 'object',
+  properties: {
+    key: { ...text, description: 'The key of the entry.' },
+    value: { ...text, description: 'Its value; with * at the end, what it begins with. Left out: any value, each counted by itself.' },
+    limit: { $ref: '#/$defs/limit' },
+    unlimited: { description: 'Let everything pass, and count nothing.', type: 'boolean', default: false },
+    shadow,
+    ...tuning,
+    descriptors: { $ref: '#/$defs/descriptors' },
+  },
+  required: ['key'],
+  additionalProperties: false,
+}
+
+export const configSchema = {
+  $schema,
+  title: 'Sluice service configuration',
+  type: 'object',
+  properties: {
+    limiters: {
+      description: 'Limiters by name, for /v1/decide and /v1/acquire.',
+      type: 'object',
+      propertyNames: { pattern: '^(?!rls\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
+      additionalProperties: { $ref: '#/$defs/limiter' },
+    },
+    domains: {
+      description: "Domains of Envoy's rate limit service, by name.",
+      type: 'object',
+      propertyNames: { minLength: 1 },
+      additionalProperties: {
+        type: 'object',
+        properties: { descriptors: { $ref: '#/$defs/descriptors' } },
+        required: ['descriptors'],
+        additionalProperties: false,
+      },
+    },
+  },
+  anyOf: [{ required: ['limiters'] }, { required: ['domains'] }],
+  additionalProperties: false,
+  $defs: { ...$defs, limit, limits, limiter, descriptor, descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } } },
+}

@@ -1,0 +1,32 @@
+/** Which rule of a domain is meant by a descriptor. */
+import type { DescriptorRule } from '../config/config.ts'
+import type { Entry } from './messages.ts'
+
+/**
+ * Goes down the tree with the entries, one level for each: the exact value first, then wildcards in the order of the file, then the key alone.
+ * There is no way back up. A rule counts only if the entries end at it.
+ */
+export function ruleFor(rules: readonly DescriptorRule[], entries: readonly Entry[]): DescriptorRule | undefined {
+  let level = rules
+  let rule: DescriptorRule | undefined
+  for (const entry of entries) {
+    rule = ruleOfEntry(level, entry)
+    if (rule === undefined) return undefined
+    level = rule.descriptors
+  }
+  return rule
+}
+
+function ruleOfEntry(rules: readonly DescriptorRule[], { key, value }: Entry): DescriptorRule | undefined {
+  const ofKey = rules.filter((rule) => rule.key === key)
+  return (
+    ofKey.find((rule) => !rule.wildcard && rule.value === value) ??
+    ofKey.find((rule) => rule.wildcard && value.startsWith(rule.value as string)) ??
+    ofKey.find((rule) => rule.value === undefined)
+  )
+}
+
+/** The entries as the key to count under. Lengths keep apart what signs between them could not. */
+export function keyOf(entries: readonly Entry[]): string {
+  return entries.map(({ key, value }) => `${key.length}:${key}${value.length}:${value}`).join('')
+}

@@ -1,0 +1,119 @@
+/** Envoy's question: may a request that is described so go on? Each descriptor is counted by itself; one that is over its limit refuses all. */
+import { createHash } from 'node:crypto'
+import type { DescriptorRule } from '../config/config.ts'
+import type { Limiters } from '../running/limiters.ts'
+import type { Answer, DecisionRequest } from '../running/request.ts'
+import type { RunningLimiter } from '../running/running-limiter.ts'
+import { type Limit, MAX_PERMITS, shown } from '../sluice.ts'
+import { keyOf, ruleFor } from './find-rule.ts'
+import { InvalidRequest } from './invalid-request.ts'
+import type { Descriptor, DescriptorStatus, RateLimitRequest, RateLimitResponse } from './messages.ts'
+import type { Overrides } from './overrides.ts'
+import { perUnit } from './units.ts'
+
+const MAX_DESCRIPTORS = 1_000
+const MAX_KEY_LENGTH = 1_024
+const MAX_UINT32 = 4_294_967_295
+
+const NO_LIMIT: DescriptorStatus = { code: 'OK', limit_remaining: 0 }
+const UNLIMITED: DescriptorStatus = { code: 'OK', limit_remaining: MAX_UINT32 }
+/** Somebody allows none at all: nothing needs to be counted for that. */
+const NONE_ALLOWED: DescriptorStatus = { code: 'OVER_LIMIT', limit_remaining: 0 }
+
+type Job = () => DescriptorStatus | Promise<DescriptorStatus>
+
+export async function shouldRateLimit(limiters: Limiters, overrides: Overrides, request: RateLimitRequest): Promise<RateLimitResponse> {
+  // All are checked before the first is counted.
+  const jobs = jobsOf(limiters, overrides, request)
+  const statuses = await Promise.all(jobs.map((job) => job()))
+  const isOver = statuses.some(({ code }) => code === 'OVER_LIMIT')
+  return { overall_code: isOver ? 'OVER_LIMIT' : 'OK', statuses, response_headers_to_add: [] }
+}
+
+function jobsOf(limiters: Limiters, overrides: Overrides, { domain, descriptors, hits_addend }: RateLimitRequest): Job[] {
+  if (domain === '') throw new InvalidRequest('domain "" must not be empty')
+  if (descriptors.length === 0 || descriptors.length > MAX_DESCRIPTORS) {
+    throw new InvalidRequest(`descriptors: ${descriptors.length} must be from 1 to ${MAX_DESCRIPTORS}`)
+  }
+  const rules = limiters.domain(domain)
+  return descriptors.map((descriptor, k) => {
+    checkEntries(descriptor, k)
+    const hits = hitsOf(descriptor, hits_addend, k)
+    return rules === undefined ? () => NO_LIMIT : jobOf(limiters, overrides, domain, rules, descriptor, hits)
+  })
+}
+
+function jobOf(
+  limiters: Limiters,
+  overrides: Overrides,
+  domain: string,
+  rules: readonly DescriptorRule[],
+  descriptor: Descriptor,
+  hits: number,
+): Job {
+  const { entries, limit } = descriptor
+  const name = entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`)).join('.')
+  if (limit !== null) {
+    const limiter = overrides.limiterFor(domain, limit)
+    return limiter === undefined ? () => NONE_ALLOWED : () => counted(limiter, descriptor, hits, name)
+  }
+  const rule = ruleFor(rules, entries)
+  if (rule?.unlimited) return () => UNLIMITED
+  const config = rule?.limiter
+  return config === undefined ? () => NO_LIMIT : () => counted(limiters.ofRule(config), descriptor, hits, name)
+}
+
+/** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
+async function counted(
+  limiter: RunningLimiter,
+  { entries, is_negative_hits }: Descriptor,
+  hits: number,
+  name: string,
+): Promise<DescriptorStatus> {
+  const request: DecisionRequest = {
+    verb: 'consume',
+    key: keyWithin(entries),
+    cost: hits,
+    plan: undefined,
+    maxWaitMs: undefined,
+    atMs: undefined,
+  }
+  if (is_negative_hits && hits > 0) await limiter.decide({ ...request, verb: 'refund' })
+  const asks = is_negative_hits || hits === 0
+  const answer = (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
+  const passes = answer.allowed || is_negative_hits
+  return statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name })
+}
+
+function statusOf(
+  { remaining, resetAfterMs }: Answer,
+  passes: boolean,
+  limit: NonNullable<DescriptorStatus['current_limit']>,
+): DescriptorStatus {
+  const resetUs = Math.round(resetAfterMs * 1000)
+  return {
+    code: passes ? 'OK' : 'OVER_LIMIT',
+    current_limit: limit,
+    limit_remaining: Math.min(remaining, MAX_UINT32),
+    duration_until_reset: { seconds: Math.floor(resetUs / 1_000_000), nanos: (resetUs % 1_000_000) * 1000 },
+  }
+}
+
+function checkEntries({ entries }: Descriptor, place: number): void {
+  if (entries.length === 0) throw new InvalidRequest(`descriptors[${place}] must have entries`)
+  const nameless = entries.findIndex(({ key }) => key === '')
+  if (nameless >= 0) throw new InvalidRequest(`descriptors[${place}].entries[${nameless}]: key "" must not be empty`)
+}
+
+/** A descriptor's own hits go before those of the request, of which 0 means that nobody said anything: one. */
+function hitsOf({ hits_addend }: Descriptor, ofRequest: number, place: number): number {
+  const hits = hits_addend === null ? ofRequest || 1 : Number(hits_addend.value)
+  if (hits <= MAX_PERMITS) return hits
+  throw new InvalidRequest(`descriptors[${place}]: hits_addend ${shown(hits)} must be at most ${MAX_PERMITS}`)
+}
+
+/** What is longer than a key may be is counted by its digest. */
+function keyWithin(entries: Descriptor['entries']): string {
+  const key = keyOf(entries)
+  return key.length <= MAX_KEY_LENGTH ? key : `sha256:${createHash('sha256').update(key).digest('hex')}`
+}

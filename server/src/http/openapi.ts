@@ -1,0 +1,220 @@
+/** The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that everything in it happens. */
+import { MAX_BODY_BYTES } from './body.ts'
+import { DEFAULT_TIMEOUT_MS, MAX_BATCH, MAX_TIMEOUT_MS, VERBS } from './input.ts'
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const answer = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
+const problem = (description: string) => ({ description, content: { 'application/problem+json': { schema: ref('Problem') } } })
+
+const milliseconds = (description: string) => ({ description, type: 'number', minimum: 0 })
+const orNever = (description: string) => ({ description: `${description} null: never.`, type: ['number', 'null'], minimum: 0 })
+const permits = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
+const outcome = { enum: ['allowed', 'limited', 'impossible'] }
+
+const BAD_INPUT = {
+  400: problem('Something in the request is wrong: the detail names the value and the rule. Nothing was touched.'),
+  404: problem('There is no limiter of this name. Nothing was touched.'),
+}
+const BAD_BODY = {
+  ...BAD_INPUT,
+  413: problem(`The body is larger than ${MAX_BODY_BYTES} bytes.`),
+  415: problem('The body is not sent as application/json.'),
+}
+const NO_TOKEN = { 401: problem('The service wants a token for this, and there was none that it knows. Nothing was touched.') }
+const NO_STORE = { 503: problem('The store failed, and the failure policy of the limiter is to say so.') }
+
+const figures = {
+  limit: { ...permits, description: 'What an idle key admits at once.' },
+  remaining: { ...permits, description: 'Whole permits left.' },
+  retryAfterMs: orNever('How long until the same call would be allowed; 0 when it is.'),
+  resetAfterMs: milliseconds('How long until the key is idle again.'),
+  delayMs: milliseconds('How long to wait before acting: from leaky buckets and reservations.'),
+}
+
+const decided = {
+  limiter: { type: 'string' },
+  allowed: { description: 'What to obey.', type: 'boolean' },
+  outcome: { ...outcome, description: 'What the limits said. In shadow it may differ from allowed.' },
+  ...figures,
+  atMs: { description: "The store's time of the decision.", type: 'number' },
+  policy: { description: 'The limit that binds.', type: 'string' },
+  parts: { description: 'The figures of each limit.', type: 'object', additionalProperties: ref('Part') },
+  degraded: { description: 'The store did not answer, and the failure policy decided.', type: 'boolean' },
+  shadow: { description: 'The limiter refuses nobody.', type: 'boolean' },
+}
+
+function exactly(properties: Readonly<Record<string, object>>, optional: readonly string[] = []) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', properties, required, additionalProperties: false }
+}
+
+const asked = {
+  limiter: { description: 'The name of a limiter.', type: 'string', examples: ['api'] },
+  key: {
+    description: 'Whom to count: one key for all limits, or one for each by name. 1 to 1024 characters.',
+    anyOf: [{ type: 'string' }, { type: 'object', additionalProperties: { type: 'string' } }],
+    examples: ['user:42'],
+  },
+  cost: {
+    description: 'How many permits: whole, or one for each limit by name.',
+    anyOf: [permits, { type: 'object', additionalProperties: permits }],
+    default: 1,
+  },
+  plan: { description: 'Decide by the numbers of this plan.', type: 'string' },
+}
+
+const question = {
+  ...asked,
+  verb: {
+    description: 'consume takes if allowed; peek only asks; reserve takes, maybe ahead of time; refund gives back.',
+    enum: VERBS,
+    default: 'consume',
+  },
+  maxWaitMs: milliseconds('Of reserve: take nothing if acting would have to wait longer.'),
+  atMs: milliseconds('Of refund: the atMs of the decision that took it.'),
+}
+
+const schemas = {
+  Question: exactly(question, ['cost', 'plan', 'verb', 'maxWaitMs', 'atMs']),
+  Wait: exactly(
+    {
+      ...asked,
+      timeoutMs: {
+        description: 'Give up if the turn cannot come within this time.',
+        type: 'number',
+        minimum: 0,
+        maximum: MAX_TIMEOUT_MS,
+        default: DEFAULT_TIMEOUT_MS,
+      },
+    },
+    ['cost', 'plan', 'timeoutMs'],
+  ),
+  Part: exactly({ outcome, ...figures }),
+  Decision: exactly(decided),
+  Acquired: exactly({ ...decided, waitedMs: milliseconds('How long it waited.') }),
+  Refunded: exactly({ limiter: { type: 'string' }, refunded: { const: true } }),
+  Failed: exactly({ error: ref('Problem') }),
+  Limiter: exactly({
+    name: { type: 'string' },
+    limits: { type: 'object' },
+    plans: { type: 'object' },
+    options: { type: 'object' },
+    shadow: { type: 'boolean' },
+    waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
+    store: { enum: ['up', 'down'] },
+  }),
+  Problem: exactly(
+    {
+      type: { type: 'string' },
+      title: { type: 'string' },
+      status: { type: 'integer' },
+      detail: { description: 'In words, with the value that was wrong and the rule.', type: 'string' },
+      code: { description: 'For programs.', type: 'string' },
+      'violated-policies': { description: 'The limits that refused.', type: 'array', items: { type: 'string' } },
+      retryAfterMs: orNever('How long until it would be allowed.'),
+    },
+    ['violated-policies', 'retryAfterMs'],
+  ),
+}
+
+const body = (schema: object) => ({ required: true, content: { 'application/json': { schema } } })
+const inPath = (name: string, description: string) => ({ name, in: 'path', required: true, description, schema: { type: 'string' } })
+const OF_KEY = [inPath('name', 'The name of a limiter.'), inPath('key', 'The key, percent-encoded.')]
+const status = (value: string) => exactly({ status: { const: value } })
+
+/** Only where the service was given tokens. */
+const TOKEN = [{ token: [] }, {}]
+
+export const openApi = {
+  openapi: '3.1.0',
+  info: { title: 'Sluice', version: '1', description: 'An exact rate limiter over HTTP.', license: { name: 'MIT', identifier: 'MIT' } },
+  paths: {
+    '/v1/decide': {
+      post: {
+        operationId: 'decide',
+        security: TOKEN,
+        summary: `Decides one question, or up to ${MAX_BATCH} at once. A refusal is an answer too: its status is 200.`,
+        requestBody: body({
+          anyOf: [ref('Question'), exactly({ decisions: { type: 'array', minItems: 1, maxItems: MAX_BATCH, items: ref('Question') } })],
+        }),
+        responses: {
+          200: answer('The answer, or the answers in the order of the questions.', {
+            anyOf: [
+              ref('Decision'),
+              ref('Refunded'),
+              exactly({ decisions: { type: 'array', items: { anyOf: [ref('Decision'), ref('Refunded'), ref('Failed')] } } }),
+            ],
+          }),
+          ...NO_TOKEN,
+          ...BAD_BODY,
+          ...NO_STORE,
+        },
+      },
+    },
+    '/v1/acquire': {
+      post: {
+        operationId: 'acquire',
+        security: TOKEN,
+        summary: 'Waits its turn, first come, first served. Whoever hangs up leaves the queue and takes nothing.',
+        requestBody: body(ref('Wait')),
+        responses: {
+          200: answer('It is your turn.', ref('Acquired')),
+          ...NO_TOKEN,
+          ...BAD_BODY,
+          429: problem('Your turn cannot come in time, or never, or too many are waiting. Nothing was taken.'),
+          ...NO_STORE,
+        },
+      },
+    },
+    '/v1/limiters': {
+      get: {
+        operationId: 'limiters',
+        summary: 'What the configuration has.',
+        responses: { 200: answer('All limiters.', exactly({ limiters: { type: 'array', items: ref('Limiter') } })) },
+      },
+    },
+    '/v1/limiters/{name}/keys/{key}': {
+      get: {
+        operationId: 'peek',
+        summary: 'How a key stands. Takes nothing.',
+        parameters: [
+          ...OF_KEY,
+          { name: 'cost', in: 'query', schema: { ...permits, default: 1 } },
+          { name: 'plan', in: 'query', schema: { type: 'string' } },
+        ],
+        responses: { 200: answer('What consume would answer.', ref('Decision')), ...BAD_INPUT, ...NO_STORE },
+      },
+      delete: {
+        operationId: 'reset',
+        security: TOKEN,
+        summary: 'Forgets a key.',
+        parameters: OF_KEY,
+        responses: { 204: { description: 'It is forgotten.' }, ...NO_TOKEN, ...BAD_INPUT, ...NO_STORE },
+      },
+    },
+    '/healthz': {
+      get: { operationId: 'healthz', summary: 'Whether the process is alive.', responses: { 200: answer('It is.', status('ok')) } },
+    },
+    '/readyz': {
+      get: {
+        operationId: 'readyz',
+        summary: 'Whether it can decide.',
+        responses: {
+          200: answer('It can.', status('ready')),
+          503: problem('It is stopping, or its store is down and nobody decides instead.'),
+        },
+      },
+    },
+    '/metrics': {
+      get: {
+        operationId: 'metrics',
+        summary: 'For Prometheus.',
+        responses: { 200: { description: 'Its text format.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+      },
+    },
+    '/openapi.json': {
+      get: { operationId: 'openapi', summary: 'This document.', responses: { 200: answer('This document.', { type: 'object' }) } },
+    },
+  },
+  components: { schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+}

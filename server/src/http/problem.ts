@@ -1,0 +1,68 @@
+/** What is wrong, as RFC 9457 writes it. */
+import { STATUS_CODES } from 'node:http'
+import { SluiceError, WaitError } from '../sluice.ts'
+
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** In words, with the value that was wrong and the rule. */
+  readonly detail: string
+  /** For programs. */
+  readonly code: string
+  readonly 'violated-policies'?: readonly string[]
+  readonly retryAfterMs?: number | null
+}
+
+/** Thrown by whatever reads a request. */
+export class BadRequest extends Error {
+  readonly status: number
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** Types and titles are those of draft-ietf-httpapi-ratelimit-headers, section 5. */
+const EXCEEDED = {
+  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  title: 'Request cannot be satisfied as assigned quota has been exceeded',
+}
+const REDUCED = {
+  type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+  title: 'Request cannot be satisfied due to temporary server capacity constraints',
+}
+
+export function problemOf(error: unknown): Problem {
+  if (error instanceof BadRequest) return plain(error.status, error.code, error.message)
+  if (error instanceof WaitError) return refusedWait(error)
+  if (error instanceof SluiceError) return ofLibrary(error)
+  return plain(500, 'INTERNAL', 'the service failed: its log says why')
+}
+
+function plain(status: number, code: string, detail: string): Problem {
+  return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, code }
+}
+
+/** The store, and the end of a limiter, are nothing that a caller did. */
+function ofLibrary({ code, message }: SluiceError): Problem {
+  if (code === 'STORE' || code === 'CLOSED') return { ...REDUCED, status: 503, detail: message, code }
+  return plain(400, code, message)
+}
+
+function refusedWait({ code, message, decision }: WaitError): Problem {
+  const violated = Object.entries(decision?.parts ?? {}).filter(([, { outcome }]) => outcome !== 'allowed')
+  return {
+    ...EXCEEDED,
+    status: 429,
+    detail: message,
+    code,
+    'violated-policies': violated.map(([name]) => name),
+    retryAfterMs: decision === undefined || decision.retryAfterMs === Number.POSITIVE_INFINITY ? null : decision.retryAfterMs,
+  }
+}

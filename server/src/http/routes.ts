@@ -1,0 +1,142 @@
+/** What each path does. */
+import type { IncomingMessage } from 'node:http'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Limiters } from '../running/limiters.ts'
+import type { Answer, DecisionRequest, MaybePromise, Refunded } from '../running/request.ts'
+import type { RunningLimiter } from '../running/running-limiter.ts'
+import type { Tokens } from '../tokens.ts'
+import { answerJson } from './answer-json.ts'
+import { jsonBody } from './body.ts'
+import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
+import { openApi } from './openapi.ts'
+import { BadRequest, type Problem, problemOf } from './problem.ts'
+
+export interface Reply {
+  readonly status: number
+  /** Becomes JSON, unless it is text already. */
+  readonly body: unknown
+  readonly type: string
+}
+
+/** What a path is given. */
+export interface Call {
+  readonly request: IncomingMessage
+  /** The parts of the path that stand for something. */
+  readonly params: readonly string[]
+  readonly query: URLSearchParams
+  /** Aborted when the client goes away. */
+  readonly gone: () => AbortSignal
+}
+
+export interface Context {
+  readonly limiters: Limiters
+  readonly metrics: Metrics
+  /** Who may do more than look; undefined: everybody. */
+  readonly tokens: Tokens | undefined
+  isStopping(): boolean
+}
+
+export type Handler = (context: Context, call: Call) => MaybePromise<Reply>
+
+/** `:` stands for one part of the path. */
+export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  '/v1/decide': { POST: decide },
+  '/v1/acquire': { POST: acquire },
+  '/v1/limiters': { GET: listLimiters },
+  '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
+  '/healthz': { GET: () => json(200, { status: 'ok' }) },
+  '/readyz': { GET: ready },
+  '/metrics': { GET: metricsText },
+  '/openapi.json': { GET: () => json(200, openApi) },
+}
+
+export function json(status: number, body: unknown): Reply {
+  return { status, body, type: 'application/json' }
+}
+
+async function decide({ limiters }: Context, { request }: Call): Promise<Reply> {
+  const body = await jsonBody(request)
+  const batch = batchIn(body)
+  if (batch === undefined) {
+    const { limiter, request: asked } = decisionTask(limiters, body)
+    return json(200, answerJson(await limiter.decide(asked)))
+  }
+  // All are checked before the first is made.
+  const tasks = batch.map((item, k) => taskOfBatch(limiters, item, k))
+  const decided = tasks.map(decidedOrWhy)
+  // In memory all are there already, and waiting for each would take longer than it took.
+  const isPromised = decided.some((each) => each instanceof Promise)
+  const answers = isPromised ? await Promise.all(decided) : (decided as Awaited<(typeof decided)[number]>[])
+  return json(200, `{"decisions":[${answers.map(answerJson).join()}]}`)
+}
+
+/** One that fails does not take the answers of the others with it: they were charged. */
+function decidedOrWhy({ limiter, request }: Task<DecisionRequest>): MaybePromise<Answer | Refunded | { error: Problem }> {
+  try {
+    const decided = limiter.decide(request)
+    return decided instanceof Promise ? decided.catch(failure) : decided
+  } catch (error) {
+    return failure(error)
+  }
+}
+
+function failure(error: unknown): { error: Problem } {
+  return { error: problemOf(error) }
+}
+
+async function acquire({ limiters }: Context, { request, gone }: Call): Promise<Reply> {
+  const body = await jsonBody(request)
+  const { limiter, request: asked } = acquireTask(limiters, body, gone())
+  return json(200, await limiter.acquire(asked))
+}
+
+function listLimiters({ limiters }: Context): Reply {
+  return json(200, { limiters: limiters.named().map(described) })
+}
+
+function described({ config, health, waiting }: RunningLimiter) {
+  const { name, limits, plans, options, shadow } = config
+  return { name, limits, plans, options, shadow, waiting, store: health.state }
+}
+
+async function peekKey({ limiters }: Context, { params, query }: Call): Promise<Reply> {
+  const [name, key] = params as [string, string]
+  const limiter = limiterNamed(limiters, name)
+  const request = {
+    verb: 'peek',
+    key,
+    cost: costIn(query),
+    plan: query.get('plan') ?? undefined,
+    maxWaitMs: undefined,
+    atMs: undefined,
+  } as const
+  limiter.check(request)
+  return json(200, await limiter.decide(request))
+}
+
+function costIn(query: URLSearchParams): number {
+  const unknown = [...query.keys()].find((name) => name !== 'cost' && name !== 'plan')
+  if (unknown !== undefined) throw new BadRequest(400, 'OPTION', `${JSON.stringify(unknown)} is not an option here: there is cost, plan`)
+  const text = query.get('cost') ?? '1'
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  throw new BadRequest(400, 'COST', `cost ${JSON.stringify(text)} must be a whole number from 0 to 1,000,000,000`)
+}
+
+async function resetKey({ limiters }: Context, { params }: Call): Promise<Reply> {
+  const [name, key] = params as [string, string]
+  const limiter = limiterNamed(limiters, name)
+  limiter.check({ key, cost: 0, plan: undefined, maxWaitMs: undefined, atMs: undefined })
+  await limiter.reset(key)
+  return { status: 204, body: undefined, type: '' }
+}
+
+function ready({ limiters, isStopping }: Context): Reply {
+  if (isStopping()) throw new BadRequest(503, 'STOPPING', 'the service is stopping')
+  const error = limiters.whyNotReady()
+  if (error !== undefined) throw error
+  return json(200, { status: 'ready' })
+}
+
+async function metricsText({ metrics }: Context): Promise<Reply> {
+  return { status: 200, body: await metrics.registry.metrics(), type: metrics.registry.contentType }
+}

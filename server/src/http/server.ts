@@ -1,0 +1,114 @@
+/** The HTTP side: finds the path, answers, and keeps every client within bounds. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { BadRequest, problemOf } from './problem.ts'
+import { type Call, type Context, type Handler, type Reply, ROUTES } from './routes.ts'
+
+/** A client that takes longer to send its request is cut off. */
+const REQUEST_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 10_000
+const MAX_HEADER_BYTES = 16_384
+const MAX_CONNECTIONS = 10_000
+
+export interface HttpOptions extends Context {
+  /** Told of what is our fault. */
+  onFailure(error: unknown): void
+}
+
+export function httpServer(options: HttpOptions): Server {
+  const server = createServer(
+    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+    (request, response) => {
+      void answer(options, request, response)
+    },
+  )
+  server.maxConnections = MAX_CONNECTIONS
+  return server
+}
+
+async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const { handler, params, query } = routed(request)
+    checkToken(options, request)
+    const call: Call = { request, params, query, gone: () => goneSignal(response) }
+    send(options, response, await handler(options, call))
+  } catch (error) {
+    refuse(options, response, error)
+  }
+}
+
+/** Looking is free. */
+function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessage): void {
+  if (tokens === undefined || method === 'GET' || tokens.accept(headers.authorization)) return
+  throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
+}
+
+function send({ isStopping }: HttpOptions, response: ServerResponse, { status, body, type }: Reply): void {
+  // The connections of a server that stops must not be kept for more.
+  if (isStopping()) response.setHeader('connection', 'close')
+  if (body === undefined) {
+    response.writeHead(status).end()
+    return
+  }
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text)
+}
+
+function refuse(options: HttpOptions, response: ServerResponse, error: unknown): void {
+  if (response.destroyed || response.headersSent) return
+  const problem = problemOf(error)
+  if (problem.status === 500) options.onFailure(error)
+  if (error instanceof BadRequest) for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
+  // A second at least: 0 would be an invitation to come back at once.
+  if (typeof problem.retryAfterMs === 'number') response.setHeader('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)))
+  send(options, response, { status: problem.status, body: problem, type: 'application/problem+json' })
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.on('close', () => {
+    if (!response.writableFinished) controller.abort(new Error('the client went away'))
+  })
+  return controller.signal
+}
+
+interface Routed {
+  readonly handler: Handler
+  readonly params: readonly string[]
+  readonly query: URLSearchParams
+}
+
+const NO_QUERY = new URLSearchParams()
+
+function routed({ method = '', url = '/' }: IncomingMessage): Routed {
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1))
+  const { verbs, params } = found(path)
+  const handler = Object.hasOwn(verbs, method) ? verbs[method] : undefined
+  if (handler !== undefined) return { handler, params, query }
+  const allow = Object.keys(verbs).join(', ')
+  throw new BadRequest(405, 'METHOD', `${method} ${path} is not possible: there is ${allow}`, { allow })
+}
+
+const PATTERNS = Object.entries(ROUTES)
+  .filter(([pattern]) => pattern.includes(':'))
+  .map(([pattern, verbs]) => ({ parts: pattern.split('/'), verbs }))
+
+function found(path: string): { verbs: Readonly<Record<string, Handler>>; params: readonly string[] } {
+  const verbs = Object.hasOwn(ROUTES, path) && !path.includes(':') ? ROUTES[path] : undefined
+  if (verbs !== undefined) return { verbs, params: [] }
+  const parts = path.split('/')
+  for (const pattern of PATTERNS) {
+    if (pattern.parts.length !== parts.length || !pattern.parts.every((part, k) => part === ':' || part === parts[k])) continue
+    return { verbs: pattern.verbs, params: parts.filter((_, k) => pattern.parts[k] === ':').map(decoded) }
+  }
+  throw new BadRequest(404, 'PATH', `there is nothing at ${path.slice(0, 100)}: /openapi.json says what there is`)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new BadRequest(400, 'PATH', `${JSON.stringify(part.slice(0, 60))} must be percent-encoded UTF-8`)
+  }
+}

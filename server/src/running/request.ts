@@ -1,0 +1,38 @@
+/** What a caller asks of a limiter, whichever way the question came. */
+import type { Cost, Decision, Key } from '../sluice.ts'
+
+export type Verb = 'consume' | 'peek' | 'reserve' | 'refund'
+
+export interface DecisionRequest {
+  readonly verb: Verb
+  readonly key: Key<string>
+  readonly cost: Cost<string>
+  readonly plan: string | undefined
+  /** Of `reserve`: take nothing if acting would have to wait longer. */
+  readonly maxWaitMs: number | undefined
+  /** Of `refund`: when it was taken. */
+  readonly atMs: number | undefined
+}
+
+export interface AcquireRequest {
+  readonly key: Key<string>
+  readonly cost: Cost<string>
+  readonly plan: string | undefined
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** `allowed` is what to obey. In shadow it is true whatever the limits said, which is in `outcome`. */
+export type Answer = Omit<Decision, 'allowed' | 'outcome'> & {
+  readonly limiter: string
+  readonly allowed: boolean
+  readonly outcome: Decision['outcome']
+  readonly shadow: boolean
+}
+
+export interface Refunded {
+  readonly limiter: string
+  readonly refunded: true
+}
+
+export type MaybePromise<T> = T | Promise<T>

@@ -1,0 +1,13 @@
+/**
+ * What the service uses of the library. The only file here that reaches out of this folder: it is built together with the library's sources, so
+ * that it needs neither a link in node_modules nor a library that was built before.
+ */
+export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
+export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
+export { shown } from '../../src/errors.ts'
+export * from '../../src/index.ts'
+export { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
+export { redisStore } from '../../src/stores/redis/index.ts'
+
+/** The commands of the library, which read the arguments of the process themselves. */
+export const libraryCommands = (): Promise<unknown> => import('../../src/cli/main.ts')

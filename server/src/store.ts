@@ -1,0 +1,40 @@
+/** Where counts live: the memory of this process, or Redis, so that many copies of the service hold one limit. */
+import { Cluster, Redis } from 'ioredis'
+import { memoryStore, redisStore, type Store } from './sluice.ts'
+
+export interface OpenedStore {
+  readonly store: Store
+  /** For people: without a password. */
+  readonly description: string
+  close(): void
+}
+
+/** A URL is one server (or the master behind it); several, separated by commas, are nodes of a cluster. */
+export function openStore(redisUrl: string | undefined, onError: (error: Error) => void): OpenedStore {
+  if (redisUrl === undefined || redisUrl === '') return { store: memoryStore(), description: 'the memory of this process', close() {} }
+  const urls = redisUrl.split(',').map((url) => url.trim())
+  for (const url of urls) checkUrl(url)
+  // Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is away: the failure policy decides.
+  const client =
+    urls.length === 1
+      ? new Redis(urls[0] as string, { maxRetriesPerRequest: 0, retryStrategy: reconnectMs })
+      : new Cluster(urls, { retryDelayOnFailover: 0, clusterRetryStrategy: reconnectMs })
+  client.on('error', onError)
+  return { store: redisStore(client), description: urls.map(withoutPassword).join(', '), close: () => client.disconnect() }
+}
+
+/** How long to wait before the next attempt to connect. */
+function reconnectMs(attempt: number): number {
+  return Math.min(50 * attempt, 1_000)
+}
+
+function checkUrl(url: string): void {
+  if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return
+  throw new Error(
+    `the Redis URL ${JSON.stringify(withoutPassword(url))} must be such as redis://localhost:6379, or several separated by commas`,
+  )
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/.*@/, '//')
+}

@@ -1,0 +1,170 @@
+/** The command line as it is built. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { configSchema } from '../src/config/schema.ts'
+
+const main = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url))
+const sample = fileURLToPath(new URL('../sample.yaml', import.meta.url))
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+})
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function sluice(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 30_000 })
+  return { status, stdout, stderr }
+}
+
+describe('sluice check', () => {
+  test('explains a configuration', () => {
+    expect(sluice('check', sample)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('10 per s, up to 20 at once after a rest'),
+      stderr: '',
+    })
+  })
+
+  test('says what is wrong, and where', () => {
+    const file = join(folder, 'bad.yaml')
+    writeFileSync(file, 'limiters:\n  api: { limits: { type: gcra, rate: 1/s, burst: 0 } }\n')
+    expect(sluice('check', file)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `${file}:2:50: gcra burst 0 must be a whole number from 1 to 1,000,000,000\n`,
+    })
+  })
+
+  test('wants a file that is there', () => {
+    expect(sluice('check')).toMatchObject({ status: 2, stderr: expect.stringContaining('check wants one file') })
+    expect(sluice('check', join(folder, 'nothing.yaml'))).toMatchObject({ status: 1, stderr: expect.stringMatching(/^sluice: ENOENT/) })
+  })
+})
+
+test('sluice schema prints the schema', () => {
+  expect(JSON.parse(sluice('schema').stdout)).toEqual(JSON.parse(JSON.stringify(configSchema)))
+})
+
+test('the commands of the library are there too', () => {
+  expect(sluice('simulate', '--traffic', '0,10', '--json')).toMatchObject({ status: 0, stdout: expect.stringContaining('"runs"') })
+  expect(sluice('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('sluice serve [FILE]') })
+  expect(sluice('dance')).toMatchObject({ status: 2, stderr: expect.stringContaining("there is no command 'dance'") })
+})
+
+describe('sluice serve', () => {
+  /** Free ports, and a log that is JSON lines. */
+  async function started(...args: string[]) {
+    const process_ = spawn(process.execPath, [main, 'serve', '--port', '0', '--grpc-port', '0', ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const lines: string[] = []
+    const output = createInterface({ input: process_.stdout })
+    output.on('line', (line) => lines.push(line))
+    const ended = once(process_, 'exit')
+    const line = async (text: string): Promise<string> => {
+      for (;;) {
+        const found = lines.find((each) => each.includes(text))
+        if (found !== undefined) return found
+        await once(output, 'line')
+      }
+    }
+    const { httpPort } = JSON.parse(await line('sluice is serving')) as { httpPort: number }
+    return { process: process_, lines, line, ended, url: `http://127.0.0.1:${httpPort}` }
+  }
+
+  test('serves the sample, prints what to try, takes up a change and stops in peace', async () => {
+    const file = join(folder, 'live.yaml')
+    writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 3 } } }\n')
+    const service = await started(file, '--hints')
+    try {
+      expect(await service.line('/v1/acquire')).toContain('curl -H')
+      expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+      writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 0 } } }\n')
+      expect(JSON.parse(await service.line('is refused, the old one goes on'))).toMatchObject({
+        reason: expect.stringContaining(`${file}:1:`),
+      })
+      writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 9 } } }\n')
+      await service.line('the configuration was reloaded')
+      expect(await (await fetch(`${service.url}/v1/limiters/api/keys/k`)).json()).toMatchObject({ limit: 9 })
+    } finally {
+      service.process.kill('SIGTERM')
+    }
+    expect(await service.ended).toEqual([0, null])
+    expect(service.lines.at(-1)).toContain('stopped')
+  })
+
+  test('a stop under load fails nobody', async () => {
+    const service = await started()
+    const agent = new Agent({ keepAlive: true })
+    const statuses = new Set<number | undefined>()
+    let answers = 0
+    /** Until the service says that the connection ends. */
+    async function caller(): Promise<void> {
+      for (;;) {
+        const sent = request(`${service.url}/v1/decide`, { method: 'POST', agent, headers: { 'content-type': 'application/json' } })
+        sent.end(JSON.stringify({ limiter: 'api', key: 'u1' }))
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        await response.resume().toArray()
+        statuses.add(response.statusCode)
+        answers += 1
+        if (answers === 100) service.process.kill('SIGTERM')
+        if (response.headers.connection === 'close') return
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, caller))
+    expect([...statuses]).toEqual([200])
+    expect(answers).toBeGreaterThan(100)
+    expect(await service.ended).toEqual([0, null])
+    agent.destroy()
+  })
+
+  test('has a sample for those without a file, and listens on this machine only', async () => {
+    const service = await started()
+    try {
+      const { limiters } = (await (await fetch(`${service.url}/v1/limiters`)).json()) as { limiters: { name: string }[] }
+      expect(limiters.map(({ name }) => name)).toEqual(['api', 'llm', 'login'])
+    } finally {
+      // As when npm passes on what the terminal sent to all.
+      service.process.kill('SIGINT')
+      service.process.kill('SIGINT')
+    }
+    expect(await service.ended).toEqual([0, null])
+    expect(service.lines.at(-1)).toContain('stopped')
+  })
+
+  test.each([
+    [['--port', 'x'], '--port "x" must be a whole number from 0 to 65535'],
+    [['--log-level', 'loud'], '--log-level "loud" must be one of'],
+    [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
+    [['--prot', '1'], '--prot'],
+  ])('refuses %j', (args, message) => {
+    const { status, stderr } = sluice('serve', ...args)
+    expect(stderr).toContain(message)
+    expect(status).toBeGreaterThan(0)
+  })
+
+  test('says which port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    expect(sluice('serve', '--port', `${port}`, '--grpc-port', '0')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`EADDRINUSE`),
+    })
+    expect(sluice('serve', '--port', '0', '--grpc-port', `${port}`)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`${port}`),
+    })
+    other.close()
+  })
+})

@@ -1,0 +1,257 @@
+/** What a configuration file may say, and what is said about one that is wrong: always where. */
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { ConfigError } from '../src/config/config.ts'
+import { explained } from '../src/config/explain.ts'
+import { readConfig } from '../src/config/read.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { limitFrom } from '../src/sluice.ts'
+
+const sample = readFileSync(new URL('../sample.yaml', import.meta.url), 'utf8')
+
+function messageFor(text: string): string {
+  try {
+    readConfig(text, 'x.yaml')
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  return ''
+}
+
+describe('a good file', () => {
+  test('has limiters with one limit or several, plans, a failure policy and shadow', () => {
+    const { limiters } = readConfig(sample, 'sample.yaml')
+    expect([...limiters.keys()]).toEqual(['api', 'llm', 'login'])
+    expect(limiters.get('api')).toEqual({
+      name: 'api',
+      limits: { default: limitFrom({ type: 'gcra', rate: '10/s', burst: 20 }) },
+      plans: { pro: { default: limitFrom({ type: 'gcra', rate: '100/s', burst: 200 }) } },
+      options: { onStoreError: 'local', storeTimeoutMs: 50 },
+      shadow: false,
+    })
+    expect(Object.keys(limiters.get('llm')?.limits ?? {})).toEqual(['requests', 'tokens'])
+    expect(limiters.get('login')?.shadow).toBe(true)
+  })
+
+  test('has domains with trees of descriptors', () => {
+    const [address, login, assets, tenant] = readConfig(sample, 'sample.yaml').domains.get('edge') ?? []
+    expect(address).toMatchObject({ key: 'remote_address', value: undefined, wildcard: false, unlimited: false })
+    expect(login).toMatchObject({ value: '/login', limiter: { limits: { default: { type: 'fixedWindow' } } } })
+    expect(assets).toMatchObject({ value: '/static/', wildcard: true, unlimited: true, limiter: undefined })
+    expect(tenant).toMatchObject({ limiter: undefined, descriptors: [{ key: 'verb', value: 'write' }] })
+  })
+
+  test('may use every algorithm', () => {
+    const limits = [
+      '{ type: gcra, rate: 1/s, burst: 1 }',
+      '{ type: tokenBucket, capacity: 1, refill: { permits: 1, per: 1s } }',
+      '{ type: leakyBucket, capacity: 1, leak: 1/s }',
+      '{ type: fixedWindow, limit: 1, window: 1000, anchor: first }',
+      '{ type: slidingWindow, limit: 1, window: 1s, slots: 4 }',
+      '{ type: slidingLog, limit: 1, window: 1s }',
+    ]
+    const { limiters } = readConfig(`limiters:\n${limits.map((limit, k) => `  l${k}: { limits: ${limit} }`).join('\n')}`, 'x.yaml')
+    expect(limiters.size).toBe(limits.length)
+  })
+
+  test('keeps the name under which a rule counts when other rules and its numbers change', () => {
+    const rule = (burst: number) => `      - { key: ip, limit: { type: gcra, rate: 1/s, burst: ${burst} } }\n`
+    const nameIn = (text: string) =>
+      readConfig(text, 'x.yaml')
+        .domains.get('d')
+        ?.find(({ key }) => key === 'ip')?.limiter?.name
+    const head = 'domains:\n  d:\n    descriptors:\n'
+    expect(nameIn(head + rule(1))).toBe(nameIn(`${head}      - { key: path, unlimited: true }\n${rule(9)}`))
+  })
+
+  test('may say things once, by anchors and merge keys', () => {
+    const text = 'limiters:\n  a: &a\n    limits: { type: gcra, rate: 1/s, burst: 1 }\n  b:\n    <<: *a\n    shadow: true\n'
+    expect(readConfig(text, 'x.yaml').limiters.get('b')).toMatchObject({ shadow: true, limits: { default: { type: 'gcra' } } })
+  })
+})
+
+describe('a mistake is shown with its line and column:', () => {
+  const LIMIT = '{ type: gcra, rate: 1/s, burst: 1 }'
+
+  test.each([
+    ['no YAML', 'limiters: [', 'x.yaml:1:12: '],
+    ['a key twice', `limiters:\n  a: { limits: ${LIMIT} }\n  a: { limits: ${LIMIT} }\n`, 'x.yaml:3:3: Map keys must be unique'],
+    ['an empty file', '', 'x.yaml:1:1: the configuration null must be a mapping of limiters, domains'],
+    ['a list', '- 1', 'x.yaml:1:1: the configuration [1] must be a mapping'],
+    ['nothing in it', '{}', 'x.yaml:1:1: the configuration must have limiters, domains or both'],
+    [
+      'an unknown section',
+      `limits: {}\nlimiters: {}`,
+      'x.yaml:1:1: "limits" is not an option of the configuration: there is limiters, domains',
+    ],
+    ['a limiter that is none', 'limiters:\n  api: 5', 'x.yaml:2:8: limiter "api" 5 must be a mapping of limits, plans'],
+    ['no limits', 'limiters:\n  api: { shadow: true }', 'x.yaml:2:3: limits undefined must be a mapping'],
+    ['limits without any', 'limiters:\n  api:\n    limits: {}', 'x.yaml:3:13: limits {} must be one limit with a type'],
+    [
+      'a misspelt option',
+      `limiters:\n  api:\n    limits: ${LIMIT}\n    shadw: true`,
+      'x.yaml:4:5: "shadw" is not an option of limiter "api"',
+    ],
+    [
+      'a bad number',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s, burst: 0 }',
+      'x.yaml:3:45: gcra burst 0 must be a whole number',
+    ],
+    ['a bad rate', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/x, burst: 1 }', 'x.yaml:3:33: gcra rate: period "1x"'],
+    ['a missing number', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s }', 'x.yaml:3:13: gcra burst undefined'],
+    ['an unknown algorithm', 'limiters:\n  api:\n    limits: { type: gcar }', 'x.yaml:3:21: limit type "gcar" must be one of'],
+    [
+      'a misspelt option of a limit',
+      'limiters:\n  api:\n    limits:\n      type: gcra\n      rate: 1/s\n      brust: 4',
+      'x.yaml:6:7: gcra "brust" is not an option',
+    ],
+    ['one of several limits', `limiters:\n  api:\n    limits:\n      a: ${LIMIT}\n      b: 7`, 'x.yaml:5:10: limit 7 must be an object'],
+    [
+      'a plan of other limits',
+      `limiters:\n  api:\n    limits: ${LIMIT}\n    plans:\n      pro: { type: slidingLog, limit: 1, window: 1s }`,
+      "x.yaml:5:12: plan 'pro' with",
+    ],
+    [
+      'a policy that there is not',
+      `limiters:\n  api:\n    limits: ${LIMIT}\n    onStoreError: panic`,
+      'x.yaml:4:19: onStoreError "panic" must be one of',
+    ],
+    ['a value that was forgotten', `limiters:\n  api:\n    limits: ${LIMIT}\n    maxQueue:`, 'x.yaml:4:14: maxQueue must have a value'],
+    [
+      'shadow that is no truth',
+      `limiters:\n  api:\n    limits: ${LIMIT}\n    shadow: yes`,
+      'x.yaml:4:13: shadow "yes" must be true or false',
+    ],
+    ['a name with a space', `limiters:\n  "a b": { limits: ${LIMIT} }`, 'x.yaml:2:3: the name of a limiter "a b" must be'],
+    ['a name of a limit with a space', `limiters:\n  a: { limits: { "b c": ${LIMIT} } }`, 'x.yaml:2:18: the name of a limit "b c" must be'],
+    [
+      'a name that is reserved',
+      `limiters:\n  rls.x: { limits: ${LIMIT} }`,
+      'x.yaml:2:3: the name of a limiter "rls.x" must not begin with \'rls.\'',
+    ],
+    ['descriptors that are no list', 'domains:\n  d:\n    descriptors: 5', 'x.yaml:3:18: descriptors 5 must be a list'],
+    ['no key', `domains:\n  d:\n    descriptors:\n      - limit: ${LIMIT}`, 'x.yaml:4:9: key undefined must be a text'],
+    ['nothing to do', 'domains:\n  d:\n    descriptors:\n      - key: a', 'x.yaml:4:9: descriptor "a" must have a limit'],
+    [
+      'a wildcard in the middle',
+      `domains:\n  d:\n    descriptors:\n      - { key: a, value: b*c, limit: ${LIMIT} }`,
+      'x.yaml:4:26: value "b*c" must have its wildcard',
+    ],
+    [
+      'unlimited with a limit',
+      `domains:\n  d:\n    descriptors:\n      - { key: a, unlimited: true, limit: ${LIMIT} }`,
+      'x.yaml:4:43: limit must not stand',
+    ],
+    [
+      'a rule twice',
+      `domains:\n  d:\n    descriptors:\n      - { key: a, limit: ${LIMIT} }\n      - { key: a, limit: ${LIMIT} }`,
+      'x.yaml:5:9: descriptor "a" "of any value" stands here twice',
+    ],
+  ])('%s', (_, text, message) => {
+    expect(messageFor(text)).toContain(message)
+  })
+
+  test('all of them at once', () => {
+    const text = 'limiters:\n  a: { limits: { type: gcra, rate: 1/s, burst: 0 } }\n  b: { limits: { type: gcra, rate: 0/s, burst: 1 } }\n'
+    expect(messageFor(text).split('\n')).toHaveLength(2)
+  })
+
+  test('aliases that unfold without end', () => {
+    const levels = Array.from({ length: 12 }, (_, k) => `l${k}: &l${k} [${Array(9).fill(k === 0 ? 'x' : `*l${k - 1}`)}]`)
+    expect(messageFor(levels.join('\n'))).toMatch(/^x\.yaml:\d+:\d+: /)
+  })
+
+  test('whatever the text is', () => {
+    const parts = fc.constantFrom(
+      'limiters',
+      'domains',
+      ':',
+      '\n',
+      '  ',
+      '- ',
+      '{',
+      '}',
+      '[',
+      ']',
+      '&a',
+      '*a',
+      '<<',
+      '"',
+      '!!x',
+      'type',
+      '5',
+      '__proto__',
+      '? ',
+      '|',
+    )
+    fc.assert(
+      fc.property(fc.array(fc.oneof(parts, fc.string({ maxLength: 3 })), { maxLength: 30 }), (pieces) => {
+        const message = messageFor(pieces.join(''))
+        if (message !== '') expect(message).toMatch(/^x\.yaml:\d+:\d+: ./)
+      }),
+      { numRuns: 2_000, seed: 9 },
+    )
+  })
+})
+
+describe('the JSON Schema', () => {
+  const isValid = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true }).compile(configSchema)
+
+  test('is the file that editors are given', () => {
+    const file = readFileSync(new URL('../sluice.schema.json', import.meta.url), 'utf8')
+    expect(JSON.parse(file), 'node server/dist/server/src/main.js schema > server/sluice.schema.json').toEqual(
+      JSON.parse(JSON.stringify(configSchema)),
+    )
+  })
+
+  test('accepts the sample', () => {
+    expect(isValid(parse(sample)), JSON.stringify(isValid.errors)).toBe(true)
+  })
+
+  test.each([
+    '{}',
+    'limits: {}',
+    'limiters: { a: {} }',
+    'limiters: { rls.a: { limits: { type: gcra, rate: 1/s, burst: 1 } } }',
+    'domains: { d: {} }',
+  ])('refuses %s, as reading it does', (text) => {
+    expect(isValid(parse(text))).toBe(false)
+    expect(messageFor(text)).not.toBe('')
+  })
+})
+
+const guide = readFileSync(new URL('../../docs/guides/service.md', import.meta.url), 'utf8')
+
+test.each([...guide.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text]) => text as string))(
+  'the guide shows files that are accepted: %#',
+  (text) => {
+    expect(messageFor(text)).toBe('')
+  },
+)
+
+test('a configuration is explained in words', () => {
+  expect(explained(readConfig(sample, 'sample.yaml'))).toBe(`limiter api
+  10 per s, up to 20 at once after a rest (gcra)
+  on plan pro
+    100 per s, up to 200 at once after a rest (gcra)
+  if Redis fails or takes more than 50 ms, this process decides by itself, with 100 % of each limit
+limiter llm
+  requests: about 60 in any 1min, which slides in 10 steps (slidingWindow)
+  tokens: up to 90000 at once, which come back at 90000 per min (tokenBucket)
+  all of them are charged or none
+  if Redis fails or takes more than 1000 ms, the caller is told that there is no decision
+limiter login
+  never more than 5 in any 15min (slidingLog)
+  in shadow: decides and counts, and refuses nobody
+  if Redis fails or takes more than 1000 ms, the caller is told that there is no decision
+domain edge
+  remote_address, each value by itself: 50 per s, up to 100 at once after a rest (gcra)
+  path = /login: 10 in each 1min (fixedWindow)
+  path = /static/*: unlimited
+  tenant, each value by itself: no limit by itself, with
+    verb = write: up to 20 at once, which come back at 5 per s (tokenBucket)`)
+})

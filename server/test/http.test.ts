@@ -1,0 +1,419 @@
+/** The HTTP side over real sockets. Time is the test's. */
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { readConfig } from '../src/config/read.ts'
+import { MAX_BODY_BYTES } from '../src/http/body.ts'
+import { ROUTES } from '../src/http/routes.ts'
+import { redisStore } from '../src/sluice.ts'
+import { Tokens, tokensFrom } from '../src/tokens.ts'
+import { call, checked, promised, type Reply, seen } from './support/client.ts'
+import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
+
+let service: TestService
+
+beforeEach(async () => {
+  service = await serviceOn()
+})
+
+afterEach(async () => {
+  await service.stop(0)
+  expectNoFailure(service)
+})
+
+const decide = (body: unknown): Promise<Reply> => call(service.url, 'POST', '/v1/decide', body)
+const acquire = (body: unknown, options?: RequestInit): Promise<Reply> => call(service.url, 'POST', '/v1/acquire', body, options)
+const get = (path: string): Promise<Reply> => call(service.url, 'GET', path)
+const ask = { limiter: 'api', key: 'u1' }
+
+/** Everything that a caller could have changed. */
+async function remaining(): Promise<number[]> {
+  const keys = ['api/keys/u1', 'two/keys/u1', 'shaped/keys/u1', 'quiet/keys/u1']
+  return Promise.all(keys.map(async (key) => (await get(`/v1/limiters/${key}?cost=0`)).body.remaining))
+}
+
+describe('decide', () => {
+  test('takes until the limit is reached, and says when there will be more', async () => {
+    for (const left of [2, 1, 0]) expect((await decide(ask)).body).toMatchObject({ allowed: true, outcome: 'allowed', remaining: left })
+    expect(await decide(ask)).toMatchObject({
+      status: 200,
+      body: { allowed: false, outcome: 'limited', retryAfterMs: 1000, policy: 'default' },
+    })
+    service.clock.advanceMs(1000)
+    expect((await decide(ask)).body.allowed).toBe(true)
+  })
+
+  test('a cost that can never fit is impossible, and never is null', async () => {
+    expect((await decide({ ...ask, cost: 4 })).body).toMatchObject({ outcome: 'impossible', retryAfterMs: null })
+  })
+
+  test('goes by a plan', async () => {
+    expect((await decide({ ...ask, cost: 20, plan: 'pro' })).body).toMatchObject({ allowed: true, limit: 30, remaining: 10 })
+  })
+
+  test('several limits are one decision, with a key and a cost for each', async () => {
+    const body = { limiter: 'two', key: { requests: 'u1', tokens: 't1' }, cost: { requests: 1, tokens: 80 } }
+    expect((await decide(body)).body).toMatchObject({ allowed: true, parts: { requests: { remaining: 4 }, tokens: { remaining: 20 } } })
+    expect((await decide(body)).body).toMatchObject({ allowed: false, policy: 'tokens', parts: { requests: { remaining: 4 } } })
+  })
+
+  test('peek takes nothing, reserve takes ahead, refund gives back', async () => {
+    await decide({ ...ask, cost: 3 })
+    expect((await decide({ ...ask, verb: 'peek' })).body).toMatchObject({ allowed: false, remaining: 0 })
+    expect((await decide({ ...ask, verb: 'reserve', maxWaitMs: 999 })).body.allowed).toBe(false)
+    expect((await decide({ ...ask, verb: 'reserve', maxWaitMs: 1000 })).body).toMatchObject({ allowed: true, delayMs: 1000 })
+    expect((await decide({ ...ask, verb: 'refund', cost: 2 })).body).toEqual({ limiter: 'api', refunded: true })
+    expect((await decide(ask)).body.allowed).toBe(true)
+  })
+
+  test('many in one call are answered in their order', async () => {
+    const { body } = await decide({ decisions: [...Array(4).fill(ask), { limiter: 'two', key: 'u1' }, { ...ask, verb: 'refund' }] })
+    expect(body.decisions.map(({ allowed }: { allowed?: boolean }) => allowed)).toEqual([true, true, true, false, true, undefined])
+  })
+
+  test('in shadow all are let through, and what the limits said is told', async () => {
+    const quiet = { limiter: 'quiet', key: 'u1' }
+    expect((await decide(quiet)).body).toMatchObject({ allowed: true, outcome: 'allowed', shadow: true })
+    expect((await decide(quiet)).body).toMatchObject({ allowed: true, outcome: 'limited', shadow: true })
+    expect((await acquire(quiet)).body).toMatchObject({ allowed: true, outcome: 'limited', waitedMs: 0 })
+  })
+})
+
+describe('acquire', () => {
+  test('waits its turn', async () => {
+    await decide({ ...ask, cost: 3 })
+    const waiting = acquire({ ...ask, timeoutMs: 5000 })
+    await until(() => service.limiters.get('api')?.waiting === 1)
+    service.clock.advanceMs(1000)
+    expect(await waiting).toMatchObject({ status: 200, body: { allowed: true, waitedMs: 1000 } })
+  })
+
+  test('is told at once if its turn cannot come in time', async () => {
+    await decide({ ...ask, cost: 3 })
+    // A millisecond later the same call would be in time.
+    const { status, body, headers } = await acquire({ ...ask, timeoutMs: 999 })
+    expect({ status, body }).toMatchObject({ status: 429, body: { code: 'TIMEOUT', 'violated-policies': ['default'], retryAfterMs: 1 } })
+    expect(headers.get('retry-after')).toBe('1')
+  })
+
+  test('is told at once if its turn can never come, or the queue is full', async () => {
+    expect((await acquire({ ...ask, cost: 4 })).body).toMatchObject({ status: 429, code: 'IMPOSSIBLE', retryAfterMs: null })
+    const shaped = { limiter: 'shaped', key: 'u1', cost: 4 }
+    await decide(shaped)
+    const first = acquire(shaped)
+    await until(() => service.limiters.get('shaped')?.waiting === 1)
+    expect((await acquire(shaped)).body).toMatchObject({ status: 429, code: 'QUEUE_FULL' })
+    service.clock.advanceMs(60_000)
+    expect((await first).status).toBe(200)
+  })
+
+  test('who hangs up leaves the queue and takes nothing', async () => {
+    await decide({ ...ask, cost: 3 })
+    const controller = new AbortController()
+    const waiting = acquire({ ...ask, cost: 3 }, { signal: controller.signal })
+    await until(() => service.limiters.get('api')?.waiting === 1)
+    controller.abort()
+    await expect(waiting).rejects.toThrow()
+    await until(() => service.limiters.get('api')?.waiting === 0)
+    service.clock.advanceMs(3000)
+    expect((await decide({ ...ask, cost: 3 })).body.allowed).toBe(true)
+  })
+})
+
+describe('a key', () => {
+  test('can be looked at and forgotten, whatever is in its name', async () => {
+    const key = 'a/b c%{ü}'
+    await decide({ limiter: 'api', key, cost: 2 })
+    const path = `/v1/limiters/api/keys/${encodeURIComponent(key)}`
+    expect((await get(`${path}?cost=2`)).body).toMatchObject({ allowed: false, remaining: 1 })
+    expect((await get(`${path}?plan=pro`)).body).toMatchObject({ limit: 30 })
+    expect((await call(service.url, 'DELETE', path)).status).toBe(204)
+    expect((await get(path)).body).toMatchObject({ remaining: 3 })
+  })
+})
+
+test('the limiters are listed', async () => {
+  const { body } = await get('/v1/limiters')
+  expect(body.limiters.map(({ name }: { name: string }) => name)).toEqual(['api', 'two', 'shaped', 'quiet'])
+  expect(body.limiters[0]).toMatchObject({ limits: { default: { type: 'gcra', rate: '1/s', burst: 3 } }, plans: { pro: {} }, store: 'up' })
+})
+
+test('it is alive and ready, and says what it can do', async () => {
+  expect((await get('/healthz')).body).toEqual({ status: 'ok' })
+  expect((await get('/readyz')).body).toEqual({ status: 'ready' })
+  const documented = Object.keys((await get('/openapi.json')).body.paths)
+  expect(documented.map((path) => path.replaceAll(/\{\w+\}/g, ':')).sort()).toEqual(Object.keys(ROUTES).sort())
+})
+
+describe('bad input is refused with the reason and touches nothing:', () => {
+  test.each([
+    [{}, 400, 'limiter undefined must be the name of a limiter'],
+    [[], 400, 'a decision [] must be an object of limiter, key'],
+    ['x', 400, 'a decision "x" must be an object'],
+    [null, 400, 'a decision null must be'],
+    [{ ...ask, limiter: 'nobody' }, 404, 'there is no limiter "nobody"'],
+    [{ ...ask, limiter: '__proto__' }, 404, 'there is no limiter "__proto__"'],
+    [{ limiter: 'api' }, 400, 'key undefined must be a string of 1 to 1024 characters'],
+    [{ ...ask, key: '' }, 400, 'key "" must be a string'],
+    [{ ...ask, key: 'x'.repeat(1025) }, 400, 'must be a string of 1 to 1024 characters'],
+    [{ ...ask, key: 7 }, 400, 'key 7 must be'],
+    [{ ...ask, key: { other: 'x' } }, 400, 'there is no such limit'],
+    [{ limiter: 'two', key: { requests: 'u1' } }, 400, "key undefined of limit 'tokens' must be"],
+    [{ ...ask, cost: -1 }, 400, 'cost -1 must be a whole number from 0 to 1,000,000,000'],
+    [{ ...ask, cost: 1.5 }, 400, 'cost 1.5 must be'],
+    [{ ...ask, cost: '1' }, 400, 'cost "1" must be'],
+    [{ ...ask, cost: null }, 400, 'cost null must be'],
+    [{ ...ask, cost: 1e300 }, 400, 'must be a whole number'],
+    [{ ...ask, plan: 'gold' }, 400, 'plan "gold" is not one of the plans of limiter'],
+    [{ ...ask, plan: 'toString' }, 400, 'plan "toString" is not one of'],
+    [{ ...ask, plan: 5 }, 400, 'plan 5 must be the name of a plan'],
+    [{ ...ask, verb: 'steal' }, 400, 'verb "steal" must be one of consume, peek, reserve, refund'],
+    [{ ...ask, csot: 1 }, 400, '"csot" is not an option of a decision'],
+    [{ ...ask, atMs: 1 }, 400, 'atMs 1 goes with verb refund, not with consume'],
+    [{ ...ask, verb: 'reserve', maxWaitMs: -1 }, 400, 'maxWaitMs -1 must be milliseconds'],
+    [{ ...ask, verb: 'refund', atMs: '1' }, 400, 'atMs "1" must be milliseconds'],
+    [{ decisions: [] }, 400, 'decisions [] must be a list of 1 to 1000'],
+    [{ decisions: {} }, 400, 'decisions {} must be a list'],
+    [{ decisions: Array(1001).fill(ask) }, 400, 'must be a list of 1 to 1000'],
+    [{ decisions: [ask], extra: 1 }, 400, '"extra" is not an option of the body'],
+    [{ decisions: [ask, ask, { ...ask, cost: -1 }] }, 400, 'decisions[2]: cost -1 must be'],
+    [{ decisions: [ask, { ...ask, limiter: 'nobody' }] }, 404, 'decisions[1]: there is no limiter "nobody"'],
+  ])('decide %j', async (body, status, detail) => {
+    const reply = await decide(body)
+    expect(reply).toMatchObject({ status, body: { status, detail: expect.stringContaining(detail) } })
+    expect(await remaining()).toEqual([3, 5, 4, 1])
+  })
+
+  test.each([
+    [{ ...ask, timeoutMs: -1 }, 400, 'timeoutMs -1 must be milliseconds from 0 to 600000'],
+    [{ ...ask, timeoutMs: null }, 400, 'timeoutMs null must be'],
+    [{ ...ask, verb: 'peek' }, 400, '"verb" is not an option of acquire'],
+    [{ ...ask, limiter: 'nobody' }, 404, 'there is no limiter "nobody"'],
+  ])('acquire %j', async (body, status, detail) => {
+    expect(await acquire(body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
+    expect(await remaining()).toEqual([3, 5, 4, 1])
+  })
+
+  test.each([
+    ['GET', '/v1/limiters/nobody/keys/u1', 404, 'there is no limiter'],
+    ['DELETE', '/v1/limiters/nobody/keys/u1', 404, 'there is no limiter'],
+    ['GET', '/v1/limiters/api/keys/', 400, 'key "" must be'],
+    ['DELETE', '/v1/limiters/api/keys/', 400, 'key "" must be'],
+    ['GET', '/v1/limiters/api/keys/%ff', 400, 'must be percent-encoded UTF-8'],
+    ['GET', '/v1/limiters/api/keys/u1?cost=x', 400, 'cost "x" must be a whole number'],
+    ['GET', '/v1/limiters/api/keys/u1?cots=1', 400, '"cots" is not an option here'],
+    ['GET', '/v1/limiters/api/keys/u1?plan=gold', 400, 'plan "gold" is not one of'],
+    ['GET', '/', 404, 'there is nothing at /'],
+    ['GET', '/v1/limiters/:/keys/:', 404, 'there is no limiter ":"'],
+    ['GET', '/v1/decide', 405, 'GET /v1/decide is not possible: there is POST'],
+    ['PUT', '/v1/limiters/api/keys/u1', 405, 'there is GET, DELETE'],
+  ])('%s %s', async (method, path, status, detail) => {
+    expect(await call(service.url, method, path)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
+  })
+
+  test.each(['/v1/decide', '/v1/acquire'])('%s with a body that is no JSON, not sent as JSON, or too large', async (path) => {
+    const headers = { 'content-type': 'application/json' }
+    expect(await call(service.url, 'POST', path, undefined, { body: '{', headers })).toMatchObject({ status: 400, body: { code: 'JSON' } })
+    expect((await call(service.url, 'POST', path, undefined, { body: '{}' })).status).toBe(415)
+    expect((await sentWithLength(path, MAX_BODY_BYTES + 1)).status).toBe(413)
+    expect((await sentInPieces(path)).status).toBe(413)
+  })
+})
+
+/** Declares a length, and waits for the answer without sending anything. */
+async function sentWithLength(path: string, length: number): Promise<Reply> {
+  return answered(path, { 'content-length': length }, () => undefined)
+}
+
+/** Does not say how much is coming. */
+async function sentInPieces(path: string): Promise<Reply> {
+  const piece = Buffer.alloc(65_536, ' ')
+  return answered(path, { 'transfer-encoding': 'chunked' }, (request) => {
+    for (let sent = 0; sent <= MAX_BODY_BYTES; sent += piece.length) request.write(piece)
+  })
+}
+
+async function answered(path: string, headers: object, send: (request: ReturnType<typeof httpRequest>) => void): Promise<Reply> {
+  const request = httpRequest(service.url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers } })
+  // The service hangs up on what it does not read.
+  request.on('error', () => undefined)
+  request.flushHeaders()
+  send(request)
+  const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage]
+  const pieces = await response.toArray()
+  request.destroy()
+  return checked(
+    'POST',
+    path,
+    response.statusCode as number,
+    new Headers(response.headers as Record<string, string>),
+    Buffer.concat(pieces).toString(),
+  )
+}
+
+test('a client that sends no HTTP is answered and cut off, and others are served', async () => {
+  const socket = connect(service.httpPort, '127.0.0.1')
+  socket.write('nonsense\r\n\r\n')
+  const [piece] = await once(socket, 'data')
+  expect(String(piece)).toMatch(/^HTTP\/1.1 400 /)
+  socket.destroy()
+  expect((await decide(ask)).status).toBe(200)
+})
+
+describe('a new configuration', () => {
+  test('keeps what keys have used, and changes the numbers at once', async () => {
+    await decide({ ...ask, cost: 2 })
+    service.limiters.use(readConfig(CONFIG.replace('burst: 3 }', 'burst: 10 }'), 'test.yaml'))
+    expect((await get('/v1/limiters/api/keys/u1')).body).toMatchObject({ limit: 10, remaining: 8 })
+  })
+
+  test('keeps what keys have used where the limiter has to be made anew, and serves who waits at the old one', async () => {
+    await decide({ ...ask, cost: 3 })
+    const waiting = acquire(ask)
+    await until(() => service.limiters.get('api')?.waiting === 1)
+    service.limiters.use(readConfig(CONFIG.replace('    plans:\n', '    maxQueue: 5\n    plans:\n'), 'test.yaml'))
+    expect((await decide(ask)).body).toMatchObject({ allowed: false, retryAfterMs: 2000 })
+    service.clock.advanceMs(1000)
+    expect((await waiting).status).toBe(200)
+  })
+
+  test('takes limiters away and brings others', async () => {
+    service.limiters.use(readConfig('limiters: { new: { limits: { type: slidingLog, limit: 1, window: 1s } } }', 'test.yaml'))
+    expect((await decide(ask)).status).toBe(404)
+    expect((await decide({ limiter: 'new', key: 'u1' })).body.allowed).toBe(true)
+  })
+})
+
+test('a stop lets who is being served finish, and ends whoever would wait longer', async () => {
+  await decide({ ...ask, cost: 3 })
+  const waiting = acquire(ask)
+  await until(() => service.limiters.get('api')?.waiting === 1)
+  await service.stop(0)
+  expect(await waiting).toMatchObject({ status: 503, body: { code: 'CLOSED' } })
+  await expect(fetch(`${service.url}/healthz`)).rejects.toThrow()
+})
+
+test('while it stops it is not ready, and says so on connections that are still there', async () => {
+  await decide({ ...ask, cost: 3 })
+  const waiting = acquire(ask)
+  await until(() => service.limiters.get('api')?.waiting === 1)
+  const stopped = service.stop(0, 1_000)
+  const { status, body, headers } = await get('/readyz')
+  expect({ status, code: body.code, connection: headers.get('connection') }).toEqual({ status: 503, code: 'STOPPING', connection: 'close' })
+  await stopped
+  expect((await waiting).status).toBe(503)
+})
+
+describe('metrics', () => {
+  test('count decisions by limiter and result, and never name a key', async () => {
+    await decide({ decisions: [...Array(5).fill({ ...ask, key: 'secret-key' }), { ...ask, key: 'secret-key', cost: 4 }] })
+    await decide({ ...ask, verb: 'peek' })
+    const { body } = await get('/metrics')
+    expect(body).toContain('sluice_decisions_total{limiter="api",result="allowed"} 3')
+    expect(body).toContain('sluice_decisions_total{limiter="api",result="limited"} 2')
+    expect(body).toContain('sluice_decisions_total{limiter="api",result="impossible"} 1')
+    expect(body).toContain('sluice_decision_duration_seconds_count{limiter="api"} 6')
+    expect(body).toContain('sluice_live_keys 1')
+    expect(body).toContain('sluice_breaker_open{limiter="api"} 0')
+    expect(body).not.toContain('secret-key')
+  })
+
+  test('show who waits, and how long', async () => {
+    await decide({ ...ask, cost: 3 })
+    const waiting = acquire(ask)
+    await until(() => service.limiters.get('api')?.waiting === 1)
+    expect((await get('/metrics')).body).toContain('sluice_queue_size{limiter="api"} 1')
+    service.clock.advanceMs(1000)
+    await waiting
+    const { body } = await get('/metrics')
+    expect(body).toContain('sluice_queue_size{limiter="api"} 0')
+    expect(body).toContain('sluice_wait_seconds_sum{limiter="api"} 1')
+  })
+})
+
+describe('when Redis is not there', () => {
+  let outage: TestService
+  let client: Redis
+
+  beforeEach(async () => {
+    // A port of our own that nobody listens on.
+    client = new Redis({ host: '127.0.0.1', port: 1, maxRetriesPerRequest: 0, retryStrategy: () => 1000 })
+    client.on('error', () => undefined)
+    const text = CONFIG.replaceAll('shadow: true', 'onStoreError: local')
+    outage = await serviceOn(text, redisStore(client))
+  })
+
+  afterEach(async () => {
+    await outage.stop(0)
+    client.disconnect()
+    expectNoFailure(outage)
+  })
+
+  test('the policy throw is a 503, and it is not ready', async () => {
+    const calls = [
+      ['POST', '/v1/decide', ask],
+      ['POST', '/v1/acquire', ask],
+      ['GET', '/v1/limiters/api/keys/u1', undefined],
+      ['DELETE', '/v1/limiters/api/keys/u1', undefined],
+      ['GET', '/readyz', undefined],
+    ] as const
+    for (const [method, path, body] of calls) {
+      expect(await call(outage.url, method, path, body)).toMatchObject({ status: 503, body: { code: 'STORE' } })
+    }
+    const { body } = await call(outage.url, 'GET', '/metrics')
+    expect(body).toContain('sluice_breaker_open{limiter="api"} 1')
+    expect(body).toContain('sluice_store_outages_total{limiter="api"} 1')
+    expect(body).toContain('sluice_store_errors_total{limiter="api"} 4')
+  })
+
+  test('of many decisions only those fail whose policy it is', async () => {
+    const { body } = await call(outage.url, 'POST', '/v1/decide', { decisions: [ask, { limiter: 'quiet', key: 'u1' }] })
+    expect(body.decisions).toMatchObject([{ error: { status: 503, code: 'STORE' } }, { allowed: true, degraded: true }])
+  })
+})
+
+describe('with tokens', () => {
+  const TOKEN = 'a-token-that-is-long-enough'
+  let guarded: TestService
+
+  beforeEach(async () => {
+    guarded = await serviceOn(CONFIG, undefined, new Tokens(['another-token-that-is-long', TOKEN]))
+  })
+
+  afterEach(async () => {
+    await guarded.stop(0)
+    expectNoFailure(guarded)
+  })
+
+  const key = '/v1/limiters/api/keys/u1'
+  const sent = (authorization: string) => ({ headers: { authorization, 'content-type': 'application/json' } })
+
+  test.each([
+    ['POST', '/v1/decide', ask],
+    ['POST', '/v1/acquire', ask],
+    ['DELETE', key, undefined],
+  ])('%s %s wants one', async (method, path, body) => {
+    for (const wrong of ['', TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
+      const { status, headers } = await call(guarded.url, method, path, body, sent(wrong))
+      expect({ status, challenge: headers.get('www-authenticate') }).toEqual({ status: 401, challenge: 'Bearer' })
+    }
+    expect((await call(guarded.url, 'GET', key)).body.remaining).toBe(3)
+    expect((await call(guarded.url, method, path, body, sent(`Bearer ${TOKEN}`))).status).toBeLessThan(300)
+  })
+
+  test('they come from a file or a variable, and are not told when they are bad', () => {
+    expect(tokensFrom(undefined, undefined)).toBeUndefined()
+    expect(tokensFrom(undefined, `${TOKEN}, x${TOKEN}`)?.accept(`Bearer x${TOKEN}`)).toBe(true)
+    expect(() => tokensFrom(undefined, '')).toThrow('SLUICE_TOKENS must have a token')
+    expect(() => tokensFrom(undefined, `${TOKEN},secret`)).toThrow(
+      /^token 2 of SLUICE_TOKENS must be 16 characters or more, without spaces$/,
+    )
+  })
+})
+
+// The last one: the others have to be run before.
+test('every path and status in the document was seen', () => {
+  expect([...seen].sort()).toEqual([...promised].sort())
+})

@@ -1,0 +1,101 @@
+/** The file while the service runs. */
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ConfigFile, type ReloadReport } from '../src/running/reload.ts'
+import { call } from './support/client.ts'
+import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
+
+const withBurst = (burst: number) => `limiters:\n  api:\n    limits: { type: gcra, rate: 1/s, burst: ${burst} }\n`
+
+let folder: string
+let file: string
+let service: TestService
+let config: ConfigFile
+let reports: ReloadReport[]
+let onReport: () => void
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  file = join(folder, 'sluice.yaml')
+  reports = []
+  onReport = () => undefined
+  writeFileSync(file, withBurst(3))
+  service = await serviceOn(withBurst(3))
+  config = new ConfigFile(file, withBurst(3), service.limiters, (report) => {
+    reports.push(report)
+    onReport()
+  })
+  await call(service.url, 'POST', '/v1/decide', { limiter: 'api', key: 'u1', cost: 2 })
+})
+
+afterEach(async () => {
+  config.close()
+  await service.stop(0)
+  rmSync(folder, { recursive: true })
+  expectNoFailure(service)
+})
+
+async function standing(): Promise<{ limit: number; remaining: number }> {
+  const { limit, remaining } = (await call(service.url, 'GET', '/v1/limiters/api/keys/u1')).body
+  return { limit, remaining }
+}
+
+test('a good file changes the numbers and keeps what keys have used', async () => {
+  writeFileSync(file, withBurst(10))
+  config.reload()
+  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  expect(await standing()).toEqual({ limit: 10, remaining: 8 })
+})
+
+test('a bad file changes nothing, and says where it is wrong', async () => {
+  writeFileSync(file, withBurst(0))
+  config.reload()
+  expect(reports).toEqual([{ result: 'refused', reason: expect.stringMatching(/sluice\.yaml:3:45: gcra burst 0 must be a whole number/) }])
+  expect(await standing()).toEqual({ limit: 3, remaining: 1 })
+  writeFileSync(file, withBurst(5))
+  config.reload()
+  expect(await standing()).toEqual({ limit: 5, remaining: 3 })
+})
+
+test('another algorithm under the same name is refused: it could not know what was used', async () => {
+  writeFileSync(file, 'limiters:\n  api:\n    limits: { type: slidingLog, limit: 1, window: 1s }\n')
+  config.reload()
+  expect(reports[0]?.reason).toContain(
+    'sluice.yaml:3:13: limit "default" of limiter "api" is a running gcra: to make it a slidingLog, give it another name',
+  )
+  expect(await standing()).toEqual({ limit: 3, remaining: 1 })
+})
+
+test('a file that is gone changes nothing', async () => {
+  rmSync(file)
+  config.reload()
+  expect(reports).toEqual([{ result: 'refused', reason: expect.stringContaining('cannot be read') }])
+  expect(await standing()).toEqual({ limit: 3, remaining: 1 })
+})
+
+test('a file that says the same is not read again', () => {
+  config.reload()
+  expect(reports).toEqual([])
+})
+
+test.each([
+  ['written in place', (text: string) => writeFileSync(file, text)],
+  [
+    'put in its place',
+    (text: string) => {
+      writeFileSync(`${file}.new`, text)
+      renameSync(`${file}.new`, file)
+    },
+  ],
+])('a file that is %s is noticed', async (_, write) => {
+  config.watch()
+  const told = new Promise<void>((resolve) => {
+    onReport = resolve
+  })
+  write(withBurst(7))
+  await told
+  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  expect(await standing()).toEqual({ limit: 7, remaining: 5 })
+})
