@@ -97,26 +97,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/level.ts',
-    scope: 'carryOver',
-    line: 'const above = carried > rule.ceilingWhole || (carried === rule.ceilingWhole && (level[1] as number) > rule.ceilingPart)',
-    becomes: [
-      'const above = (carried > rule.ceilingWhole && (carried === rule.ceilingWhole && (level[1] as number) > rule.ceilingPart))',
-      'const above = carried > rule.ceilingWhole || (carried === rule.ceilingWhole && (level[2] as number) > rule.ceilingPart)',
-      'const above = carried > rule.ceilingWhole || (carried === rule.ceilingWhole && (level[1] as number) >= rule.ceilingPart)',
-    ],
-    proof:
-      'Who calls `renumber` calls `cutToCeiling` next, before anybody looks at the state. The ceiling in permits is exactly the ceiling as a time, so that what is not cut down here is cut down there, to the same TAT and part; a time too long to be exact is still above the ceiling. At the ceiling itself it is set to what it is.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'carryOver',
-    line: 'if (above) setLevel(rule.ceilingWhole, rule.ceilingPart)',
-    becomes: ['if (false) setLevel(rule.ceilingWhole, rule.ceilingPart)'],
-    proof:
-      'Who calls `renumber` calls `cutToCeiling` next, before anybody looks at the state. The ceiling in permits is exactly the ceiling as a time, so that what is not cut down here is cut down there, to the same TAT and part; a time too long to be exact is still above the ceiling.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
     scope: 'carryParts',
     line: 'if (carried === rule.periodUs) setLevel(whole + 1, 0)',
     becomes: ['if (false) setLevel(whole + 1, 0)'],
@@ -496,18 +476,6 @@ export const PROOFS = [
       '(whole, periodUs) is the same level as (whole + 1, 0): it is above the ceiling exactly if that is, because the ceiling has a part below `periodUs`, and `putLevel` turns both into the same time.',
   },
   {
-    file: 'src/algorithms/level.lua',
-    scope: 'carryOver',
-    line: 'if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part > rule.ceilingPart) then',
-    becomes: [
-      'if false then',
-      'if whole > rule.ceilingWhole and (whole == rule.ceilingWhole and part > rule.ceilingPart) then',
-      'if whole > rule.ceilingWhole or (whole == rule.ceilingWhole and part >= rule.ceilingPart) then',
-    ],
-    proof:
-      'Who calls `renumber` calls `cutToCeiling` next, before anybody looks at the state. The ceiling in permits is exactly the ceiling as a time, so that what is not cut down here is cut down there, to the same TAT and part; a time too long to be exact is still above the ceiling. At the ceiling itself it is set to what it is.',
-  },
-  {
     file: 'src/algorithms/bucket.lua',
     scope: 'written',
     line: 'local s = { 0, 0, atUs }',
@@ -535,16 +503,6 @@ export const PROOFS = [
     becomes: ['if true then', 'if part >= 0 then'],
     proof:
       'They differ for a part of 0: one permit less and a part of `periodUs` is the same level, and `written` turns both into the same time.',
-  },
-  {
-    file: 'src/algorithms/decide.lua',
-    scope: 'askOne',
-    line: 'local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 0 and aheadUs or 0',
-    becomes: [
-      'local allowedAheadUs = cell.algorithm.bookable and aheadUs > 0 and aheadUs or 0',
-      'local allowedAheadUs = cell.algorithm.bookable and aheadUs >= 1 and aheadUs or 0',
-    ],
-    proof: '`aheadUs` is whole, and for 0 either branch is 0.',
   },
   {
     file: 'src/algorithms/decide.lua',
@@ -636,24 +594,7 @@ export const PROOFS = [
     proof: 'Entries are counted and read from 1 on: there is nothing at 0 to remove.',
   },
   {
-    file: 'src/stores/redis/runner.lua',
-    scope: 'readRaw',
-    line: "return not string.find(flat.err, 'WRONGTYPE', 1, true) and error(flat.err)",
-    becomes: [
-      "return not string.find(flat.err, 'WRONGTYPE', 0, true) and error(flat.err)",
-      "return not string.find(flat.err, 'WRONGTYPE', 1, false) and error(flat.err)",
-    ],
-    proof: 'A search from 0 is a search from 1, and none of these letters means anything else in a pattern.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: 'load',
-    line: 'if numbers == cell.rule.numbers then',
-    becomes: ['if false then'],
-    proof: 'A rule that is made anew from the same numbers is the same: `settle` compares the numbers, not the rules.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
+    file: 'src/stores/redis/long-way.lua',
     scope: 'addMembers',
     line: 'for k = first, math.min(first + 3999, #members), 2 do',
     becomes: ['for k = first, math.min(first + 4000, #members), 2 do'],
@@ -661,17 +602,10 @@ export const PROOFS = [
       'The first member of the next portion is added with this one too, and adding a member twice with the same score is adding it once.',
   },
   {
-    file: 'src/stores/redis/runner.lua',
+    file: 'src/stores/redis/long-way.lua',
     scope: 'store',
     line: 'if algorithm.sparse then',
     becomes: ['if true then'],
     proof: 'The fields of a state that is not sparse are always the same, and all of them are written next.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: 'cellFrom',
-    line: "if ARGV[first + 4] ~= '' then",
-    becomes: ["if ARGV[first + 5] ~= '' then"],
-    proof: 'The numbers of a ticket and its words are both there or both empty.',
   },
 ]
