@@ -16,7 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { Cells } from '../../src/stores/shared-memory/cells.ts'
-import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
+import { fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedHandle, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
 import { audit } from './audit.ts'
@@ -263,8 +263,13 @@ describe('two threads on one chain', () => {
 
 /** Keys of a table for two: it has four heads, and a record on the first and on the third. */
 function keysOnTwoHeads(): { readonly first: readonly string[]; readonly second: readonly string[] } {
-  const limiter = fingerprintOf('model', 1, 1)
-  const headOf = (key: string) => fingerprintOf(key, limiter.low, limiter.high).low >>> 30
+  const halves = new Int32Array(2)
+  fingerprint('model', 1, 1, halves)
+  const [low, high] = halves as unknown as [number, number]
+  const headOf = (key: string) => {
+    fingerprint(key, low, high, halves)
+    return (halves[0] as number) >>> 30
+  }
   const keys = Array.from({ length: 40 }, (_, k) => `key:${k}`)
   return { first: keys.filter((key) => headOf(key) === 0), second: keys.filter((key) => headOf(key) === 2) }
 }

@@ -9,7 +9,7 @@ import { SluiceError } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { fingerprint } from './fingerprint.ts'
 import type { SharedHandle, SharedMemory } from './memory.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { RecordShape } from './record-shape.ts'
@@ -176,7 +176,9 @@ class Shared implements SharedStore {
     const memory = this.#memory
     // The shape first: it may refuse, and what was entered in the catalog stays there.
     const shape = new RecordShape(scope, memory.recordWords)
-    const { low: seedLow, high: seedHigh } = fingerprintOf(scope.name, memory.seedLow, memory.seedHigh)
+    const seeds = new Int32Array(2)
+    fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
+    const [seedLow, seedHigh] = seeds as unknown as [number, number]
     const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh } }
     this.#desks.set(scope, desk)
     this.#scopes.set(scope.name, scope)
