@@ -90,7 +90,7 @@ describe('is refused', () => {
   test.each<[Partial<Record<keyof SharedStoreOptions, unknown>>, string]>([
     [{ maxKeys: 0 }, 'sharedStore maxKeys 0 must be a whole number from 1 to 16000000'],
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
-    [{ maxKeys: 1, reclaimAfterMs: -1 }, 'sharedStore reclaimAfterMs -1 must be a whole number from 0 to 3600000'],
+    [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
     [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 200010'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],

@@ -273,9 +273,9 @@ export class Table {
   }
 
   #unlinkFirst(behind: number): boolean {
-    const tag = this.#cells.tagOf(this.#first)
+    this.#cells.noteFreed(this.#first)
     // Only if it is still in the chain now, that is what it bore there.
-    return this.#isAsSeen() && this.#swap(behind, 0, 1, tag)
+    return this.#isAsSeen() && this.#swap(behind, 0, 1)
   }
 
   #push(scope: number, words: Float64Array): boolean {
@@ -290,8 +290,8 @@ export class Table {
     return this.#swap(record, 1, 0)
   }
 
-  #swap(first: number, used: number, freed: number, freedTag = 0): boolean {
-    this.#cells.note(this.#headAt, used, this.#chain, freed, freedTag)
+  #swap(first: number, used: number, freed: number): boolean {
+    this.#cells.note(this.#headAt, used, this.#chain, freed)
     const swapped = this.#atomic.swapPair(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
     this.#cells.settle(swapped)
     return swapped
