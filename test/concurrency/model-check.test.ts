@@ -364,7 +364,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
     { first: take(other), second: take(held), before: [take(held)] },
   ])('two that died one after the other, wherever, are taken over by two at once: $first.key, $second.key', ({ first, second, before }) => {
     let [schedules, pairs] = [0n, 0]
-    const diedAfter = (pointsOfFirst: number, pointsOfSecond: number) => {
+    const diedAfter = (pointsOfFirst: number, pointsOfSecond: number, abruptly: boolean) => {
       const store = sharedStore({ maxKeys: 2, maxThreads: 4, limits, reclaimAfterMs: 3_600_000 })
       const { handle } = store
       before.forEach(callsOn(limits, store))
@@ -377,8 +377,8 @@ describe('a dead thread is taken over while another works on the same chain', ()
         check: () => expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 }),
       }
       const threadFor = (call: Call) => ({ run: () => callsOn(limits, sharedStore(handle))(call) })
-      const isFirstDone = runFor(world, threadFor(first), pointsOfFirst)
-      const isSecondDone = runFor(world, threadFor(second), pointsOfSecond)
+      const isFirstDone = runFor(world, threadFor(first), pointsOfFirst, { abruptly })
+      const isSecondDone = runFor(world, threadFor(second), pointsOfSecond, { abruptly })
       const areTaken = [1, 2].every((cell) => ((memory.ints[memory.cellAt(cell)] as number) & 1) === 1)
       if (areTaken) {
         schedules += explore(world).schedules
@@ -388,7 +388,8 @@ describe('a dead thread is taken over while another works on the same chain', ()
     }
     for (let k = 1, isDone = false; !isDone; k++) {
       for (let m = 1, isLast = false; !isLast; m++) {
-        const { isFirstDone, isSecondDone } = diedAfter(k, m)
+        const { isFirstDone, isSecondDone } = diedAfter(k, m, false)
+        diedAfter(k, m, true)
         isDone = isFirstDone
         isLast = isSecondDone
       }

@@ -35,6 +35,9 @@ export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStor
   return new Shared(memoryFrom(from))
 }
 
+/** When to come again if the table is full and no key was seen that will be idle, because others have the records in hand. */
+const NOBODY_SEEN_US = 1_000_000
+
 /** The longest key that is worth looking for. Longer ones are refused by the limiter. */
 const LONGEST_KEY = 1024
 
@@ -128,7 +131,9 @@ class Shared implements SharedStore {
 
   /** Says of all limits that they limit until there is room. */
   #limit(): void {
-    for (const verdict of this.#verdicts) limitedFor(verdict, this.#table.soonestIdleUs)
+    const { soonestIdleUs } = this.#table
+    const us = soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : soonestIdleUs
+    for (const verdict of this.#verdicts) limitedFor(verdict, us)
   }
 
   #forget(place: number): boolean {
