@@ -23,7 +23,7 @@ type Reserved<Name extends string> = Decision<Name> & Reservation<SyncStore>
 
 /**
  * Waits its turn and takes. Throws `TIMEOUT` or `IMPOSSIBLE` if a limit ends the wait (nothing was taken then), `UNSUPPORTED` where threads may not block,
- * as in the main thread of a browser. Only for limiters that answer at once: in memory or in shared memory.
+ * as in the main thread of a browser, and where the limiter's clock does not move meanwhile. Only for limiters that answer at once: in memory or in shared memory.
  */
 export function acquireSync<L extends Limits, P extends string = string>(
   limiter: Limiter<L, SyncStore, P>,
@@ -46,11 +46,14 @@ export function acquireSync<L extends Limits, P extends string = string>(
     const reserved = reserveWithin(reserve, leftUs)
     if (reserved.outcome === 'impossible') throw fail('IMPOSSIBLE', reserved)
     if (reserved.allowed) {
-      blockUntil(inUs(reserved.atMs) + inUs(reserved.delayMs), nowUs)
+      if (!blockUntil(inUs(reserved.atMs) + inUs(reserved.delayMs), nowUs)) {
+        reserved.cancel()
+        throw stoodStill()
+      }
       return acquired(reserved, (nowUs() - startUs) / 1000)
     }
     if (inUs(reserved.retryAfterMs) > leftUs) throw fail('TIMEOUT', reserved)
-    blockUntil(inUs(reserved.atMs) + inUs(reserved.retryAfterMs), nowUs)
+    if (!blockUntil(inUs(reserved.atMs) + inUs(reserved.retryAfterMs), nowUs)) throw stoodStill()
   }
 }
 
@@ -78,9 +81,31 @@ function acquired<Name extends string>({ cancel: _, ...decision }: Reserved<Name
   return Object.assign(decision, { waitedMs }) as unknown as Acquired<Name>
 }
 
-/** Timers may fire early: the clock is asked again. */
-function blockUntil(timeUs: number, nowUs: () => number): void {
-  for (let leftUs = timeUs - nowUs(); leftUs > 0; leftUs = timeUs - nowUs()) Atomics.wait(nobody(), 0, 0, leftUs / 1000)
+/** Longer than the coarsest clock takes from one reading to the next. */
+const STILL_MS = 200
+
+/** Timers may fire early: the clock is asked again. False if the clock does not move while the thread stands still: then that would be for ever. */
+function blockUntil(timeUs: number, nowUs: () => number): boolean {
+  let thenUs = nowUs()
+  while (thenUs < timeUs) {
+    block((timeUs - thenUs) / 1000)
+    if (nowUs() === thenUs) block(STILL_MS)
+    const readUs = nowUs()
+    if (readUs === thenUs) return false
+    thenUs = readUs
+  }
+  return true
+}
+
+function block(ms: number): void {
+  Atomics.wait(nobody(), 0, 0, ms)
+}
+
+function stoodStill(): SluiceError {
+  return new SluiceError(
+    'UNSUPPORTED',
+    'the clock of the limiter does not move while the thread is blocked (a fake clock, or one that is read once a turn): use acquire, or another clock',
+  )
 }
 
 /** A word that nobody else knows of, so that nobody wakes who waits for it. */

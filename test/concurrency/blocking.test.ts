@@ -15,6 +15,7 @@ import {
 } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
 import { Crew, gate } from './crew.ts'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -104,6 +105,17 @@ test('where threads may not block it says so before it takes anything', () => {
   const error = errorOf(() => acquireSync(limiter, 'k'))
   expect([error.code, error.message]).toEqual(['UNSUPPORTED', expect.stringMatching(/^this thread may not block/)])
   expect(limiter.tryAcquire('k')).toBe(true)
+})
+
+test('a clock that does not move while the thread is blocked is refused after one wait, and what was booked is given back', () => {
+  const clock = fakeClock(1_700_000_000_000)
+  for (const limit of [gcra({ rate: '100/s', burst: 1 }), fixedWindow({ limit: 1, window: 10 })] as Limit[]) {
+    const limiter = createLimiter(limit, { clock })
+    acquireSync(limiter, 'k')
+    const error = errorOf(() => acquireSync(limiter, 'k'))
+    expect([error.code, error.message]).toEqual(['UNSUPPORTED', expect.stringMatching(/^the clock of the limiter does not move/)])
+    expect(limiter.peek('k').retryAfterMs).toBe(10)
+  }
 })
 
 test('a store that answers with promises is refused before anything is taken', () => {

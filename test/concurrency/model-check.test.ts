@@ -16,7 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { Cells } from '../../src/stores/shared-memory/cells.ts'
-import { fingerprintOf } from '../../src/stores/shared-memory/fingerprint.ts'
+import { fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedHandle, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
 import { audit } from './audit.ts'
@@ -263,8 +263,13 @@ describe('two threads on one chain', () => {
 
 /** Keys of a table for two: it has four heads, and a record on the first and on the third. */
 function keysOnTwoHeads(): { readonly first: readonly string[]; readonly second: readonly string[] } {
-  const limiter = fingerprintOf('model', 1, 1)
-  const headOf = (key: string) => fingerprintOf(key, limiter.low, limiter.high).low >>> 30
+  const halves = new Int32Array(2)
+  fingerprint('model', 1, 1, halves)
+  const [low, high] = halves as unknown as [number, number]
+  const headOf = (key: string) => {
+    fingerprint(key, low, high, halves)
+    return (halves[0] as number) >>> 30
+  }
   const keys = Array.from({ length: 40 }, (_, k) => `key:${k}`)
   return { first: keys.filter((key) => headOf(key) === 0), second: keys.filter((key) => headOf(key) === 2) }
 }
@@ -353,14 +358,54 @@ describe('a dead thread is taken over while another works on the same chain', ()
     expect(points).toBeGreaterThan(6)
   })
 
+  test.each([
+    { first: take(held), second: take(held), before: [take(held)] },
+    { first: take(held), second: take(other), before: [take(other), take(held)] },
+    { first: take(other), second: take(held), before: [take(held)] },
+  ])('two that died one after the other, wherever, are taken over by two at once: $first.key, $second.key', ({ first, second, before }) => {
+    let [schedules, pairs] = [0n, 0]
+    const diedAfter = (pointsOfFirst: number, pointsOfSecond: number, abruptly: boolean) => {
+      const store = sharedStore({ maxKeys: 2, maxThreads: 4, limits, reclaimAfterMs: 3_600_000 })
+      const { handle } = store
+      before.forEach(callsOn(limits, store))
+      const memory = new SharedMemory(handle)
+      const world = {
+        buffer: handle.buffer,
+        constant: catalogOf(memory),
+        threads: [1, 2].map((cell) => ({ run: () => takeOverFirst(handle, cell) })),
+        siteOf: (index: number) => (index >= memory.headsAt ? 'head' : 'cell'),
+        check: () => expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 }),
+      }
+      const threadFor = (call: Call) => ({ run: () => callsOn(limits, sharedStore(handle))(call) })
+      const isFirstDone = runFor(world, threadFor(first), pointsOfFirst, { abruptly })
+      const isSecondDone = runFor(world, threadFor(second), pointsOfSecond, { abruptly })
+      const areTaken = [1, 2].every((cell) => ((memory.ints[memory.cellAt(cell)] as number) & 1) === 1)
+      if (areTaken) {
+        schedules += explore(world).schedules
+        pairs += 1
+      }
+      return { isFirstDone, isSecondDone }
+    }
+    for (let k = 1, isDone = false; !isDone; k++) {
+      for (let m = 1, isLast = false; !isLast; m++) {
+        const { isFirstDone, isSecondDone } = diedAfter(k, m, false)
+        diedAfter(k, m, true)
+        isDone = isFirstDone
+        isLast = isSecondDone
+      }
+    }
+    console.log(`two taken over at ${pairs} pairs of points: ${schedules} schedules`)
+    expect(pairs).toBeGreaterThan(9)
+  })
+
   /** The cell of the thread that died: the second, because the store that made the memory has the first. */
-  function takeOverFirst(handle: SharedHandle): void {
+  function takeOverFirst(handle: SharedHandle, cell = 1): void {
     const memory = new SharedMemory(handle)
     // For this thread alone, and between two operations.
     memory.ints[RECLAIM_AFTER_MS] = 0
     const cells = new Cells(new SharedMemory(handle))
     memory.ints[RECLAIM_AFTER_MS] = 3_600_000
-    const taken = cells.takeOver(1) || cells.takeOver(1)
+    const taken = cells.takeOver(cell) || cells.takeOver(cell)
     if (taken) cells.release()
   }
 })

@@ -76,11 +76,14 @@ const NEW: Log = { answers: [], after: [], result: undefined, isDone: false }
 const REAL = globalThis.Atomics
 
 /**
- * Runs one thread alone for so many operations and leaves it there, as one that was terminated. Tells whether it came to its end before.
+ * Runs one thread alone for so many operations and leaves it there, as one that was terminated: right before its next operation or, `abruptly`, right
+ * behind its last, before any plain write that follows. Tells whether it came to its end before.
  */
-export function runFor(world: World, thread: Thread, operations: number): boolean {
+export function runFor(world: World, thread: Thread, operations: number, { abruptly = false } = {}): boolean {
+  const bytes = new Changing(world)
   let log = NEW
-  for (let k = 0; k < operations && !log.isDone; k++) log = oneMore(world, new Changing(world), thread, log, {}, '')
+  for (let k = 0; k < operations && !log.isDone; k++) log = oneMore(world, bytes, thread, log, {}, '')
+  if (abruptly && !log.isDone) bytes.set(log.after.at(-1) as Uint8Array)
   return log.isDone
 }
 

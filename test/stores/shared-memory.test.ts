@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
 
@@ -38,6 +39,15 @@ describe('the bound', () => {
     expect(limiter.tryAcquire('one more')).toBe(true)
     expect(store.size).toBe(maxKeys)
     expect(audit(store.handle).faults).toEqual([])
+  })
+
+  test('always says when to come again, also if no record is in any chain for the moment', () => {
+    const { store, limiter } = limiterOf({ maxKeys: 1 })
+    const memory = new SharedMemory(store.handle)
+    // As while other threads have them in hand.
+    for (let head = 0; head < memory.headCount; head++) memory.ints[memory.headAt(head)] = 0
+    expect(limiter.consume('k')).toMatchObject({ outcome: 'limited', retryAfterMs: 1000 })
+    expect(limiter.peek('k')).toMatchObject({ outcome: 'limited', retryAfterMs: 1000 })
   })
 
   test('lets a new key through uncounted if it is told to', () => {
@@ -90,7 +100,7 @@ describe('is refused', () => {
   test.each<[Partial<Record<keyof SharedStoreOptions, unknown>>, string]>([
     [{ maxKeys: 0 }, 'sharedStore maxKeys 0 must be a whole number from 1 to 16000000'],
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
-    [{ maxKeys: 1, reclaimAfterMs: -1 }, 'sharedStore reclaimAfterMs -1 must be a whole number from 0 to 3600000'],
+    [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
     [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 200010'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],
@@ -141,12 +151,53 @@ describe('is refused', () => {
     expect(errorOf(make)).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/is one too many for this shared store/) })
   })
 
+  test('a limiter for which there is no room, without taking any from those that fit', () => {
+    const store = sharedStore({ maxKeys: 1 })
+    const ints = new Int32Array(store.handle.buffer)
+    let k = 0
+    const make = () => {
+      for (; ; k++) createLimiter(ONE, { name: `${'limiter-'.repeat(12)}${k}`, store })
+    }
+    errorOf(make)
+    const end = ints[CATALOG_END]
+    for (let again = 0; again < 10; again++) errorOf(make)
+    expect(ints[CATALOG_END]).toBe(end)
+    expect(createLimiter(ONE, { name: 'a', store }).tryAcquire('k')).toBe(true)
+  })
+
+  test('no room for a limiter that another thread enters at the same moment: it is entered once', () => {
+    const store = sharedStore({ maxKeys: 1 })
+    const ints = new Int32Array(store.handle.buffer)
+    const { compareExchange } = Atomics
+    let isFirst = true
+    let afterOther = 0
+    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((array: Int32Array, at: number, from: number, to: number) => {
+      if (isFirst && at === CATALOG_END) {
+        isFirst = false
+        createLimiter(ONE, { name: 'both', store: sharedStore(store.handle) })
+        afterOther = ints[CATALOG_END] as number
+      }
+      return compareExchange(array, at, from, to)
+    }) as typeof Atomics.compareExchange)
+    expect(createLimiter(ONE, { name: 'both', store }).tryAcquire('k')).toBe(true)
+    spy.mockRestore()
+    expect(ints[CATALOG_END]).toBe(afterOther)
+  })
+
+  test('a handle that was put together from two', () => {
+    const [one, two] = [sharedStore({ maxKeys: 1 }).handle, sharedStore({ maxKeys: 1 }).handle]
+    const error = errorOf(() => sharedStore({ buffer: one.buffer, memory: two.memory as object }))
+    expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/must be of one store/) })
+    expect(errorOf(() => sharedStore({ buffer: one.buffer, memory: { buffer: new SharedArrayBuffer(2) } })).code).toBe('CONFIG')
+    expect(sharedStore({ buffer: one.buffer }).size).toBe(0)
+  })
+
   test('a handle that was made by another version', () => {
     const { handle } = sharedStore({ maxKeys: 1 })
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 2;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 3;/)
   })
 
   test('a buffer that is something else', () => {

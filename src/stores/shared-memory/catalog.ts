@@ -21,12 +21,16 @@ export function scopeNumber(memory: SharedMemory, scope: Scope): number {
   for (;;) {
     const first = Atomics.load(ints, CATALOG_HEAD)
     const known = entryNamed(ints, first, scope.name)
-    if (known !== 0) return numberOf(ints, known, scope, text)
+    const number = first === 0 ? 1 : (ints[first + NUMBER] as number) + 1
+    if (known !== 0 || number > MOST_SCOPES) {
+      if (own !== 0) giveBack(ints, own, text)
+      if (known !== 0) return numberOf(ints, known, scope, text)
+      throw full(scope)
+    }
     own ||= written(memory, scope, text)
     ints[own] = first
-    ints[own + NUMBER] = first === 0 ? 1 : (ints[first + NUMBER] as number) + 1
-    if ((ints[own + NUMBER] as number) > MOST_SCOPES) throw full(scope)
-    if (Atomics.compareExchange(ints, CATALOG_HEAD, first, own) === first) return ints[own + NUMBER] as number
+    ints[own + NUMBER] = number
+    if (Atomics.compareExchange(ints, CATALOG_HEAD, first, own) === first) return number
   }
 }
 
@@ -58,11 +62,22 @@ function numberOf(ints: Int32Array, entry: number, { name }: Scope, text: string
 /** Room for an entry, with its text. A thread that dies here leaves it unused. */
 function written(memory: SharedMemory, scope: Scope, text: string): number {
   const { ints } = memory
-  const entry = Atomics.add(ints, CATALOG_END, TEXT + text.length)
-  if (entry + TEXT + text.length > memory.catalogEnd) throw full(scope)
+  let entry = 0
+  let end = 0
+  do {
+    entry = Atomics.load(ints, CATALOG_END)
+    end = entry + TEXT + text.length
+    // Before it is taken: one that is refused must leave the room to those that fit.
+    if (end > memory.catalogEnd) throw full(scope)
+  } while (Atomics.compareExchange(ints, CATALOG_END, entry, end) !== entry)
   ints[entry + LENGTH] = text.length
   for (let k = 0; k < text.length; k++) ints[entry + TEXT + k] = text.charCodeAt(k)
   return entry
+}
+
+/** Somebody else was faster. The room is free again, unless more was taken behind it meanwhile. */
+function giveBack(ints: Int32Array, entry: number, text: string): void {
+  Atomics.compareExchange(ints, CATALOG_END, entry + TEXT + text.length, entry)
 }
 
 function full({ name }: Scope): SluiceError {

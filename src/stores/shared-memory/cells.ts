@@ -10,7 +10,7 @@
  */
 import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
-import { CELL_INTS, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
+import { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
 import { spin } from './spin.ts'
 
 /** Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
@@ -23,8 +23,10 @@ const HELD = 2
 const COUNTS = 3
 const HEAD = 4
 const TAG = 5
-/** If no record was written: the tag of the first one that is let go. */
+/** If no record was written: the tag and the fingerprint of the one that is let go. */
 const FREED_TAG = 6
+const FREED_LOW = 7
+const FREED_HIGH = 8
 const POCKET_AT = 16
 const FREED_AT = 32
 
@@ -52,10 +54,17 @@ export const MOST_CELLS = 2 ** CELL_BITS - 2
 const PATIENCE_MS = 1_000
 const ROUNDS_BETWEEN_LOOKS = 256
 
-/** A cell that was seen taken: in which step, and since when. */
+/**
+ * A look counts for no more than this of the time since the last, and for half of `reclaimAfterMs`: if the whole process was stopped in between, nobody
+ * had a chance to go on.
+ */
+const LONGEST_LOOK_MS = 1_000
+
+/** A cell that was seen taken: in which step, when last, and for how long in all. */
 interface Sighting {
   readonly state: number
-  readonly sinceMs: number
+  lastMs: number
+  heldMs: number
 }
 
 /** Gives every cell its spares: the records behind those that are in chains. */
@@ -100,9 +109,9 @@ export class Cells {
     if (!this.#tryClaim(this.#at, this.#ints[this.#at] as number)) this.#claimAnother()
   }
 
-  /** Gives the cell back. */
+  /** Gives the cell back, unless it was taken over meanwhile. */
   release(): void {
-    this.#atomic.release(this.#at + STATE, (this.#state + 1) | 0)
+    this.#atomic.swap(this.#at + STATE, this.#state, (this.#state + 1) | 0)
   }
 
   /** What the records that are written now bear. */
@@ -121,17 +130,26 @@ export class Cells {
 
   /**
    * Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. If none is
-   * used, `freedTag` is what the one that is let go bore while it was in the chain.
+   * used, call `noteFreed` first.
    */
-  note(headAt: number, used: number, chain: Int32Array, freed: number, freedTag: number): void {
+  note(headAt: number, used: number, chain: Int32Array, freed: number): void {
     const ints = this.#ints
     const at = this.#at
     ints[at + HEAD] = headAt
     ints[at + TAG] = this.tag
     for (let k = 0; k < freed; k++) ints[at + FREED_AT + k] = chain[k] as number
-    ints[at + FREED_TAG] = freedTag
     // Last, because it makes the note complete.
-    ints[at + COUNTS] = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
+    const counts = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
+    this.#atomic.release(at + COUNTS, counts)
+  }
+
+  /** Notes what a record bears that is to be let go, while it is in its chain. The fingerprint too, because the tags of a cell repeat after 4,096 steps. */
+  noteFreed(record: number): void {
+    const ints = this.#ints
+    const recordAt = this.#memory.recordAt(record)
+    ints[this.#at + FREED_TAG] = this.#tagOf(record)
+    ints[this.#at + FREED_LOW] = ints[recordAt + FINGERPRINT_LOW] as number
+    ints[this.#at + FREED_HIGH] = ints[recordAt + FINGERPRINT_HIGH] as number
   }
 
   /**
@@ -144,21 +162,21 @@ export class Cells {
     ints[at + HEAD] = headAt
     ints[at + TAG] = (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
     for (let k = 0; k < count; k++) ints[at + FREED_AT + k] = chain[k] as number
-    ints[at + COUNTS] = NOTED | (count << USED_SHIFT) | (count << FREED_SHIFT)
+    this.#atomic.release(at + COUNTS, NOTED | (count << USED_SHIFT) | (count << FREED_SHIFT))
     const swapped = this.#atomic.swapPair(headAt, chain[0] as number, version, ints[at + POCKET_AT] as number, (version + 1) | 0)
     for (let k = 0; swapped && k < count; k++) {
       const record = chain[k] as number
       ints[this.#recordsAt + record * this.#recordInts + SCOPE_AND_TAG] = LET_GO
       ints[at + POCKET_AT + k] = record
     }
-    ints[at + COUNTS] = NOTHING
+    this.#atomic.release(at + COUNTS, NOTHING)
     return swapped
   }
 
   /** The head was swapped, or not: the note is done with. */
   settle(swapped: boolean): void {
     if (swapped) this.#exchange()
-    else this.#ints[this.#at + COUNTS] = NOTHING
+    else this.#atomic.release(this.#at + COUNTS, NOTHING)
   }
 
   /** Whether some cell that nobody has has one. */
@@ -223,10 +241,13 @@ export class Cells {
     const nowMs = performance.now()
     const seen = this.#sightings[cell]
     if (seen?.state !== state) {
-      this.#sightings[cell] = { state, sinceMs: nowMs }
+      this.#sightings[cell] = { state, lastMs: nowMs, heldMs: 0 }
       return false
     }
-    if (nowMs - seen.sinceMs < this.#memory.reclaimAfterMs) return false
+    const { reclaimAfterMs } = this.#memory
+    seen.heldMs += Math.min(nowMs - seen.lastMs, LONGEST_LOOK_MS, reclaimAfterMs / 2)
+    seen.lastMs = nowMs
+    if (seen.heldMs < reclaimAfterMs) return false
     // Still odd, but another step: of two who want to take it over one fails here.
     if (!this.#atomic.swap(at + STATE, state, (state + 2) | 0)) return false
     this.#have(at, (state + 2) | 0)
@@ -251,14 +272,14 @@ export class Cells {
       ints[this.#memory.recordAt(record) + SCOPE_AND_TAG] = LET_GO
       if (k < used) ints[at + POCKET_AT + k] = record
     }
-    ints[at + COUNTS] = NOTHING
+    this.#atomic.release(at + COUNTS, NOTHING)
   }
 
   #exchangeUnequal(counts: number, used: number, freed: number): void {
     const ints = this.#ints
     const at = this.#at
     const before = (counts >> BEFORE_SHIFT) & COUNT_MASK
-    ints[at + COUNTS] = (counts & ~COUNT_MASK) | SWAPPED
+    this.#atomic.release(at + COUNTS, (counts & ~COUNT_MASK) | SWAPPED)
     // One more than was used goes behind the others; or one less came back, and the last fills the gap.
     if (freed > used) ints[at + POCKET_AT + before] = ints[at + FREED_AT + used] as number
     else ints[at + POCKET_AT] = ints[at + POCKET_AT + before - 1] as number
@@ -275,15 +296,24 @@ export class Cells {
     const counts = this.#atomic.load(at + COUNTS)
     const stage = counts & COUNT_MASK
     if (stage !== NOTED) return stage === SWAPPED
-    if (((counts >> USED_SHIFT) & COUNT_MASK) > 0) return this.#isElsewhere(ints[at + POCKET_AT] as number, ints[at + TAG] as number)
+    const hasUsed = ((counts >> USED_SHIFT) & COUNT_MASK) > 0
+    if (hasUsed) return this.#isElsewhere(ints[at + POCKET_AT] as number, (record) => this.#tagOf(record) === ints[at + TAG])
     // Nothing was written, one record let go. If it is neither in its chain nor with others, it is here.
-    return !this.#isElsewhere(ints[at + FREED_AT] as number, ints[at + FREED_TAG] as number)
+    return !this.#isElsewhere(ints[at + FREED_AT] as number, (record) => this.#isAsFreed(record))
   }
 
-  /** Whether a record that bore `tag` is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
-  #isElsewhere(record: number, tag: number): boolean {
-    if (this.tagOf(record) !== tag || this.#isInChain(record) || this.#isLetGoByAnother(record)) return true
-    return this.tagOf(record) !== tag
+  /** Whether a record that was as noted is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
+  #isElsewhere(record: number, isAsNoted: (record: number) => boolean): boolean {
+    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record) || !isAsNoted(record)
+  }
+
+  #isAsFreed(record: number): boolean {
+    const ints = this.#ints
+    const at = this.#at
+    const recordAt = this.#memory.recordAt(record)
+    const isSameKey =
+      ints[recordAt + FINGERPRINT_LOW] === ints[at + FREED_LOW] && ints[recordAt + FINGERPRINT_HIGH] === ints[at + FREED_HIGH]
+    return this.#tagOf(record) === ints[at + FREED_TAG] && isSameKey
   }
 
   #isInChain(record: number): boolean {
@@ -300,18 +330,26 @@ export class Cells {
   #isLetGoByAnother(record: number): boolean {
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      const state = this.#atomic.load(at + STATE)
-      const counts = this.#atomic.load(at + COUNTS)
-      if (at === this.#at || (state & 1) === 0 || counts === NOTHING) continue
-      let found = false
-      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
-      if (found && this.#atomic.load(at + STATE) === state) return true
+      if (at !== this.#at && this.#isLetGoBy(at, record)) return true
     }
     return false
   }
 
+  #isLetGoBy(at: number, record: number): boolean {
+    for (;;) {
+      const state = this.#atomic.load(at + STATE)
+      const counts = this.#atomic.load(at + COUNTS)
+      if ((state & 1) === 0 || counts === NOTHING) return false
+      let found = false
+      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
+      if (!found) return false
+      // Otherwise its step came to an end, or it was taken over too and the step still goes on: that is seen by looking again.
+      if (this.#atomic.load(at + STATE) === state) return true
+    }
+  }
+
   /** What a record bears. */
-  tagOf(record: number): number {
+  #tagOf(record: number): number {
     return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
   }
 }

@@ -15,8 +15,8 @@ import { type AtomicOperations, atomicOperations } from './atomic.ts'
 import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
-/** Of the layout. Whoever changes what lies where, or the protocol, counts it up. */
-export const LAYOUT_VERSION = 2
+/** Of the layout. Whoever changes what lies where, the fingerprints, or the protocol, counts it up. */
+export const LAYOUT_VERSION = 3
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2
@@ -103,6 +103,7 @@ export class SharedMemory {
     // Whole words: what was not made here may have any length.
     const ints = new Int32Array(bytes.buffer, 0, Math.floor(bytes.buffer.byteLength / INT_BYTES))
     checkLayout(ints)
+    checkSame(ints, bytes)
     const at = (name: keyof typeof FIELD) => ints[FIELD[name]] as number
     this.handle = bytes
     this.ints = ints
@@ -178,6 +179,16 @@ function checkLayout(ints: Int32Array): void {
     'CONFIG',
     `the shared handle was made by another version of Sluice: its layout is ${ints[FIELD.version]}, this one reads ${LAYOUT_VERSION}; all threads must load the same Sluice`,
   )
+}
+
+/** What was put together from two handles would swap in one memory what was read in another. The seeds tell memories apart. */
+function checkSame(ints: Int32Array, { memory }: SharedBytes): void {
+  const { buffer } = (memory ?? {}) as { readonly buffer?: unknown }
+  if (!(buffer instanceof SharedArrayBuffer)) return
+  const others = new Int32Array(buffer, 0, Math.floor(buffer.byteLength / INT_BYTES))
+  const isSame = [FIELD.magic, FIELD.seedLow, FIELD.seedHigh].every((at) => others[at] === ints[at])
+  if (!isSame)
+    throw new SluiceError('CONFIG', 'the buffer and the memory of the shared handle must be of one store: pass the handle on as it is')
 }
 
 /** Whether it is a handle and not options. A handle that lost its memory on the way is refused. */

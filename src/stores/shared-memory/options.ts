@@ -28,14 +28,15 @@ export interface SharedStoreOptions {
   /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */
   readonly maxThreads?: number
   /**
-   * How long a thread must have been in the middle of one step, in milliseconds, before it counts as ended and what it held is taken back: whole, 0 to
-   * an hour, default 60,000. A step takes less than a microsecond. Make it no shorter than any thread that still runs may be held up.
+   * How long a thread must have been in the middle of one step, in milliseconds, before it counts as ended and what it held is taken back: whole, a
+   * second to an hour, default 60,000. A step takes less than a microsecond. Make it no shorter than any thread may be held up while others run.
    */
   readonly reclaimAfterMs?: number
 }
 
 const MOST_KEYS = 16_000_000
 const MOST_WORDS = 200_010
+const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
 const OPTION_NAMES = ['maxKeys', 'onFull', 'limits', 'recordWords', 'maxThreads', 'reclaimAfterMs']
 
@@ -45,7 +46,7 @@ export function memoryFrom(from: SharedStoreOptions | SharedHandle): SharedMemor
   const { maxKeys, maxThreads = 64, onFull = 'deny', reclaimAfterMs = 60_000 } = from
   whole('maxKeys', maxKeys, 1, MOST_KEYS)
   whole('maxThreads', maxThreads, 1, MOST_CELLS)
-  whole('reclaimAfterMs', reclaimAfterMs, 0, HOUR_MS)
+  whole('reclaimAfterMs', reclaimAfterMs, SECOND_MS, HOUR_MS)
   if (onFull !== 'deny' && onFull !== 'allow') throw refused('onFull', onFull, "must be 'deny' or 'allow'")
   const recordWords = wordsFrom(from)
   const allowWhenFull = onFull === 'allow'

@@ -9,7 +9,7 @@ import { SluiceError } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { fingerprint } from './fingerprint.ts'
 import type { SharedHandle, SharedMemory } from './memory.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { RecordShape } from './record-shape.ts'
@@ -34,6 +34,9 @@ export interface SharedStore extends SyncStore {
 export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStore {
   return new Shared(memoryFrom(from))
 }
+
+/** When to come again if the table is full and no key was seen that will be idle, because others have the records in hand. */
+const NOBODY_SEEN_US = 1_000_000
 
 /** The longest key that is worth looking for. Longer ones are refused by the limiter. */
 const LONGEST_KEY = 1024
@@ -128,7 +131,9 @@ class Shared implements SharedStore {
 
   /** Says of all limits that they limit until there is room. */
   #limit(): void {
-    for (const verdict of this.#verdicts) limitedFor(verdict, this.#table.soonestIdleUs)
+    const { soonestIdleUs } = this.#table
+    const us = soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : soonestIdleUs
+    for (const verdict of this.#verdicts) limitedFor(verdict, us)
   }
 
   #forget(place: number): boolean {
@@ -176,7 +181,9 @@ class Shared implements SharedStore {
     const memory = this.#memory
     // The shape first: it may refuse, and what was entered in the catalog stays there.
     const shape = new RecordShape(scope, memory.recordWords)
-    const { low: seedLow, high: seedHigh } = fingerprintOf(scope.name, memory.seedLow, memory.seedHigh)
+    const seeds = new Int32Array(2)
+    fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
+    const [seedLow, seedHigh] = seeds as unknown as [number, number]
     const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh } }
     this.#desks.set(scope, desk)
     this.#scopes.set(scope.name, scope)

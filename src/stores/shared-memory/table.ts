@@ -7,7 +7,7 @@
  */
 import type { AtomicOperations } from './atomic.ts'
 import { type Cells, TAG_BITS } from './cells.ts'
-import { HIGH_FACTOR, LOW_FACTOR, mixed } from './fingerprint.ts'
+import { fingerprint } from './fingerprint.ts'
 import {
   FINGERPRINT_HIGH,
   FINGERPRINT_LOW,
@@ -29,7 +29,7 @@ const GRACE_US = 1_000_000
 const SEARCH_LONG_IDLE = 100
 const SEARCH = 2_048
 
-/** Whose keys are looked for: the number of a limiter, and where the fingerprints of its keys begin. */
+/** Whose keys are looked for: the number of a limiter, and what the fingerprints of its keys are keyed with. */
 export interface Address {
   readonly scope: number
   readonly seedLow: number
@@ -47,8 +47,7 @@ export class Table {
   readonly #recordsAt: number
   readonly #recordInts: number
   /** What the last search was for. */
-  #low = 0
-  #high = 0
+  readonly #fingerprint = new Int32Array(2)
   /** What the last look at a chain saw: the head, its version, its records up to the one that was looked for, and the one behind that. */
   #headAt = 0
   #version = 0
@@ -81,8 +80,8 @@ export class Table {
   /**
    * Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster.
    *
-   * The fingerprint is spelt out here (it is that of fingerprint.ts) as the writing of a record is in `replace`: the compiler leaves functions of
-   * this size in one piece, and so has room in each for the operations of atomic.ts. In small pieces the path takes a sixth longer.
+   * It is spelt out here, as the writing of a record is in `replace`: the compiler leaves functions of this size in one piece, and so has room in each
+   * for the operations of atomic.ts. In small pieces the path takes a sixth longer.
    */
   find(key: string, { scope, seedLow, seedHigh }: Address, words: Float64Array): number {
     const ints = this.#ints
@@ -90,18 +89,9 @@ export class Table {
     const chain = this.#chain
     const recordsAt = this.#recordsAt
     const recordInts = this.#recordInts
-    const { length: units } = key
-    let low = seedLow ^ units
-    let high = seedHigh
-    for (let k = 0; k < units; k += 2) {
-      const pair = k + 1 < units ? key.charCodeAt(k) | (key.charCodeAt(k + 1) << 16) : key.charCodeAt(k)
-      low = Math.imul(low ^ pair, LOW_FACTOR)
-      high = Math.imul(high ^ pair, HIGH_FACTOR)
-      low = (low << 13) | (low >>> 19)
-      high = (high << 11) | (high >>> 21)
-    }
-    high ^= low >>> 3
-    low = mixed(low)
+    fingerprint(key, seedLow, seedHigh, this.#fingerprint)
+    const low = this.#fingerprint[0] as number
+    const high = this.#fingerprint[1] as number
     // As a fraction the low half chooses a head: its bits are evenly spread.
     const headAt = this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
     const version = this.#atomic.load(headAt + 1)
@@ -120,8 +110,6 @@ export class Table {
       next = ints[at + NEXT] as number
       length += 1
     }
-    this.#low = low
-    this.#high = high
     this.#headAt = headAt
     this.#version = version
     this.#length = length
@@ -148,8 +136,8 @@ export class Table {
     const behind = place + 1 < this.#length ? (this.#chain[place + 1] as number) : this.#after
     const first = cells.spare(0)
     const at = this.#recordsAt + first * this.#recordInts
-    ints[at + FINGERPRINT_LOW] = this.#low
-    ints[at + FINGERPRINT_HIGH] = this.#high
+    ints[at + FINGERPRINT_LOW] = this.#fingerprint[0] as number
+    ints[at + FINGERPRINT_HIGH] = this.#fingerprint[1] as number
     ints[at + NEXT] = behind
     ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | cells.tag
     const to = at >> 1
@@ -285,16 +273,16 @@ export class Table {
   }
 
   #unlinkFirst(behind: number): boolean {
-    const tag = this.#cells.tagOf(this.#first)
+    this.#cells.noteFreed(this.#first)
     // Only if it is still in the chain now, that is what it bore there.
-    return this.#isAsSeen() && this.#swap(behind, 0, 1, tag)
+    return this.#isAsSeen() && this.#swap(behind, 0, 1)
   }
 
   #push(scope: number, words: Float64Array): boolean {
     const record = this.#cells.spare(0)
     const at = this.#at(record)
-    this.#ints[at + FINGERPRINT_LOW] = this.#low
-    this.#ints[at + FINGERPRINT_HIGH] = this.#high
+    this.#ints[at + FINGERPRINT_LOW] = this.#fingerprint[0] as number
+    this.#ints[at + FINGERPRINT_HIGH] = this.#fingerprint[1] as number
     this.#ints[at + NEXT] = this.#first
     this.#ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
     this.#doubles[(at >> 1) + IDLE_AT] = this.idleAtUs[0] as number
@@ -302,8 +290,8 @@ export class Table {
     return this.#swap(record, 1, 0)
   }
 
-  #swap(first: number, used: number, freed: number, freedTag = 0): boolean {
-    this.#cells.note(this.#headAt, used, this.#chain, freed, freedTag)
+  #swap(first: number, used: number, freed: number): boolean {
+    this.#cells.note(this.#headAt, used, this.#chain, freed)
     const swapped = this.#atomic.swapPair(this.#headAt, this.#first, this.#version, first, (this.#version + 1) | 0)
     this.#cells.settle(swapped)
     return swapped

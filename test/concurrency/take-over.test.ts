@@ -1,0 +1,121 @@
+/** When a cell counts as that of a dead thread, and what becomes of the cell of one that was only slow. */
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createLimiter, gcra } from '../../src/index.ts'
+import { Cells } from '../../src/stores/shared-memory/cells.ts'
+import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { SCOPE_AND_TAG, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { audit } from './audit.ts'
+
+/** As in cells.ts and memory.ts. */
+const STATE = 0
+const COUNTS = 3
+const RECLAIM_AFTER_MS = 9
+const LIMIT = gcra({ rate: '1/h', burst: 1 })
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+})
+
+function opened(reclaimAfterMs = 60_000, maxKeys = 4) {
+  const store = sharedStore({ maxKeys, maxThreads: 3, limits: LIMIT, reclaimAfterMs })
+  return { store, memory: new SharedMemory(store.handle) }
+}
+
+describe('the time after which a cell is taken over', () => {
+  function lookedAt(reclaimAfterMs: number) {
+    let nowMs = 5_000
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+    const { memory } = opened(reclaimAfterMs)
+    const cells = new Cells(memory)
+    // Somebody died with it.
+    memory.ints[memory.cellAt(2) + STATE] = 7
+    expect(cells.takeOver(2)).toBe(false)
+    return (afterMs: number) => {
+      nowMs += afterMs
+      return cells.takeOver(2)
+    }
+  }
+
+  test('is the time that threads could have gone on in: a stop of the whole process counts for a second', () => {
+    const look = lookedAt(60_000)
+    expect(look(3_600_000)).toBe(false)
+    for (let k = 0; k < 58; k++) expect(look(1_000)).toBe(false)
+    expect(look(999)).toBe(false)
+    expect(look(1)).toBe(true)
+  })
+
+  test('is never up after one stop, however short it is', () => {
+    const look = lookedAt(1_000)
+    expect([look(3_600_000), look(3_600_000)]).toEqual([false, true])
+  })
+
+  test('begins again with every step', () => {
+    const { memory } = opened(1_000)
+    let nowMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+    const cells = new Cells(memory)
+    for (let step = 1; step < 20; step += 2, nowMs += 900) {
+      memory.ints[memory.cellAt(2) + STATE] = step
+      expect(cells.takeOver(2)).toBe(false)
+    }
+  })
+})
+
+test('a thread that wakes up after its cell was taken over does not give it back for the other', () => {
+  const { store, memory } = opened()
+  const slow = new Cells(memory)
+  slow.claim()
+  memory.ints[RECLAIM_AFTER_MS] = 0
+  const other = new Cells(new SharedMemory(store.handle))
+  const taken = [0, 1, 2].find((cell) => other.takeOver(cell) || other.takeOver(cell)) as number
+  const state = memory.ints[memory.cellAt(taken) + STATE]
+  slow.release()
+  expect(memory.ints[memory.cellAt(taken) + STATE]).toBe(state)
+  other.release()
+  expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0 })
+})
+
+test('a record of another key that bears a repeated tag is not taken for the one that was let go', () => {
+  const { store, memory } = opened()
+  const limiter = createLimiter(LIMIT, { name: 'tags', store })
+  for (let k = 0; k < 4; k++) expect(limiter.tryAcquire(`key:${k}`)).toBe(true)
+  const { ints } = memory
+  const live = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => ints[memory.headAt(k - 1)] as number).find((record) => record !== 0) as number
+  // Long ago a thread died that was about to let the record go; since then the same cell, 4,096 steps later, wrote another key into it, in another chain.
+  const emptyHead = [0, 1, 2, 3, 4, 5, 6, 7].find((head) => ints[memory.headAt(head)] === 0) as number
+  const at = memory.cellAt(2)
+  const [low, high] = [1234, 5678]
+  const tag = (ints[memory.recordAt(live) + SCOPE_AND_TAG] as number) & 0xf_ff_ff
+  ints.set([1, 0, 12, 1 | (1 << 8) | (12 << 12), memory.headAt(emptyHead), 0, tag, low, high], at)
+  ints[at + 32] = live
+  ints[RECLAIM_AFTER_MS] = 0
+  const cells = new Cells(new SharedMemory(store.handle))
+  expect(cells.takeOver(2) || cells.takeOver(2)).toBe(true)
+  cells.release()
+  expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0, keys: 4 })
+})
+
+test('where writes may pass each other, a note is complete and done with by an atomic write', () => {
+  const arch = Object.getOwnPropertyDescriptor(process, 'arch') as PropertyDescriptor
+  const written: number[] = []
+  vi.stubGlobal('WebAssembly', undefined)
+  Object.defineProperty(process, 'arch', { ...arch, value: 'arm64' })
+  try {
+    const { store, memory } = opened(60_000, 1)
+    const limiter = createLimiter(LIMIT, { name: 'notes', store })
+    limiter.tryAcquire('k')
+    const { store: storeAtomic } = Atomics
+    const spy = (array: Int32Array, index: number, value: number) => {
+      const isCounts = [0, 1, 2].some((cell) => memory.cellAt(cell) + COUNTS === index)
+      if (isCounts) written.push(value)
+      return storeAtomic(array, index, value)
+    }
+    vi.spyOn(Atomics, 'store').mockImplementation(spy as typeof Atomics.store)
+    // In the place of a record of its chain.
+    limiter.reset('k')
+    expect(written).toEqual([1 | (1 << 4) | (1 << 8), 0])
+  } finally {
+    Object.defineProperty(process, 'arch', arch)
+  }
+})
