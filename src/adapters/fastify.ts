@@ -4,7 +4,7 @@
  */
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpChoices, HttpOptions } from '../http/options.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -52,9 +52,9 @@ export function rateLimit<
     try {
       entered = (ofRoute ?? gate).enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
-      return done(error as Error)
+      return done(asError(error))
     }
-    if (isPromise(entered)) entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch(done)
+    if (isPromise(entered)) entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch((error) => done(asError(error)))
     else goOn(entered, request as RateLimited, reply, done)
   }
 
