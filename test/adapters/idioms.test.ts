@@ -2,8 +2,8 @@
 import 'reflect-metadata'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Controller, Get, type INestApplication, Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
+import { type ArgumentsHost, Catch, Controller, Get, HttpException, type INestApplication, Module } from '@nestjs/common'
+import { APP_FILTER, NestFactory } from '@nestjs/core'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
@@ -167,6 +167,39 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
     }
   })
 
+  test('a filter that catches everything finds status, body and headers of a refusal', async () => {
+    let caught = 0
+    class CatchAll {
+      catch(exception: unknown, host: ArgumentsHost): void {
+        caught += 1
+        const isKnown = exception instanceof HttpException
+        const [status, body] = isKnown ? [exception.getStatus(), exception.getResponse()] : [500, {}]
+        host.switchToHttp().getResponse().status(status).send(body)
+      }
+    }
+    Catch()(CatchAll)
+    const filters = { provide: APP_FILTER, useClass: CatchAll }
+    class Filters {}
+    Module({ providers: [filters] })(Filters)
+    const app = await application([forNest.RateLimitModule.forRoot({ limiter: burst(1) }), Filters], decorated(Routes, ROUTES))
+    try {
+      expect(await statuses(app, 'usual')).toEqual([200])
+      const { port } = app.getHttpServer().address() as AddressInfo
+      const refused = await fetch(`http://127.0.0.1:${port}/usual`)
+      expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual([
+        429,
+        '1',
+        '"default";r=0;t=1',
+      ])
+      expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+      const text = await fetch(`http://127.0.0.1:${port}/usual`, { headers: { accept: 'text/plain' } })
+      expect([text.status, await text.text()]).toEqual([429, expect.stringContaining('quota has been exceeded: default')])
+      expect(caught).toBe(2)
+    } finally {
+      await app.close()
+    }
+  })
+
   test('a limit that nobody defined is an error, not a free pass', async () => {
     const app = await application([forNest.RateLimitModule.forRoot({ limiter: burst(1) })], decorated(Routes, ROUTES))
     try {
@@ -211,7 +244,62 @@ describe('Hono without Node', () => {
   })
 })
 
+describe('Hono', () => {
+  test('sets the headers on a response that the handler made itself, also on one that may not be changed', async () => {
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter: burst(3), key: 'all' }))
+    app.get('/made', () => new Response('made'))
+    app.get('/fixed', () => Response.redirect('https://example.com/', 302))
+    app.get('/own', () => new Response('own', { headers: { ratelimit: 'of another' } }))
+    const told = async (path: string) => (await app.request(path)).headers.get('ratelimit')
+    expect([await told('/made'), await told('/fixed'), await told('/own')]).toEqual([
+      '"default";r=2;t=1',
+      '"default";r=1;t=2',
+      'of another',
+    ])
+  })
+
+  test('leaves a connection that becomes a WebSocket as it is', async () => {
+    const upgrade = Object.freeze({ status: 101, headers: Object.freeze({ has: () => false }) })
+    const c = { env: {}, req: { header: () => undefined, raw: {} }, res: upgrade, set: () => {}, header: vi.fn() }
+    await forHono.rateLimit({ limiter: burst(1), key: 'all', headers: 'draft-6' })(c, async () => {
+      c.header.mockClear()
+    })
+    expect(c.header).not.toHaveBeenCalled()
+  })
+
+  test('knows the client of a WebSocket, whose first request comes without a response', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter }))
+    await app.request('/', {}, { incoming: { socket: { remoteAddress: '203.0.113.3' } }, outgoing: undefined })
+    await app.request('/', {}, { server: { incoming: { socket: { remoteAddress: '203.0.113.4' } } } })
+    expect(limiter.peek('ip:203.0.113.3').remaining + limiter.peek('ip:203.0.113.4').remaining).toBe(0)
+  })
+
+  test('an address that is null is none', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, address: () => null }))
+    await app.request('/')
+    expect(limiter.peek('ip:unknown').remaining).toBe(0)
+  })
+})
+
 describe('fetch', () => {
+  test('leaves a connection that becomes a WebSocket as it is', async () => {
+    const upgrade = { status: 101, headers: Object.freeze({ set: () => expect.unreachable() }) }
+    const outcomes: object[] = []
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const limited = forFetch.rateLimit({ limiter: burst(2), key: 'all', refundWhen })
+    expect(await limited(() => upgrade)(new Request('https://example.org/'))).toBe(upgrade)
+    expect(await limited(() => undefined)(new Request('https://example.org/'))).toBe(undefined)
+    expect(outcomes).toEqual([
+      { status: 101, aborted: false },
+      { status: 101, aborted: false },
+    ])
+  })
+
   test('copies a response that may not be changed', async () => {
     const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })((_request: Request) =>
       Response.redirect('https://example.com/', 302),
