@@ -2,7 +2,7 @@
  * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the scopes within it. A route may go without
  * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
  */
-import { type Entry, Gate } from '../http/gate.ts'
+import { type Entry, Gate, hasOwnLimits } from '../http/gate.ts'
 import type { HttpChoices, HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
@@ -23,6 +23,19 @@ export interface RateLimited {
 /** What `config.rateLimit` of a route may be. */
 export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
 
+/** Where the gate that a plugin made for a route stands in the route's config. */
+type OwnGate = symbol
+
+/** Holds the gate of the plugin that, of several around a route, decides by the limits of the route's own: the innermost, because more than one would count twice. */
+const OWNER = Symbol('sluice.owner')
+
+interface RouteConfig<Req> {
+  readonly rateLimit?: RouteRateLimit<Req>
+  readonly url?: string
+  [OWNER]?: Gate<Req, NodeResponse> | undefined
+  [own: OwnGate]: Gate<Req, NodeResponse> | undefined
+}
+
 type Hook = (request: never, reply: never, done: (error?: Error) => void) => void
 // biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
 export type RateLimitPlugin = (instance: any, options: object, done: (error?: Error) => void) => void
@@ -34,23 +47,45 @@ export function rateLimit<
   Req extends FastifyRequestLike = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
   const gate = new Gate<Req, NodeResponse>(options, closing)
-  /** Where the gate of a route's own stands in its config. */
-  const own: unique symbol = Symbol('sluice.gate')
-  let anyOwn = false
+  const own: OwnGate = Symbol('sluice.gate')
+  const late = new WeakMap<object, Map<string | undefined, Gate<Req, NodeResponse>>>()
 
-  const onRoute = ({ config }: { config?: { rateLimit?: RouteRateLimit<Req>; [own]?: Gate<Req, NodeResponse> | false } }) => {
-    if (config?.rateLimit === undefined) return
+  const onRoute = ({ config }: { config?: RouteConfig<Req> }) => {
+    const rateLimit = config?.rateLimit
+    if (config === undefined || rateLimit === undefined || rateLimit === false) return
     // The route for HEAD that Fastify adds has the same config, and shares the gate.
-    config[own] ??= config.rateLimit === false ? false : gate.with(config.rateLimit)
-    anyOwn = true
+    config[own] ??= gate.with(rateLimit)
+    if (hasOwnLimits(rateLimit)) config[OWNER] = gate
+  }
+
+  /** The gate for a route; undefined if it goes without, or if another plugin has it. */
+  const gateOf = (config: RouteConfig<Req> | undefined): Gate<Req, NodeResponse> | undefined => {
+    const rateLimit = config?.rateLimit
+    if (config === undefined || rateLimit === undefined) return gate
+    if (rateLimit === false) return undefined
+    if (hasOwnLimits(rateLimit)) {
+      config[OWNER] ??= gate
+      if (config[OWNER] !== gate) return undefined
+    }
+    config[own] ??= lateGate(config, rateLimit)
+    return config[own]
+  }
+
+  /** Of a route that was made before the plugin was loaded, as all are where its registration is not awaited. HEAD has a config of its own by now. */
+  const lateGate = ({ url }: RouteConfig<Req>, rateLimit: object): Gate<Req, NodeResponse> => {
+    const byUrl = late.get(rateLimit) ?? new Map<string | undefined, Gate<Req, NodeResponse>>()
+    late.set(rateLimit, byUrl)
+    const found = byUrl.get(url) ?? gate.with(rateLimit)
+    byUrl.set(url, found)
+    return found
   }
 
   const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
-    const ofRoute = anyOwn ? (request.routeOptions.config as { [own]?: Gate<Req, NodeResponse> | false })[own] : undefined
-    if (ofRoute === false) return done()
     let entered: Entry | Promise<Entry>
     try {
-      entered = (ofRoute ?? gate).enter(request, new Incoming(request.raw), reply.raw)
+      const asked = gateOf(request.routeOptions.config as RouteConfig<Req> | undefined)
+      if (asked === undefined) return done()
+      entered = asked.enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
       return done(asError(error))
     }

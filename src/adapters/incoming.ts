@@ -25,7 +25,7 @@ export interface NodeResponse {
   /** Not there over HTTP/2. */
   readonly destroyed?: boolean
   /** Only there over HTTP/2. */
-  readonly stream?: { readonly destroyed?: boolean } | undefined
+  readonly stream?: { readonly destroyed?: boolean; readonly aborted?: boolean } | undefined
   /** Null while responses before it on the same connection are still under way. */
   readonly socket?: unknown
   readonly req?: { readonly socket?: unknown } | undefined
@@ -63,8 +63,8 @@ export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
   whenClosed(response, () => {
     // Before its headers are sent a response has the status that Node or the framework begins with, and nobody was told of it.
-    const status = response.headersSent ? response.statusCode : CLIENT_LEFT
-    leave({ status, aborted: !(response.writableFinished ?? response.writableEnded) })
+    if (!response.headersSent) leave({ status: CLIENT_LEFT, aborted: true })
+    else leave({ status: response.statusCode, aborted: response.stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) })
   })
 }
 

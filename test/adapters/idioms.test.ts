@@ -1,7 +1,14 @@
 /** What one framework alone has: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
 import 'reflect-metadata'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type Server } from 'node:http'
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
 import { type ArgumentsHost, Catch, Controller, Get, HttpException, type INestApplication, Module } from '@nestjs/common'
 import { APP_FILTER, NestFactory } from '@nestjs/core'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
@@ -73,6 +80,40 @@ describe('Fastify', () => {
       scope.get('/inner', () => 'inner')
     })
     expect(await statuses(app, '/inner', '/inner', '/outer', '/outer')).toEqual([200, 429, 200, 429])
+  })
+
+  test('a limit of a route’s own counts once, by the innermost plugin', async () => {
+    const own = burst(3)
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(9), key: 'outer' }))
+    await app.register(async (scope) => {
+      await scope.register(forFastify.rateLimit({ limiter: burst(9), key: 'inner' }))
+      scope.get('/own', { config: { rateLimit: { limiter: own } } }, () => 'own')
+    })
+    expect(await statuses(app, '/own', '/own', '/own', '/own')).toEqual([200, 200, 200, 429])
+    expect([own.peek('inner').remaining, own.peek('outer').remaining]).toEqual([0, 3])
+  })
+
+  test('what a route says counts also if it was made before the plugin was loaded', async () => {
+    const app = fastify()
+    app.register(forFastify.rateLimit({ limiter: burst(3) }))
+    const rateLimit = { limit: gcra({ rate: '1/h', burst: 1 }) }
+    app.get('/own', { config: { rateLimit } }, () => 'own')
+    app.get('/other', { config: { rateLimit } }, () => 'other')
+    app.get('/free', { config: { rateLimit: false } }, () => 'free')
+    app.get('/dear', { config: { rateLimit: { cost: 3 } } }, () => 'dear')
+    app.get('/wrong', { config: { rateLimit: { max: 3 } } }, () => 'wrong')
+    expect(await statuses(app, '/own', '/own', '/other', '/dear', '/free', '/wrong')).toEqual([200, 429, 200, 200, 200, 500])
+    expect((await app.inject({ method: 'HEAD', url: '/own' })).statusCode).toBe(429)
+  })
+
+  test('a route that was made before the plugins were loaded counts once, too', async () => {
+    const own = burst(2)
+    const app = fastify()
+    app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.get('/own', { config: { rateLimit: { limiter: own } } }, () => 'own')
+    expect(await statuses(app, '/own', '/own', '/own')).toEqual([200, 200, 429])
   })
 
   test('a wrong option of a route is refused when the route is made', async () => {
@@ -351,4 +392,98 @@ test('node:http tells the console of an error of ours, and answers 500', async (
     server.closeAllConnections()
     server.close()
   }
+})
+
+describe('node:http', () => {
+  /** A server whose handler never answers, and what refundWhen was told. */
+  async function holding(make: (listener: never) => Server | Http2Server, options: object = {}) {
+    const outcomes: object[] = []
+    let reached = 0
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const hold = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen, ...options })(() => {
+      reached += 1
+    })
+    const server = make(hold as never)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { outcomes, server, reached: () => reached, port: (server.address() as AddressInfo).port }
+  }
+
+  test('a client that leaves over HTTP/2 before the answer', async () => {
+    const { outcomes, server, reached, port } = await holding(createHttp2Server)
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ':path': '/' })
+    await vi.waitFor(() => expect(reached()).toBe(1))
+    stream.close()
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    session.destroy()
+    server.close()
+  })
+
+  test('a client that leaves over HTTP/2 while its key is looked for', async () => {
+    let found = (_key: string) => {}
+    let closed = false
+    const key = vi.fn(({ stream }: { stream: NodeJS.EventEmitter }) => {
+      stream.once('close', () => {
+        closed = true
+      })
+      return new Promise<string>((resolve) => {
+        found = resolve
+      })
+    })
+    const { outcomes, server, reached, port } = await holding(createHttp2Server, { key })
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ':path': '/' })
+    await vi.waitFor(() => expect(key).toHaveBeenCalled())
+    stream.close()
+    await vi.waitFor(() => expect(closed).toBe(true))
+    found('k')
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    expect(reached()).toBe(0)
+    session.destroy()
+    server.close()
+  })
+
+  test('a client that leaves over HTTP/2 in the middle of the answer, and one that stays', async () => {
+    const outcomes: object[] = []
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const limited = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen })
+    const server = createHttp2Server(
+      limited((request: Http2ServerRequest, response) => {
+        ;(response as unknown as Http2ServerResponse).write('some')
+        if (request.url === '/whole') response.end()
+      }) as never,
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = session.request({ ':path': '/' })
+    await new Promise((resolve) => stream.once('data', resolve))
+    stream.close(8)
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 200, aborted: true }]))
+    session.request({ ':path': '/whole' }).resume()
+    await vi.waitFor(() => expect(outcomes[1]).toEqual({ status: 200, aborted: false }))
+    session.destroy()
+    server.close()
+  })
+
+  test('requests that wait on one connection for those before them, when it closes', async () => {
+    const { outcomes, server, reached, port } = await holding(createServer)
+    const socket = connectTcp(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3))
+    await vi.waitFor(() => expect(reached()).toBe(3))
+    socket.destroy()
+    await vi.waitFor(() => expect(outcomes).toHaveLength(3))
+    expect(outcomes).toEqual(Array(3).fill({ status: 499, aborted: true }))
+    server.close()
+  })
+
+  test('requests that wait on one connection give back their places when it closes', async () => {
+    const limiter = createLimiter(gcra({ rate: '1/h', burst: 1 }))
+    const { server, reached, port } = await holding(createServer, { limiter, maxWaitMs: 7_200_000 })
+    const socket = connectTcp(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
+    await vi.waitFor(() => expect([reached(), limiter.waiting()]).toEqual([1, 1]))
+    socket.destroy()
+    await vi.waitFor(() => expect(limiter.waiting()).toBe(0))
+    server.close()
+  })
 })
