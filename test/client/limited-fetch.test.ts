@@ -41,6 +41,19 @@ async function pass(clock: FakeClock, ms: number, stepMs = 50): Promise<void> {
 const fast = gcra({ rate: '1000/s', burst: 1000 })
 
 describe('limitedFetch', () => {
+  test('of limits that are all used up, the one that lasts longest counts', async () => {
+    for (const ratelimit of ['"a";r=0;t=1,"b";r=0;t=3', '"b";r=0;t=3,"a";r=0;t=1']) {
+      const clock = fakeClock(START_MS)
+      const { fetch, times } = server(clock, (k) => (k === 0 ? { headers: { ratelimit } } : {}))
+      const polite = limitedFetch(fetch, { limit: fast, clock })
+      await polite('https://a/')
+      const next = polite('https://a/')
+      await pass(clock, 4_000)
+      await next
+      expect(times()).toEqual([0, 3_000])
+    }
+  })
+
   test.each<[string, () => Promise<Response>]>([
     [
       'a fetch that throws at once',
