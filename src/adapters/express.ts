@@ -1,7 +1,7 @@
 /** Express 4 and 5, and anything else that takes `(req, res, next)`: `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`. */
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -32,9 +32,9 @@ export function rateLimit<
     try {
       entered = gate.enter(request, new Incoming(request), response)
     } catch (error) {
-      return next(error)
+      return next(asError(error))
     }
-    if (isPromise(entered)) entered.then((entry) => goOn(entry, request, response, next)).catch(next)
+    if (isPromise(entered)) entered.then((entry) => goOn(entry, request, response, next)).catch((error) => next(asError(error)))
     else goOn(entered, request, response, next)
   }
 }

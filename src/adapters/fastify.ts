@@ -3,15 +3,17 @@
  * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
  */
 import { type Entry, Gate } from '../http/gate.ts'
-import type { HttpChoices, HttpOptions } from '../http/options.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { HttpOptions } from '../http/options.ts'
+import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
+import { RouteGates } from './fastify-routes.ts'
 import { closing, Incoming, leaveAtEnd, type NodeResponse } from './incoming.ts'
 import { type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
+export type { RouteRateLimit } from './fastify-routes.ts'
 export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
 
 /** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
@@ -19,9 +21,6 @@ export interface RateLimited {
   /** What the last limiter decided. Undefined if the request was skipped. */
   rateLimit?: Decision
 }
-
-/** What `config.rateLimit` of a route may be. */
-export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
 
 type Hook = (request: never, reply: never, done: (error?: Error) => void) => void
 // biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
@@ -34,33 +33,24 @@ export function rateLimit<
   Req extends FastifyRequestLike = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
   const gate = new Gate<Req, NodeResponse>(options, closing)
-  /** Where the gate of a route's own stands in its config. */
-  const own: unique symbol = Symbol('sluice.gate')
-  let anyOwn = false
-
-  const onRoute = ({ config }: { config?: { rateLimit?: RouteRateLimit<Req>; [own]?: Gate<Req, NodeResponse> | false } }) => {
-    if (config?.rateLimit === undefined) return
-    // The route for HEAD that Fastify adds has the same config, and shares the gate.
-    config[own] ??= config.rateLimit === false ? false : gate.with(config.rateLimit)
-    anyOwn = true
-  }
+  const routes = new RouteGates(gate)
 
   const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
-    const ofRoute = anyOwn ? (request.routeOptions.config as { [own]?: Gate<Req, NodeResponse> | false })[own] : undefined
-    if (ofRoute === false) return done()
-    let entered: Entry | Promise<Entry>
+    let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = (ofRoute ?? gate).enter(request, new Incoming(request.raw), reply.raw)
+      entered = routes.gateOf(request.routeOptions.config)?.enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
-      return done(error as Error)
+      return done(asError(error))
     }
-    if (isPromise(entered)) entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch(done)
+    if (entered === undefined) done()
+    else if (isPromise(entered))
+      entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch((error) => done(asError(error)))
     else goOn(entered, request as RateLimited, reply, done)
   }
 
   const plugin: RateLimitPlugin = (instance, _options, done) => {
     if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', undefined)
-    instance.addHook('onRoute', onRoute)
+    instance.addHook('onRoute', (route: object) => routes.notice(route))
     instance.addHook('onRequest', onRequest as Hook)
     done()
   }

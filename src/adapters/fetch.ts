@@ -5,7 +5,17 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { Fetched, type FetchRequest, type FetchResponse, refusedWith, signalOf, withHeaders } from './fetched.ts'
+import {
+  Fetched,
+  type FetchRequest,
+  type FetchResponse,
+  isUpgrade,
+  outcomeOf,
+  refusedWith,
+  SWITCHING_PROTOCOLS,
+  signalOf,
+  withHeaders,
+} from './fetched.ts'
 import { type Connection, toldAddress } from './told-address.ts'
 
 export * from '../http/index.ts'
@@ -36,12 +46,14 @@ export function rateLimit<
   Req extends FetchRequest = AnyRequest,
 >(
   options: HttpOptions<Req, L, S, P> & FetchOptions<Req>,
-): <R extends Req, Rest extends unknown[], Res extends FetchResponse>(
+): <R extends Req, Rest extends unknown[], Res extends FetchResponse | undefined>(
   handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
 ) => (request: R, ...rest: Rest) => Promise<Res> {
   const gate = new Gate<Req, FetchRequest>(options, signalOf, ['address'])
   const addressOf = (options.address ?? ((request: Req, connection?: Connection) => toldAddress(request, connection))) as AddressOf<Req>
-  return <R extends Req, Rest extends unknown[], Res extends FetchResponse>(handler: (request: R, ...rest: Rest) => Res | Promise<Res>) =>
+  return <R extends Req, Rest extends unknown[], Res extends FetchResponse | undefined>(
+    handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
+  ) =>
     async (request: R, ...rest: Rest): Promise<Res> => {
       const http = new Fetched(request, addressOf(request, ...rest) ?? undefined)
       const entered = gate.enter(request, http, request)
@@ -51,12 +63,12 @@ export function rateLimit<
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
       try {
-        const answered = withHeaders(await handler(request, ...rest), headers)
-        leave?.({ status: answered.status, aborted: signalOf(request)?.aborted ?? false })
-        return answered
+        const answered = await handler(request, ...rest)
+        leave?.(outcomeOf(answered?.status ?? SWITCHING_PROTOCOLS, signalOf(request)))
+        return answered === undefined || isUpgrade(answered) ? answered : withHeaders(answered, headers)
       } catch (error) {
         // The runtime will answer with it.
-        leave?.({ status: 500, aborted: signalOf(request)?.aborted ?? false })
+        leave?.(outcomeOf(500, signalOf(request)))
         throw error
       }
     }

@@ -1,6 +1,6 @@
 /** What the adapters for `Request` and `Response` share. Only the parts that they need are declared, so that no types of a browser are. */
 import type { Refusal } from '../http/refusal.ts'
-import type { HttpRequest } from '../http/request.ts'
+import { CLIENT_LEFT, type HttpOutcome, type HttpRequest } from '../http/request.ts'
 import type { Abortable } from '../limiter/input.ts'
 
 /** What is needed of a `Request`. */
@@ -18,6 +18,18 @@ export interface FetchResponse {
 export function signalOf({ signal }: FetchRequest): Abortable | undefined {
   return signal as Abortable | undefined
 }
+
+/** Nothing is sent before the handler is done, so that who has left by then was answered nothing. */
+export function outcomeOf(status: number, signal: Abortable | undefined): HttpOutcome {
+  return signal?.aborted ? { status: CLIENT_LEFT, aborted: true } : { status, aborted: false }
+}
+
+/** A connection that becomes another (a WebSocket) is no answer to put headers on. Bun's handlers return nothing then. */
+export function isUpgrade(answered: FetchResponse | undefined): boolean {
+  return answered === undefined || answered.status === SWITCHING_PROTOCOLS
+}
+
+export const SWITCHING_PROTOCOLS = 101
 
 export class Fetched implements HttpRequest {
   readonly address: string | undefined

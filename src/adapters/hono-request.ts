@@ -9,7 +9,7 @@ export interface HonoContext {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the runtime and the application put there
   readonly env: any
   readonly req: { header(name: string): string | undefined; readonly raw: object }
-  readonly res: { readonly status: number }
+  readonly res: { readonly status: number; readonly headers: { has(name: string): boolean; set(name: string, value: string): void } }
   // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
   set: any
   header(name: string, value: string): void
@@ -29,19 +29,21 @@ export function nodeOf({ env }: HonoContext): NodeBindings | undefined {
 export class HonoHttp implements HttpRequest {
   readonly #c: HonoContext
   readonly #node: NodeBindings | undefined
-  readonly #addressOf: ((c: HonoContext) => string | undefined) | undefined
+  readonly #addressOf: ((c: HonoContext) => string | null | undefined) | undefined
 
-  constructor(c: HonoContext, node: NodeBindings | undefined, addressOf: ((c: HonoContext) => string | undefined) | undefined) {
+  constructor(c: HonoContext, node: NodeBindings | undefined, addressOf: ((c: HonoContext) => string | null | undefined) | undefined) {
     this.#c = c
     this.#node = node
     this.#addressOf = addressOf
   }
 
   get address(): string | undefined {
-    if (this.#addressOf !== undefined) return this.#addressOf(this.#c)
+    if (this.#addressOf !== undefined) return this.#addressOf(this.#c) ?? undefined
     if (this.#node !== undefined) return this.#node.incoming.socket?.remoteAddress
     const { env, req } = this.#c
-    return toldAddress(req.raw, (env?.server ?? env) as Connection | undefined)
+    const bindings = env?.server ?? env
+    // Of a WebSocket's first request there is no response yet, only what came.
+    return toldAddress(req.raw, bindings as Connection | undefined) ?? bindings?.incoming?.socket?.remoteAddress
   }
 
   /** Aborted when the client leaves. */

@@ -5,7 +5,7 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { refusedWith } from './fetched.ts'
+import { isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
 import { type HonoContext, HonoHttp, nodeOf } from './hono-request.ts'
 import { leaveAtEnd, setHeaders } from './incoming.ts'
 
@@ -19,7 +19,7 @@ export interface RateLimitVariables {
 
 export interface HonoOptions<Ctx> {
   /** The client's address. Default: what Node, Deno and Bun tell. On Workers: `(c) => c.req.header('cf-connecting-ip')`. */
-  readonly address?: (c: Ctx) => string | undefined
+  readonly address?: (c: Ctx) => string | null | undefined
 }
 
 /** Hono does not name the class of its responses in a way that can be matched without it. */
@@ -35,7 +35,7 @@ export function rateLimit<
   const gate = new Gate<Ctx, HonoHttp>(options, (http) => http.signal, ['address'])
   return (c, next) => {
     const node = nodeOf(c)
-    const http = new HonoHttp(c, node, options.address as ((c: HonoContext) => string | undefined) | undefined)
+    const http = new HonoHttp(c, node, options.address as ((c: HonoContext) => string | null | undefined) | undefined)
     const goOn = (entry: Entry): Answer => {
       c.set('rateLimit', entry.decision)
       if (entry.gone) return new Response(null, { status: 499 })
@@ -54,5 +54,11 @@ export function rateLimit<
 async function nextAnywhere(c: HonoContext, http: HonoHttp, { headers, leave }: Entry, next: () => Promise<void>): Promise<void> {
   for (let k = 0; k < headers.length; k += 2) c.header(headers[k] as string, headers[k + 1] as string)
   await next()
-  leave?.({ status: c.res.status, aborted: http.signal?.aborted ?? false })
+  // A handler that made its own response did not look at the headers of the context.
+  if (!isUpgrade(c.res)) {
+    for (let k = 0; k < headers.length; k += 2) {
+      if (!c.res.headers.has(headers[k] as string)) c.header(headers[k] as string, headers[k + 1] as string)
+    }
+  }
+  leave?.(outcomeOf(c.res.status, http.signal))
 }

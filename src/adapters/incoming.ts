@@ -1,7 +1,7 @@
 /** What the adapters for Node's own requests and responses share. Only the parts that they need are declared, so that no types are. */
 import type { Entry } from '../http/gate.ts'
 import type { Refusal } from '../http/refusal.ts'
-import type { HttpRequest } from '../http/request.ts'
+import { CLIENT_LEFT, type HttpRequest } from '../http/request.ts'
 import type { Abortable } from '../limiter/input.ts'
 
 /** `IncomingMessage`, of HTTP/1 or HTTP/2. */
@@ -10,13 +10,25 @@ export interface NodeRequest {
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
+interface Closable {
+  readonly destroyed?: boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
 /** `ServerResponse`, of HTTP/1 or HTTP/2. */
 export interface NodeResponse {
   statusCode: number
   /** Not there over HTTP/2. */
   readonly writableFinished?: boolean
   readonly writableEnded: boolean
-  readonly destroyed: boolean
+  readonly headersSent: boolean
+  /** Not there over HTTP/2. */
+  readonly destroyed?: boolean
+  /** Only there over HTTP/2. */
+  readonly stream?: { readonly destroyed?: boolean; readonly aborted?: boolean } | undefined
+  /** Null while responses before it on the same connection are still under way. */
+  readonly socket?: unknown
+  readonly req?: { readonly socket?: unknown } | undefined
   setHeader(name: string, value: string): unknown
   end(body?: string): unknown
   once(event: 'close', listener: () => void): unknown
@@ -40,17 +52,51 @@ export class Incoming implements HttpRequest {
 }
 
 /** Aborted when the connection is closed. A response closes at its end too; then nobody waits any more. */
-export function closing(response: Pick<NodeResponse, 'destroyed' | 'once'>): Abortable {
+export function closing(response: NodeResponse): Abortable {
   const controller = new AbortController()
-  if (response.destroyed) controller.abort()
-  else response.once('close', () => controller.abort())
+  whenClosed(response, () => controller.abort())
   return controller.signal
 }
 
 /** Tells the gate how the response ended, if it wants to know. */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
-  response.once('close', () => leave({ status: response.statusCode, aborted: !(response.writableFinished ?? response.writableEnded) }))
+  whenClosed(response, () => {
+    // Before its headers are sent a response has the status that Node or the framework begins with, and nobody was told of it.
+    if (!response.headersSent) leave({ status: CLIENT_LEFT, aborted: true })
+    else leave({ status: response.statusCode, aborted: response.stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) })
+  })
+}
+
+/** Once: at once, if it is closed already. */
+function whenClosed(response: NodeResponse, listener: () => void): void {
+  const { stream, socket, req } = response
+  // A response that comes after others on its connection is not told when that closes, as long as it has not had its turn.
+  const connection = stream === undefined && socket === null ? (req?.socket as Closable | undefined) : undefined
+  if (stream?.destroyed || response.destroyed || connection?.destroyed) listener()
+  else if (connection === undefined) response.once('close', listener)
+  else {
+    const pending = pendingOn(connection)
+    const once = () => {
+      if (pending.delete(once)) listener()
+    }
+    pending.add(once)
+    response.once('close', once)
+  }
+}
+
+/** Who wants to know that a connection closes: one listener for all, because there may be many requests on it. */
+const waiting = new WeakMap<Closable, Set<() => void>>()
+
+function pendingOn(connection: Closable): Set<() => void> {
+  const known = waiting.get(connection)
+  if (known !== undefined) return known
+  const made = new Set<() => void>()
+  waiting.set(connection, made)
+  connection.once('close', () => {
+    for (const listener of made) listener()
+  })
+  return made
 }
 
 export function setHeaders(response: NodeResponse, headers: readonly string[]): void {

@@ -1,9 +1,10 @@
 /** The guard, its decorators, and the filter that answers for it. See nest.ts. */
+import { HttpException } from '@nestjs/common'
 import { SluiceError, shown } from '../errors.ts'
 import { type Entry, Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, CLIENT_LEFT, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Store } from '../stores/store.ts'
 import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
@@ -43,21 +44,39 @@ function decorator(names: readonly string[]): MethodDecorator & ClassDecorator {
   }) as MethodDecorator & ClassDecorator
 }
 
-/** Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer otherwise. */
-export class RateLimitedError extends Error {
-  /** Nest answers with it if no filter does. */
+/**
+ * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer otherwise; one that catches everything finds
+ * the status and the body where it finds those of all of Nest's exceptions.
+ */
+export class RateLimitedError extends HttpException {
   readonly statusCode: number
   /** Undefined if the client left while it waited. */
   readonly refusal: Refusal | undefined
   readonly decision: Decision | undefined
 
   constructor({ refusal, decision }: Entry) {
-    super('Too Many Requests')
+    const status = refusal?.status ?? CLIENT_LEFT
+    super(refusal === undefined ? 'Client Closed Request' : bodyOf(refusal), status)
+    this.message = refusal === undefined ? 'Client Closed Request' : 'Too Many Requests'
     this.name = 'RateLimitedError'
-    this.statusCode = refusal?.status ?? 499
+    this.statusCode = status
     this.refusal = refusal
     this.decision = decision
   }
+}
+
+const CONTENT_TYPE = 'content-type'
+
+/** As a filter would write it: an object, if it is JSON. */
+function bodyOf({ headers, body }: Refusal): string | object {
+  const isJson = headers[headers.indexOf(CONTENT_TYPE) + 1]?.includes('json')
+  return isJson ? (JSON.parse(body) as object) : body
+}
+
+/** Those that belong to the response whoever writes its body, and in whatever form. */
+function ofLimits({ headers }: Refusal): readonly string[] {
+  const at = headers.indexOf(CONTENT_TYPE)
+  return [...headers.slice(0, at), ...headers.slice(at + 2)]
 }
 
 /** What is needed of Nest's contexts. */
@@ -101,9 +120,11 @@ export class RateLimitGuard {
     const node = isReply(response) ? response.raw : response
     const goOn = (entry: Entry) => {
       request.rateLimit = entry.decision
-      if (entry.gone || entry.refusal !== undefined) throw new RateLimitedError(entry)
-      if (isReply(response)) setReplyHeaders(response, entry.headers)
-      else setHeaders(response, entry.headers)
+      if (entry.gone) throw new RateLimitedError(entry)
+      const headers = entry.refusal === undefined ? entry.headers : ofLimits(entry.refusal)
+      if (isReply(response)) setReplyHeaders(response, headers)
+      else setHeaders(response, headers)
+      if (entry.refusal !== undefined) throw new RateLimitedError(entry)
       leaveAtEnd(entry, node)
       return this.#pass(context, names, k + 1)
     }

@@ -1,7 +1,7 @@
 /**
  * NestJS on Express or Fastify: `RateLimitModule.forRoot({ limit })` limits every route; `named` holds further limits that routes ask for
- * with `@Limit('login')`; `@SkipLimit()` lets a route go without. Written without importing Nest: decorators and modules are metadata, so a
- * project that has no Nest never loads it.
+ * with `@Limit('login')`; `@SkipLimit()` lets a route go without. Decorators and modules are metadata; of Nest itself only the exception that
+ * filters know is needed, and only here.
  */
 import { metadata, type NestModuleOptions, RateLimitedError, RateLimitFilter, RateLimitGuard } from './nest-guard.ts'
 

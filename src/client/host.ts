@@ -194,10 +194,11 @@ function pauseMs({ retryAfterMs }: ToldLimits, tightest: ToldLimit | undefined):
   return retryAfterMs ?? (tightest?.remaining === 0 ? tightest.resetAfterMs : undefined) ?? DEFAULT_PAUSE_MS
 }
 
-/** The limit with the least left, of those that say how much and until when. */
+/** The limit with the least left, of those that say how much and until when; of several, the one that lasts longest. */
 function tightestOf(limits: readonly ToldLimit[]): ToldLimit | undefined {
   const known = limits.filter(({ remaining, resetAfterMs }) => remaining !== undefined && resetAfterMs !== undefined)
-  return known.sort((a, b) => (a.remaining as number) - (b.remaining as number))[0]
+  const byRemaining = (a: ToldLimit, b: ToldLimit) => (a.remaining as number) - (b.remaining as number)
+  return known.sort((a, b) => byRemaining(a, b) || (b.resetAfterMs as number) - (a.resetAfterMs as number))[0]
 }
 
 function timedOut(us: number): SluiceError {

@@ -7,7 +7,7 @@ import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
 import { Host, type Patience } from './host.ts'
-import { type HeadersLike, parseRateLimit } from './parse.ts'
+import { type HeadersLike, parseRateLimit, type ToldLimits } from './parse.ts'
 
 /** What is needed of a `Response`. */
 export interface ResponseLike {
@@ -59,11 +59,17 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         ({ deadlineUs, signal }) => limiter.acquire(name, waitOptions(deadlineUs - clock.nowUs(), signal)),
         patience,
       )
-      const response = await fetch(input, init).catch((error: unknown) => {
+      let response: ResponseLike
+      let told: ToldLimits
+      try {
+        response = await fetch(input, init)
+        told = parseRateLimit(response.headers, clock.nowUs() / 1000)
+      } catch (error) {
+        // Whatever it was, the others of the line must not wait for it.
         host.fail(call)
         throw error
-      })
-      host.learn(call, parseRateLimit(response.headers, clock.nowUs() / 1000), isRefusal(response))
+      }
+      host.learn(call, told, isRefusal(response))
       return response
     } finally {
       // A crawler meets many hosts: those about which nothing is known any more are forgotten.

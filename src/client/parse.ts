@@ -44,7 +44,7 @@ export function parseRateLimit(headers: HeadersLike, nowMs: number = Date.now())
   const sinceMs = serverMs ?? nowMs
   const retryAfter = field('retry-after')
   return {
-    retryAfterMs: retryAfter === undefined ? undefined : resetMs(retryAfter, sinceMs),
+    retryAfterMs: retryAfter === undefined ? undefined : retryMs(retryAfter, sinceMs),
     limits: structured(field) ?? dictionary(field) ?? FAMILIES.flatMap((family) => separate(field, family, sinceMs)),
   }
 }
@@ -119,6 +119,12 @@ function leadingNumber(text: string | undefined): number | undefined {
   return found === null ? undefined : Number(found[0])
 }
 
+/** Sent by two hops, it is joined with a comma. A number too large to be meant still means to stay away. */
+function retryMs(text: string, sinceMs: number): number | undefined {
+  const first = /^(\d+)\s*(?:,|$)/.exec(text)?.[1]
+  return first === undefined ? resetMs(text, sinceMs) : (resetMs(first, sinceMs) ?? MAX_MS)
+}
+
 /** A time to wait until, however it is written: seconds, a time since 1970, a date, or `6m0s`. In milliseconds from now, never below 0. */
 function resetMs(text: string, sinceMs: number): number | undefined {
   const seconds = /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined
@@ -145,10 +151,11 @@ function sinceDate(text: string, sinceMs: number): number | undefined {
   return ms === undefined ? undefined : ms - sinceMs
 }
 
-/** An HTTP date or one of ISO 8601. `Date.parse` alone reads far too much as a date. */
+/** An HTTP date or one of ISO 8601. `Date.parse` alone reads far too much as a date, and takes one without a zone for the time of this machine. */
 function dateMs(text: string): number | undefined {
   if (!/^(?:[A-Z][a-z]{2,8},? \S.{8,40}|\d{4}-\d\d-\d\dT\d\d:\d\d.{0,20})$/.test(text)) return undefined
-  const ms = Date.parse(text)
+  const hasZone = /(?:[A-Z]{1,4}|[+-]\d\d:?\d\d)(?: \([^)]*\))?$/i.test(text)
+  const ms = Date.parse(hasZone ? text : text.includes('T') && /^\d/.test(text) ? `${text}Z` : `${text} GMT`)
   return Number.isNaN(ms) ? undefined : ms
 }
 

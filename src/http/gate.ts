@@ -14,7 +14,7 @@ import { byIp, type KeyFunction } from './keys.ts'
 import { Made, noticeLimiter } from './misuse.ts'
 import { checkHttpOptions, type HttpChoices, type HttpOptions, type KeySource } from './options.ts'
 import { checkStatus, type Refusal, Refusals, TOO_MANY_REQUESTS } from './refusal.ts'
-import { type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { asError, CLIENT_LEFT, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { explainOnce } from './warnings.ts'
 
 /** What a gate says of a request. */
@@ -63,6 +63,12 @@ function admitted(decision: Decision, headers: readonly string[], leave: Entry['
   return { decision, headers, refusal: undefined, gone: false, leave }
 }
 
+/** The client left while it was found out whether to let it in. */
+function gone({ decision, leave }: Entry): Entry {
+  leave?.({ status: CLIENT_LEFT, aborted: true })
+  return { ...GONE, decision }
+}
+
 export class Gate<Native, Connection = unknown> {
   readonly #limiter: AnyLimiter
   /** As they were given. What is needed for each request is held in fields of its own: looking for what is not there takes its time. */
@@ -108,26 +114,59 @@ export class Gate<Native, Connection = unknown> {
 
   /** A gate with other choices. It shares the limiter, unless the choices name one of their own. */
   with(options: object): Gate<Native, Connection> {
-    const { limit, limiter = limit === undefined ? this.#limiter : undefined } = options as HttpOptions<Native>
-    const own = limit === undefined ? { limiter } : { limit }
-    return new Gate({ ...this.#choices, ...options, limit: undefined, limiter: undefined, ...own }, this.#signalOf)
+    if (hasOwnLimits(options)) return new Gate({ ...withoutNames(this.#choices), ...options }, this.#signalOf)
+    return new Gate({ ...this.#choices, ...options, limit: undefined, limiter: this.#limiter }, this.#signalOf)
   }
 
-  /** `connection` is what the adapter knows the client's connection by; only a request that has to wait looks at it. */
+  /** `connection` is what the adapter knows the client's connection by; only a request that is not decided at once looks at it. */
   enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     if (this.#made !== undefined) {
       this.#made.noticeFirstRequest()
       this.#made = undefined
     }
-    if (this.#skip === undefined) return this.#find(native, http, connection)
-    return whenKnown(this.#skip(native), (skipped) => (skipped ? PASSED : this.#find(native, http, connection)))
+    try {
+      const entered =
+        this.#skip === undefined ? this.#find(native, http, connection) : this.#findUnlessSkipped(this.#skip, native, http, connection)
+      if (!isPromise(entered)) return entered
+      // Now, because a runtime may begin to watch the connection only when it is asked to.
+      const signal = this.#isShadow ? undefined : this.#signalOf(connection)
+      return entered.then(
+        (entry) => (signal?.aborted && !entry.gone ? gone(entry) : entry),
+        (error) => this.#failed(error),
+      )
+    } catch (error) {
+      return this.#failed(error)
+    }
+  }
+
+  /** A shadow refuses nobody, whatever goes wrong in it. */
+  #failed(error: unknown): Entry {
+    if (!this.#isShadow) throw asError(error)
+    explainOnce('SLUICE_SHADOW_FAILED', '', error)
+    return PASSED
+  }
+
+  #findUnlessSkipped(
+    skip: NonNullable<HttpChoices<Native>['skip']>,
+    native: Native,
+    http: HttpRequest,
+    connection: Connection,
+  ): Entry | Promise<Entry> {
+    return whenKnown(skip(native), (skipped) => (skipped ? PASSED : this.#find(native, http, connection)))
   }
 
   /** Finds out what is to be asked for, at once if it can be known at once. */
   #find(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     const key = this.#keyOf(native, http)
-    const cost = typeof this.#cost === 'function' ? this.#cost(native) : (this.#cost as AnyCost)
-    const plan = this.#planOf === undefined ? undefined : this.#planOf(native)
+    let cost: MaybePromise<AnyCost> | undefined
+    let plan: MaybePromise<Plan>
+    try {
+      cost = typeof this.#cost === 'function' ? this.#cost(native) : (this.#cost as AnyCost)
+      plan = this.#planOf === undefined ? undefined : this.#planOf(native)
+    } catch (error) {
+      disregard(key, cost)
+      throw error
+    }
     if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask(native, http, key, cost, plan, connection)
     return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask(native, http, key, cost, plan, connection))
   }
@@ -151,7 +190,11 @@ export class Gate<Native, Connection = unknown> {
       ...(signal === undefined ? {} : { signal }),
     }
     try {
-      return this.#entry(asked, await limiter.acquire(key, options))
+      const decision = await limiter.acquire(key, options)
+      if (!signal?.aborted) return this.#entry(asked, decision)
+      // It left when its turn had come already, and nothing was done for it.
+      if (!decision.degraded) this.#giveBack(asked, decision)
+      return GONE
     } catch (error) {
       if (signal?.aborted) return GONE
       if (!(error instanceof WaitError)) throw error
@@ -164,7 +207,7 @@ export class Gate<Native, Connection = unknown> {
   #entry(asked: Asked<Native>, decision: Decision, refuse = !decision.allowed): Entry {
     const { native, http, key, plan } = asked
     const headers = this.#headers(key, plan, decision)
-    if (refuse && this.#onLimited !== undefined) this.#onLimited(native, decision)
+    if (refuse && this.#onLimited !== undefined) this.#tell(this.#onLimited, native, decision)
     if (refuse && !this.#isShadow) return { ...PASSED, decision, refusal: this.#refusals.of(decision, headers, native, http) }
     const isRefundable = this.#refundWhen !== undefined && decision.allowed && !decision.degraded
     return admitted(decision, headers, isRefundable ? this.#leaver(asked, decision) : undefined)
@@ -177,17 +220,55 @@ export class Gate<Native, Connection = unknown> {
     return this.#writer(decision, this.#limiter.scope(plan), partition)
   }
 
-  #leaver({ native, key, cost, plan }: Asked<Native>, { atMs }: Decision): (outcome: HttpOutcome) => void {
+  /** The answer does not depend on what it does with it. */
+  #tell(onLimited: NonNullable<HttpChoices<Native>['onLimited']>, native: Native, decision: Decision): void {
+    try {
+      const told: unknown = onLimited(native, decision)
+      if (isPromise(told)) told.then(undefined, onLimitedFailed)
+    } catch (error) {
+      onLimitedFailed(error)
+    }
+  }
+
+  #leaver(asked: Asked<Native>, decision: Decision): (outcome: HttpOutcome) => void {
     return (outcome) => {
       // The response is out: whatever goes wrong now has nobody to go to.
       try {
-        if (!this.#refundWhen?.(outcome, native)) return
-        const given = this.#limiter.refund(key, cost, plan === undefined ? { atMs } : { atMs, plan })
-        if (isPromise(given)) given.then(undefined, refundFailed)
+        const wanted = whenKnown(this.#refundWhen?.(outcome, asked.native) ?? false, (isWanted) => {
+          if (isWanted) this.#giveBack(asked, decision)
+        })
+        if (isPromise(wanted)) wanted.then(undefined, refundFailed)
       } catch (error) {
         refundFailed(error)
       }
     }
+  }
+
+  #giveBack({ key, cost, plan }: Asked<Native>, { atMs }: Decision): void {
+    try {
+      const given = this.#limiter.refund(key, cost, plan === undefined ? { atMs } : { atMs, plan })
+      if (isPromise(given)) given.then(undefined, refundFailed)
+    } catch (error) {
+      refundFailed(error)
+    }
+  }
+}
+
+function onLimitedFailed(error: unknown): void {
+  explainOnce('SLUICE_ON_LIMITED_FAILED', '', error)
+}
+
+export function hasOwnLimits(options: object): boolean {
+  const { limit, limiter } = options as Partial<HttpOptions<never>>
+  return limit !== undefined || limiter !== undefined
+}
+
+/** Plans, and keys and costs by the names of limits, mean nothing to other limits. */
+function withoutNames<Native>({ plan: _plan, key, cost, ...rest }: HttpChoices<Native>): HttpChoices<Native> {
+  return {
+    ...rest,
+    ...(key === undefined || typeof key === 'object' ? {} : { key }),
+    ...(cost === undefined || typeof cost === 'object' ? {} : { cost }),
   }
 }
 
@@ -201,7 +282,13 @@ function keyFunction<Native>(source: KeySource<Native, string> | undefined): Key
   if (typeof source === 'string') return () => source
   const named = Object.entries(source).map(([name, each]) => [name, typeof each === 'string' ? () => each : each] as const)
   return (native, http) => {
-    const found = named.map(([name, keyOf]) => [name, keyOf(native, http)] as const)
+    const found: (readonly [string, MaybePromise<string>])[] = []
+    try {
+      for (const [name, keyOf] of named) found.push([name, keyOf(native, http)])
+    } catch (error) {
+      disregard(...found.map(([, key]) => key))
+      throw error
+    }
     if (!found.some(([, key]) => isPromise(key))) return Object.fromEntries(found) as Record<string, string>
     return Promise.all(found.map(async ([name, key]) => [name, await key] as const)).then(Object.fromEntries)
   }

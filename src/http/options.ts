@@ -32,7 +32,7 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   /** Requests that are not limited and do not count. */
   readonly skip?: (native: Native) => MaybePromise<boolean>
   /** Whether to give back what an admitted request took, once its response has ended: `({ status }) => status < 400` counts failures only. */
-  readonly refundWhen?: (outcome: HttpOutcome, native: Native) => boolean
+  readonly refundWhen?: (outcome: HttpOutcome, native: Native) => MaybePromise<boolean>
   /** Told of every request that is refused, or would be if it were not for `shadow`. */
   readonly onLimited?: (native: Native, decision: Decision<Name>) => void
   /** Which headers tell about the limits. Default `'draft-11'`. */

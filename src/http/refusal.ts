@@ -3,7 +3,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
 import { secondsOf } from './headers.ts'
-import type { HttpRequest } from './request.ts'
+import { disregard, type HttpRequest, isPromise } from './request.ts'
 
 export interface Refusal {
   readonly status: number
@@ -80,6 +80,10 @@ export class Refusals<Native> {
 
 function ownRefusal<Native>(source: BodySource<Native>, status: number, headers: string[], native: Native, decision: Decision): Refusal {
   const made: unknown = typeof source === 'function' ? source(native, decision) : source
+  if (isPromise(made)) {
+    disregard(made)
+    throw new SluiceError('CONFIG', 'body returned a promise, but must return a text or an object: a refusal waits for nothing')
+  }
   const isText = typeof made === 'string'
   headers.push('content-type', isText ? CONTENT_TYPES.text : 'application/json')
   return { status, headers, body: isText ? made : JSON.stringify(made) }

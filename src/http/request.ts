@@ -1,3 +1,5 @@
+import { SluiceError, shown } from '../errors.ts'
+
 /** What the HTTP layer needs to know of a request, whatever framework it came through. Adapters make these. */
 export interface HttpRequest {
   /** The other end of the socket as the runtime tells it; undefined where there is none, or where nobody tells. */
@@ -6,8 +8,12 @@ export interface HttpRequest {
   header(name: string): string | undefined
 }
 
+/** What servers write into their logs for a client that left before it was answered. */
+export const CLIENT_LEFT = 499
+
 /** How a response ended. */
 export interface HttpOutcome {
+  /** 499 if the client left before anything was sent. */
   readonly status: number
   /** Whether the client left before the response was sent in full. */
   readonly aborted: boolean
@@ -22,6 +28,17 @@ export function whenKnown<T, R>(value: MaybePromise<T>, next: (value: T) => R | 
 
 export function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** Nobody waits for these any more: whatever they come to must not end the process. */
+export function disregard(...values: unknown[]): void {
+  for (const value of values) if (isPromise(value)) value.then(undefined, () => {})
+}
+
+/** Frameworks take a falsy error, and some texts, for leave to go on: what is thrown is always an error. */
+export function asError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown
+  return new SluiceError('CONFIG', `what was given to rateLimit threw ${shown(thrown)}, which is no error`, { cause: thrown })
 }
 
 /** A framework's own request, of which nothing is known here. Whoever annotates a parameter of a function gets its type checked. */

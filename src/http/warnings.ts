@@ -8,6 +8,8 @@ export type WarningCode =
   | 'SLUICE_LIMITER_PER_REQUEST' // the middleware is made anew for each request: nothing is ever limited
   | 'SLUICE_SAME_NAME' // two limiters have one name
   | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
+  | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
+  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
 
 const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:
@@ -20,7 +22,11 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'rateLimit() is called for each request. Each call makes a limiter that has seen nothing, so that nothing is ever limited. Call it once, when the application is made, and use what it returns.',
   SLUICE_SAME_NAME:
     'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
-  SLUICE_REFUND_FAILED: 'A refund asked for by refundWhen failed, so that what was taken stays taken. The cause is the error of the store.',
+  SLUICE_REFUND_FAILED:
+    'refundWhen, or a refund that it asked for, failed, so that what was taken stays taken. The cause is its error or that of the store.',
+  SLUICE_ON_LIMITED_FAILED: 'onLimited failed. The request was answered as if it had not. The cause is its error.',
+  SLUICE_SHADOW_FAILED:
+    'A decision in shadow failed, and the request passed. Without shadow it would be an error. The cause is the error of the key, the cost, the plan or the store.',
 }
 
 const explained = new Set<string>()

@@ -19,6 +19,19 @@ export interface Answered {
 // biome-ignore lint/suspicious/noExplicitAny: options for every framework alike
 export type AnyOptions = any
 
+/** A response of Node, which closes when the client leaves. */
+interface Closing {
+  once(event: 'close', listener: () => void): unknown
+}
+
+function left(connection: Closing | AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if ('once' in connection) connection.once('close', resolve)
+    else if (connection.aborted) resolve()
+    else connection.addEventListener('abort', () => resolve())
+  })
+}
+
 let made = 0
 
 export class App {
@@ -27,6 +40,10 @@ export class App {
   readonly limiter: Limiter
   /** What `onLimited` was told. */
   readonly limited: string[] = []
+  /** How often the key was asked for. */
+  asked = 0
+  /** What `refundWhen` was asked. */
+  readonly outcomes: object[] = []
   /** How often the handler behind the limits was reached. */
   reached = 0
 
@@ -43,14 +60,32 @@ export class App {
       onLimited: (_native: unknown, { outcome, policy }: { outcome: string; policy: string }) => this.limited.push(`${outcome} ${policy}`),
       ...choices((native: unknown, name: string) => headerOf(native as never, name)),
     }
+    const { key, refundWhen } = this.options
+    if (typeof key === 'function') {
+      this.options.key = (...request: unknown[]) => {
+        this.asked += 1
+        return key(...request)
+      }
+    }
+    if (refundWhen !== undefined) {
+      this.options.refundWhen = (outcome: object) => {
+        this.outcomes.push(outcome)
+        return refundWhen(outcome)
+      }
+    }
   }
 
-  /** The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. */
-  handle(
+  /**
+   * The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. If it is asked to hold the
+   * request, it does so until the client has left.
+   */
+  async handle(
     header: (name: string) => string | undefined | null,
     decision: { allowed: boolean; remaining: number; policy: string } | undefined,
-  ): Answered {
+    connection: Closing | AbortSignal,
+  ): Promise<Answered> {
     this.reached += 1
+    if (header('x-hold')) await left(connection)
     const { allowed, remaining, policy } = decision ?? {}
     return { status: Number(header('x-status') ?? 200), body: JSON.stringify({ allowed, remaining, policy }) }
   }
@@ -60,6 +95,8 @@ export class App {
     if (command === 'advance') return this.clock.advanceMs(Number(argument))
     if (command === 'waiting') return this.limiter.waiting()
     if (command === 'reached') return this.reached
+    if (command === 'asked') return this.asked
+    if (command === 'outcomes') return this.outcomes
     if (command === 'limited') return this.limited
     if (command === 'remaining') return this.limiter.peek(argument, 0).remaining
     throw new Error(`no command ${command}`)

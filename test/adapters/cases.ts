@@ -254,14 +254,51 @@ export const CASES: readonly Case[] = [
       expect(await served.ask('limited')).toEqual(['limited default', 'limited default'])
     },
   },
-  ...(['key-throws', 'key-rejects'] as const).map((setup) => ({
-    name: `leaves an error of the key to the framework: ${setup}`,
-    setup,
-    async run(served: Served) {
-      expect((await get(served)).status).toBe(500)
+  {
+    name: 'does not take a client that leaves before the answer for one that was answered well',
+    setup: 'failures-only',
+    async run(served) {
+      const leaving = httpRequest(served.url, { headers: { 'x-user': 'ann', 'x-hold': 'yes' } })
+      leaving.on('error', () => {})
+      leaving.end()
+      await until(async () => (await served.ask('reached')) === 1)
+      leaving.destroy()
+      await until(async () => ((await served.ask('outcomes')) as object[]).length === 1)
+      expect(await served.ask('outcomes')).toEqual([{ status: 499, aborted: true }])
+      expect(await served.ask('remaining', 'ann')).toBe(2)
+    },
+  },
+  {
+    name: 'does nothing for a client that left while its key was looked for',
+    setup: 'late-key',
+    async run(served) {
+      const leaving = httpRequest(served.url)
+      leaving.on('error', () => {})
+      leaving.end()
+      await until(async () => (await served.ask('asked')) === 1)
+      leaving.destroy()
+      await until(async () => ((await served.ask('outcomes')) as object[]).length === 1)
+      expect(await served.ask('outcomes')).toEqual([{ status: 499, aborted: true }])
       expect(await served.ask('reached')).toBe(0)
     },
-  })),
+  },
+  {
+    name: 'refuses nobody in shadow, whatever fails',
+    setup: 'shadow-fails',
+    async run(served) {
+      expect(statuses(await times(4, served))).toEqual([200, 200, 200, 200])
+    },
+  },
+  ...(['key-throws', 'key-rejects', 'key-throws-null', 'key-throws-route', 'key-rejects-undefined', 'key-and-cost-fail'] as const).map(
+    (setup) => ({
+      name: `leaves an error of the key to the framework: ${setup}`,
+      setup,
+      async run(served: Served) {
+        expect((await get(served)).status).toBe(500)
+        expect(await served.ask('reached')).toBe(0)
+      },
+    }),
+  ),
   {
     name: 'leaves a failing store to the framework',
     setup: 'store-throws',

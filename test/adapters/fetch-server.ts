@@ -29,8 +29,8 @@ let limited: Handler = () => new Response('no setup yet', { status: 500 })
 
 function setUp(setup: SetupName): void {
   app = new App(setup, (request: Request, name) => request.headers.get(name) ?? undefined)
-  limited = rateLimit(app.options)((request: Request, _info: never) => {
-    const { status, body } = app.handle((name) => request.headers.get(name), rateLimitOf(request))
+  limited = rateLimit(app.options)(async (request: Request, _info: never) => {
+    const { status, body } = await app.handle((name) => request.headers.get(name), rateLimitOf(request), request.signal)
     return new Response(body, { status })
   })
 }

@@ -1,6 +1,6 @@
 /** The frameworks, each serving the application behind its adapter on a real socket. A new one is tested by being listed. */
 import 'reflect-metadata'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server } from 'node:http2'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -69,13 +69,11 @@ function serveNode(setup: SetupName, protocol: Protocol): Promise<Served> {
     ...app.options,
     onError: (_error: unknown, _request: unknown, response: { statusCode: number; end(text: string): void }) => failed(response),
   }
-  const listener = forNode.rateLimit(options)(
-    (request: IncomingMessage & { rateLimit?: never }, response: import('node:http').ServerResponse) => {
-      const { status, body } = app.handle((name) => headerOfNode(request, name), request.rateLimit)
-      response.statusCode = status
-      response.end(body)
-    },
-  )
+  const listener = forNode.rateLimit(options)(async (request: IncomingMessage & { rateLimit?: never }, response: ServerResponse) => {
+    const { status, body } = await app.handle((name) => headerOfNode(request, name), request.rateLimit, response)
+    response.statusCode = status
+    response.end(body)
+  })
   return listening(app, (MAKERS[protocol] as typeof createServer)(listener as never))
 }
 
@@ -89,8 +87,8 @@ function serveExpress(make: typeof express): (setup: SetupName) => Promise<Serve
     const app = new App(setup, headerOfNode)
     const server = make()
     server.use(forExpress.rateLimit(app.options) as express.RequestHandler)
-    server.get('/', (request, response) => {
-      const { status, body } = app.handle((name) => request.get(name), request.rateLimit)
+    server.get('/', async (request, response) => {
+      const { status, body } = await app.handle((name) => request.get(name), request.rateLimit, response)
       response.status(status).end(body)
     })
     server.use(((_error, _request, response, _next) => failed(response)) as express.ErrorRequestHandler)
@@ -102,9 +100,10 @@ async function serveFastify(setup: SetupName, protocol: Protocol): Promise<Serve
   const app = new App(setup, headerOfNode)
   const server = fastify(protocol === 'http2' ? ({ http2: true } as never) : {})
   await server.register(forFastify.rateLimit(app.options))
-  server.get('/', (request, reply) => {
-    const { status, body } = app.handle((name) => headerOfNode(request, name), (request as forFastify.RateLimited).rateLimit)
-    reply.code(status).send(body)
+  server.get('/', async (request, reply) => {
+    const { rateLimit } = request as forFastify.RateLimited
+    const { status, body } = await app.handle((name) => headerOfNode(request, name), rateLimit, reply.raw)
+    return reply.code(status).send(body)
   })
   await server.listen({ port: 0, host: '127.0.0.1' })
   return served(app, server.server, () => server.close())
@@ -114,8 +113,9 @@ async function serveOnHono(setup: SetupName, protocol: Protocol): Promise<Served
   const app = new App(setup, (c: { req: { header(name: string): string | undefined } }, name) => c.req.header(name))
   const server = new Hono<{ Variables: forHono.RateLimitVariables }>()
   server.use(forHono.rateLimit(app.options))
-  server.get('/', (c) => {
-    const { status, body } = app.handle((name) => c.req.header(name), c.get('rateLimit'))
+  server.get('/', async (c) => {
+    const { outgoing } = c.env as { outgoing: ServerResponse }
+    const { status, body } = await app.handle((name) => c.req.header(name), c.get('rateLimit'), outgoing)
     return c.text(body, status as 200)
   })
   server.onError((_error, c) => c.text('failed', 500))
@@ -133,8 +133,8 @@ function serveKoa(setup: SetupName, protocol: Protocol): Promise<Served> {
   const server = new Koa<forKoa.RateLimitState>({})
   server.silent = true
   server.use(forKoa.rateLimit(app.options))
-  server.use((ctx) => {
-    const { status, body } = app.handle((name) => ctx.get(name) || undefined, ctx.state.rateLimit)
+  server.use(async (ctx) => {
+    const { status, body } = await app.handle((name) => ctx.get(name) || undefined, ctx.state.rateLimit, ctx.res)
     ctx.status = status
     ctx.body = body
   })
@@ -146,11 +146,12 @@ function serveNest(platform: 'express' | 'fastify'): (setup: SetupName) => Promi
   return async (setup) => {
     const app = new App(setup, headerOfNode)
     class Home {
-      get(
+      async get(
         request: { headers: IncomingMessage['headers']; rateLimit?: never },
-        response: { status(code: number): { send(body: string): void } },
+        response: { status(code: number): { send(body: string): void }; raw?: ServerResponse },
       ) {
-        const { status, body } = app.handle((name) => headerOfNode(request, name), request.rateLimit)
+        const connection = response.raw ?? (response as unknown as ServerResponse)
+        const { status, body } = await app.handle((name) => headerOfNode(request, name), request.rateLimit, connection)
         response.status(status).send(body)
       }
     }

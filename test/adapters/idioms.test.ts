@@ -1,9 +1,16 @@
 /** What one framework alone has: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
 import 'reflect-metadata'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Controller, Get, type INestApplication, Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
+import { createServer, type Server } from 'node:http'
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
+import { type ArgumentsHost, Catch, Controller, Get, HttpException, type INestApplication, Module } from '@nestjs/common'
+import { APP_FILTER, NestFactory } from '@nestjs/core'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
@@ -73,6 +80,40 @@ describe('Fastify', () => {
       scope.get('/inner', () => 'inner')
     })
     expect(await statuses(app, '/inner', '/inner', '/outer', '/outer')).toEqual([200, 429, 200, 429])
+  })
+
+  test('a limit of a route’s own counts once, by the innermost plugin', async () => {
+    const own = burst(3)
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(9), key: 'outer' }))
+    await app.register(async (scope) => {
+      await scope.register(forFastify.rateLimit({ limiter: burst(9), key: 'inner' }))
+      scope.get('/own', { config: { rateLimit: { limiter: own } } }, () => 'own')
+    })
+    expect(await statuses(app, '/own', '/own', '/own', '/own')).toEqual([200, 200, 200, 429])
+    expect([own.peek('inner').remaining, own.peek('outer').remaining]).toEqual([0, 3])
+  })
+
+  test('what a route says counts also if it was made before the plugin was loaded', async () => {
+    const app = fastify()
+    app.register(forFastify.rateLimit({ limiter: burst(3) }))
+    const rateLimit = { limit: gcra({ rate: '1/h', burst: 1 }) }
+    app.get('/own', { config: { rateLimit } }, () => 'own')
+    app.get('/other', { config: { rateLimit } }, () => 'other')
+    app.get('/free', { config: { rateLimit: false } }, () => 'free')
+    app.get('/dear', { config: { rateLimit: { cost: 3 } } }, () => 'dear')
+    app.get('/wrong', { config: { rateLimit: { max: 3 } } }, () => 'wrong')
+    expect(await statuses(app, '/own', '/own', '/other', '/dear', '/free', '/wrong')).toEqual([200, 429, 200, 200, 200, 500])
+    expect((await app.inject({ method: 'HEAD', url: '/own' })).statusCode).toBe(429)
+  })
+
+  test('a route that was made before the plugins were loaded counts once, too', async () => {
+    const own = burst(2)
+    const app = fastify()
+    app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.register(forFastify.rateLimit({ limiter: burst(9) }))
+    app.get('/own', { config: { rateLimit: { limiter: own } } }, () => 'own')
+    expect(await statuses(app, '/own', '/own', '/own')).toEqual([200, 200, 429])
   })
 
   test('a wrong option of a route is refused when the route is made', async () => {
@@ -167,6 +208,39 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
     }
   })
 
+  test('a filter that catches everything finds status, body and headers of a refusal', async () => {
+    let caught = 0
+    class CatchAll {
+      catch(exception: unknown, host: ArgumentsHost): void {
+        caught += 1
+        const isKnown = exception instanceof HttpException
+        const [status, body] = isKnown ? [exception.getStatus(), exception.getResponse()] : [500, {}]
+        host.switchToHttp().getResponse().status(status).send(body)
+      }
+    }
+    Catch()(CatchAll)
+    const filters = { provide: APP_FILTER, useClass: CatchAll }
+    class Filters {}
+    Module({ providers: [filters] })(Filters)
+    const app = await application([forNest.RateLimitModule.forRoot({ limiter: burst(1) }), Filters], decorated(Routes, ROUTES))
+    try {
+      expect(await statuses(app, 'usual')).toEqual([200])
+      const { port } = app.getHttpServer().address() as AddressInfo
+      const refused = await fetch(`http://127.0.0.1:${port}/usual`)
+      expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual([
+        429,
+        '1',
+        '"default";r=0;t=1',
+      ])
+      expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+      const text = await fetch(`http://127.0.0.1:${port}/usual`, { headers: { accept: 'text/plain' } })
+      expect([text.status, await text.text()]).toEqual([429, expect.stringContaining('quota has been exceeded: default')])
+      expect(caught).toBe(2)
+    } finally {
+      await app.close()
+    }
+  })
+
   test('a limit that nobody defined is an error, not a free pass', async () => {
     const app = await application([forNest.RateLimitModule.forRoot({ limiter: burst(1) })], decorated(Routes, ROUTES))
     try {
@@ -211,7 +285,62 @@ describe('Hono without Node', () => {
   })
 })
 
+describe('Hono', () => {
+  test('sets the headers on a response that the handler made itself, also on one that may not be changed', async () => {
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter: burst(3), key: 'all' }))
+    app.get('/made', () => new Response('made'))
+    app.get('/fixed', () => Response.redirect('https://example.com/', 302))
+    app.get('/own', () => new Response('own', { headers: { ratelimit: 'of another' } }))
+    const told = async (path: string) => (await app.request(path)).headers.get('ratelimit')
+    expect([await told('/made'), await told('/fixed'), await told('/own')]).toEqual([
+      '"default";r=2;t=1',
+      '"default";r=1;t=2',
+      'of another',
+    ])
+  })
+
+  test('leaves a connection that becomes a WebSocket as it is', async () => {
+    const upgrade = Object.freeze({ status: 101, headers: Object.freeze({ has: () => false }) })
+    const c = { env: {}, req: { header: () => undefined, raw: {} }, res: upgrade, set: () => {}, header: vi.fn() }
+    await forHono.rateLimit({ limiter: burst(1), key: 'all', headers: 'draft-6' })(c, async () => {
+      c.header.mockClear()
+    })
+    expect(c.header).not.toHaveBeenCalled()
+  })
+
+  test('knows the client of a WebSocket, whose first request comes without a response', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter }))
+    await app.request('/', {}, { incoming: { socket: { remoteAddress: '203.0.113.3' } }, outgoing: undefined })
+    await app.request('/', {}, { server: { incoming: { socket: { remoteAddress: '203.0.113.4' } } } })
+    expect(limiter.peek('ip:203.0.113.3').remaining + limiter.peek('ip:203.0.113.4').remaining).toBe(0)
+  })
+
+  test('an address that is null is none', async () => {
+    const limiter = burst(1)
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, address: () => null }))
+    await app.request('/')
+    expect(limiter.peek('ip:unknown').remaining).toBe(0)
+  })
+})
+
 describe('fetch', () => {
+  test('leaves a connection that becomes a WebSocket as it is', async () => {
+    const upgrade = { status: 101, headers: Object.freeze({ set: () => expect.unreachable() }) }
+    const outcomes: object[] = []
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const limited = forFetch.rateLimit({ limiter: burst(2), key: 'all', refundWhen })
+    expect(await limited(() => upgrade)(new Request('https://example.org/'))).toBe(upgrade)
+    expect(await limited(() => undefined)(new Request('https://example.org/'))).toBe(undefined)
+    expect(outcomes).toEqual([
+      { status: 101, aborted: false },
+      { status: 101, aborted: false },
+    ])
+  })
+
   test('copies a response that may not be changed', async () => {
     const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })((_request: Request) =>
       Response.redirect('https://example.com/', 302),
@@ -263,4 +392,98 @@ test('node:http tells the console of an error of ours, and answers 500', async (
     server.closeAllConnections()
     server.close()
   }
+})
+
+describe('node:http', () => {
+  /** A server whose handler never answers, and what refundWhen was told. */
+  async function holding(make: (listener: never) => Server | Http2Server, options: object = {}) {
+    const outcomes: object[] = []
+    let reached = 0
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const hold = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen, ...options })(() => {
+      reached += 1
+    })
+    const server = make(hold as never)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { outcomes, server, reached: () => reached, port: (server.address() as AddressInfo).port }
+  }
+
+  test('a client that leaves over HTTP/2 before the answer', async () => {
+    const { outcomes, server, reached, port } = await holding(createHttp2Server)
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ':path': '/' })
+    await vi.waitFor(() => expect(reached()).toBe(1))
+    stream.close()
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    session.destroy()
+    server.close()
+  })
+
+  test('a client that leaves over HTTP/2 while its key is looked for', async () => {
+    let found = (_key: string) => {}
+    let closed = false
+    const key = vi.fn(({ stream }: { stream: NodeJS.EventEmitter }) => {
+      stream.once('close', () => {
+        closed = true
+      })
+      return new Promise<string>((resolve) => {
+        found = resolve
+      })
+    })
+    const { outcomes, server, reached, port } = await holding(createHttp2Server, { key })
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ':path': '/' })
+    await vi.waitFor(() => expect(key).toHaveBeenCalled())
+    stream.close()
+    await vi.waitFor(() => expect(closed).toBe(true))
+    found('k')
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    expect(reached()).toBe(0)
+    session.destroy()
+    server.close()
+  })
+
+  test('a client that leaves over HTTP/2 in the middle of the answer, and one that stays', async () => {
+    const outcomes: object[] = []
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const limited = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen })
+    const server = createHttp2Server(
+      limited((request: Http2ServerRequest, response) => {
+        ;(response as unknown as Http2ServerResponse).write('some')
+        if (request.url === '/whole') response.end()
+      }) as never,
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = session.request({ ':path': '/' })
+    await new Promise((resolve) => stream.once('data', resolve))
+    stream.close(8)
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 200, aborted: true }]))
+    session.request({ ':path': '/whole' }).resume()
+    await vi.waitFor(() => expect(outcomes[1]).toEqual({ status: 200, aborted: false }))
+    session.destroy()
+    server.close()
+  })
+
+  test('requests that wait on one connection for those before them, when it closes', async () => {
+    const { outcomes, server, reached, port } = await holding(createServer)
+    const socket = connectTcp(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3))
+    await vi.waitFor(() => expect(reached()).toBe(3))
+    socket.destroy()
+    await vi.waitFor(() => expect(outcomes).toHaveLength(3))
+    expect(outcomes).toEqual(Array(3).fill({ status: 499, aborted: true }))
+    server.close()
+  })
+
+  test('requests that wait on one connection give back their places when it closes', async () => {
+    const limiter = createLimiter(gcra({ rate: '1/h', burst: 1 }))
+    const { server, reached, port } = await holding(createServer, { limiter, maxWaitMs: 7_200_000 })
+    const socket = connectTcp(port, '127.0.0.1')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
+    await vi.waitFor(() => expect([reached(), limiter.waiting()]).toEqual([1, 1]))
+    socket.destroy()
+    await vi.waitFor(() => expect(limiter.waiting()).toBe(0))
+    server.close()
+  })
 })

@@ -52,6 +52,40 @@ const SETUPS_BY_NAME = {
       },
     }),
   },
+  'key-throws-null': {
+    limits: THREE,
+    choices: () => ({
+      key: () => {
+        throw null
+      },
+    }),
+  },
+  'key-throws-route': {
+    limits: THREE,
+    choices: () => ({
+      key: () => {
+        throw 'route'
+      },
+    }),
+  },
+  'key-rejects-undefined': { limits: THREE, choices: () => ({ key: () => Promise.reject() }) },
+  'late-key': {
+    limits: THREE,
+    choices: () => ({
+      key: () => new Promise((resolve) => setTimeout(resolve, 50, 'ann')),
+      refundWhen: ({ status }: { status: number }) => status < 400,
+    }),
+  },
+  'key-and-cost-fail': {
+    limits: THREE,
+    choices: () => ({
+      key: () => Promise.reject(new Error('no key')),
+      cost: () => {
+        throw new Error('no cost')
+      },
+    }),
+  },
+  'shadow-fails': { limits: THREE, choices: () => ({ shadow: true, key: () => Promise.reject(new Error('no key')) }) },
   'key-rejects': { limits: THREE, choices: () => ({ key: () => Promise.reject(new Error('no key')) }) },
   queue: { limits: leakyBucket({ capacity: 2, leak: '1/s' }), choices: () => ({ maxWaitMs: 1_500 }) },
   thousand: { limits: gcra({ rate: '1/h', burst: 100 }), choices: () => ({ headers: 'draft-6' }) },

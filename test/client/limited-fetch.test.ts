@@ -41,6 +41,45 @@ async function pass(clock: FakeClock, ms: number, stepMs = 50): Promise<void> {
 const fast = gcra({ rate: '1000/s', burst: 1000 })
 
 describe('limitedFetch', () => {
+  test('of limits that are all used up, the one that lasts longest counts', async () => {
+    for (const ratelimit of ['"a";r=0;t=1,"b";r=0;t=3', '"b";r=0;t=3,"a";r=0;t=1']) {
+      const clock = fakeClock(START_MS)
+      const { fetch, times } = server(clock, (k) => (k === 0 ? { headers: { ratelimit } } : {}))
+      const polite = limitedFetch(fetch, { limit: fast, clock })
+      await polite('https://a/')
+      const next = polite('https://a/')
+      await pass(clock, 4_000)
+      await next
+      expect(times()).toEqual([0, 3_000])
+    }
+  })
+
+  test.each<[string, () => Promise<Response>]>([
+    [
+      'a fetch that throws at once',
+      () => {
+        throw new TypeError('no address')
+      },
+    ],
+    ['a fetch that rejects', () => Promise.reject(new TypeError('no connection'))],
+    ['an answer without headers', () => Promise.resolve({ status: 200 } as Response)],
+  ])('the line goes on after %s', async (_name, failing) => {
+    const clock = fakeClock(START_MS)
+    let calls = 0
+    const fetch = (_url: string) => {
+      calls += 1
+      // The first makes the host careful: then one call goes ahead, and the others wait for what becomes of it.
+      if (calls === 1) return Promise.resolve(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
+      return calls === 2 ? failing() : Promise.resolve(new Response('ok'))
+    }
+    const polite = limitedFetch(fetch, { limit: fast, clock })
+    await polite('https://a/')
+    const [failed, next] = [polite('https://a/'), polite('https://a/')].map((call) => call.catch((error: Error) => error.name))
+    await pass(clock, 2_000)
+    expect(await failed).toBe('TypeError')
+    expect(await next).toMatchObject({ status: 200 })
+  })
+
   test('paces the calls to each host by themselves, in order', async () => {
     const clock = fakeClock(START_MS)
     const { fetch, calls } = server(clock, () => ({}))

@@ -25,6 +25,10 @@ describe('Retry-After', () => {
   test.each([
     ['120', 120_000],
     ['0', 0],
+    ['120, 120', 120_000],
+    ['120,Sun, 15 Nov 2026 12:01:00 GMT', 120_000],
+    ['99999999999999999', 100 * 366 * 86_400_000],
+    ['9'.repeat(400), 100 * 366 * 86_400_000],
     ['1.5', 1_500],
     ['Sun, 15 Nov 2026 12:01:00 GMT', 60_000],
     ['Sunday, 15-Nov-26 12:01:00 GMT', 60_000],
@@ -35,12 +39,26 @@ describe('Retry-After', () => {
     expect(told({ 'retry-after': text }).retryAfterMs).toBe(expected)
   })
 
-  test.each(['', 'soon', '-1', 'NaN', '1e9', 'Infinity', '99999999999999999', 'May', '12:00', '-5 minutes', 'x'.repeat(10_000)])(
-    '%j says nothing',
-    (text) => {
-      expect(told({ 'retry-after': text }).retryAfterMs).toBeUndefined()
-    },
-  )
+  test.each(['', 'soon', '-1', 'NaN', '1e9', 'Infinity', 'May', '12:00', '-5 minutes', 'x'.repeat(10_000)])('%j says nothing', (text) => {
+    expect(told({ 'retry-after': text }).retryAfterMs).toBeUndefined()
+  })
+
+  test('takes a date without a zone for one of GMT, wherever it is read', () => {
+    const zone = process.env.TZ
+    process.env.TZ = 'America/New_York'
+    try {
+      expect(new Date(NOW_MS).getTimezoneOffset()).not.toBe(0)
+      for (const date of ['Sun Nov 15 12:01:00 2026', 'Sun, 15 Nov 2026 12:01:00', '2026-11-15T12:01:00', '2026-11-15T12:01:00.000']) {
+        expect(told({ 'retry-after': date }).retryAfterMs, date).toBe(60_000)
+      }
+      for (const date of ['2026-11-15T13:01:00+01:00', 'Sun, 15 Nov 2026 07:01:00 -0500', '2026-11-15T12:01:00Z']) {
+        expect(told({ 'retry-after': date }).retryAfterMs, date).toBe(60_000)
+      }
+    } finally {
+      if (zone === undefined) delete process.env.TZ
+      else process.env.TZ = zone
+    }
+  })
 
   test("counts a date from the server's own", () => {
     const headers = { date: 'Sun, 15 Nov 2026 09:00:00 GMT', 'retry-after': 'Sun, 15 Nov 2026 09:00:10 GMT' }

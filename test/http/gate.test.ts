@@ -116,3 +116,93 @@ test('the policies follow the numbers of the limiter', () => {
   limiter.update(gcra({ rate: '2/s', burst: 20 }))
   expect(policy()).toBe('"default";q=20;w=10')
 })
+
+describe('errors of what the user gave', () => {
+  const limiterOf = () => createLimiter(limit, { clock: fakeClock() })
+  const throwing = () => {
+    throw new Error('no cost')
+  }
+  const rejecting = () => Promise.reject(new Error('no key'))
+
+  /** Rejections that nobody handles end the process: the tests fail of them by themselves, once they have had the time. */
+  const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
+
+  test.each<[string, object]>([
+    ['a key and a cost', { key: rejecting, cost: throwing }],
+    ['a key and a plan', { key: rejecting, plan: throwing }],
+    ['a cost and a plan', { cost: rejecting, plan: throwing }],
+    ['one key of several', { key: { a: rejecting, b: rejecting, c: throwing } }],
+  ])('one is told where several fail: %s', async (_name, options) => {
+    const gate = new Gate({ limiter: limiterOf(), ...options }, noConnection)
+    expect(() => gate.enter(undefined, http, undefined)).toThrow('no cost')
+    await settled()
+  })
+
+  test.each([undefined, null, false, 'route'])('whatever is thrown, it is an error: %s', async (thrown) => {
+    const told = expect.objectContaining({ code: 'CONFIG', cause: thrown })
+    const throws = () => {
+      throw thrown
+    }
+    expect(() => new Gate({ limiter: limiterOf(), key: throws }, noConnection).enter(undefined, http, undefined)).toThrow(told)
+    const rejected = new Gate({ limiter: limiterOf(), key: () => Promise.reject(thrown) }, noConnection).enter(undefined, http, undefined)
+    await expect(rejected).rejects.toEqual(told)
+  })
+
+  test('a body must be known at once', async () => {
+    const gate = new Gate({ limiter: limiterOf(), cost: 4, body: rejecting }, noConnection)
+    expect(() => gate.enter(undefined, http, undefined)).toThrow('body returned a promise')
+    await settled()
+  })
+
+  test('refundWhen may take its time', async () => {
+    const limiter = limiterOf()
+    for (const [refundWhen, remaining] of [
+      [async () => false, 2],
+      [() => Promise.reject(new Error('no answer')), 1],
+      [async () => true, 1],
+    ] as const) {
+      const gate = new Gate({ limiter, key: 'k', refundWhen }, noConnection)
+      const { leave } = gate.enter(undefined, http, undefined) as Entry
+      leave?.({ status: 200, aborted: false })
+      await settled()
+      expect(limiter.peek('k').remaining).toBe(remaining)
+    }
+  })
+})
+
+describe('a client that left', () => {
+  const gone = AbortSignal.abort()
+
+  test('while its turn came gives back what it was given', async () => {
+    const clock = fakeClock()
+    const limiter = createLimiter(limit, { clock })
+    const controller = new AbortController()
+    const gate = new Gate({ limiter, key: 'k', maxWaitMs: 1_000 }, () => controller.signal)
+    const entered = gate.enter(undefined, http, undefined)
+    controller.abort()
+    expect(await entered).toMatchObject({ gone: true })
+    await Promise.resolve()
+    expect(limiter.peek('k').remaining).toBe(3)
+  })
+
+  test('while its key was looked for is not let in', async () => {
+    const outcomes: object[] = []
+    const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
+    const gate = new Gate({ limiter: createLimiter(limit), key: async () => 'k', refundWhen }, () => gone)
+    expect(await gate.enter(undefined, http, undefined)).toMatchObject({ gone: true, refusal: undefined })
+    expect(outcomes).toEqual([{ status: 499, aborted: true }])
+  })
+})
+
+test('limits of their own know nothing of the plans and names of others', () => {
+  const limiter = createLimiter({ user: limit, all: limit }, { clock: fakeClock(), plans: { pro: { user: limit, all: limit } } })
+  const named = { key: { user: 'ann', all: 'all' }, cost: { user: 1, all: 2 }, plan: () => 'pro' }
+  const gate = new Gate({ limiter, ...named, headers: 'draft-6' }, noConnection)
+  const own = createLimiter(limit, { clock: fakeClock() })
+  expect(gate.with({ limiter: own }).enter(undefined, http, undefined)).toMatchObject({
+    decision: { allowed: true, remaining: 2 },
+    headers: ['ratelimit-limit', '3', 'ratelimit-remaining', '2', 'ratelimit-reset', '1'],
+  })
+  expect(gate.with({ limiter: own, key: 'k', cost: 2 }).enter(undefined, http, undefined)).toMatchObject({ decision: { remaining: 1 } })
+  expect(gate.with({ cost: { user: 2, all: 0 } }).enter(undefined, http, undefined)).toMatchObject({ decision: { remaining: 1 } })
+})

@@ -9,6 +9,13 @@ const limit = gcra({ rate: '1/s', burst: 3 })
 const http = { address: '203.0.113.9', header: (): string | undefined => undefined }
 const noConnection = () => undefined
 
+const throwing = (message: string) => () => {
+  throw new Error(message)
+}
+
+/** Until promises that nobody waited for would have ended the process. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
+
 describe('misconfiguration is explained once, under its code', () => {
   let warned: { code: string; message: string; detail?: string }[]
   let emitWarning: { mockRestore(): void }
@@ -34,6 +41,35 @@ describe('misconfiguration is explained once, under its code', () => {
     for (let k = 0; k < 3; k++) enter(gate, '::ffff:10.0.0.1', { 'x-forwarded-for': '198.51.100.1' })
     expect(codes()).toEqual(['SLUICE_BEHIND_PROXY'])
     expect(warned[0]?.message).toContain('byIp({ trustProxy: 1 })')
+  })
+
+  test('an onLimited that fails, which changes no answer', async () => {
+    const failures = [() => Promise.reject(new Error('no log')), () => Promise.reject(), throwing('no log')]
+    for (const onLimited of failures) {
+      const gate = new Gate<undefined>({ limiter: createLimiter(limit, { clock: fakeClock() }), cost: 4, onLimited }, noConnection)
+      expect(enter(gate, '203.0.113.9')).toMatchObject({ refusal: { status: 429 } })
+    }
+    await settled()
+    expect(warned).toMatchObject([{ code: 'SLUICE_ON_LIMITED_FAILED', detail: 'Error: no log' }])
+  })
+
+  test('a shadow that fails, which refuses nobody', async () => {
+    const limiter = createLimiter(limit, { clock: fakeClock() })
+    const store = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('the store is down')) } as never
+    const failures = [
+      { limiter, key: throwing('no key') },
+      { limiter, key: () => Promise.reject(new Error('no key')) },
+      { limiter, key: () => Promise.reject(new Error('no key')), cost: throwing('no cost') },
+      { limiter, plan: () => 'gold' },
+      { limiter, skip: throwing('no skip') },
+      { limiter: createLimiter(limit, { name: 'down', store }) },
+    ]
+    for (const options of failures) {
+      const gate = new Gate<undefined>({ ...options, shadow: true }, noConnection)
+      expect(await enter(gate, '203.0.113.9')).toMatchObject({ refusal: undefined, gone: false, headers: [] })
+    }
+    await settled()
+    expect(codes()).toEqual(['SLUICE_SHADOW_FAILED'])
   })
 
   test('everybody trusted', () => {

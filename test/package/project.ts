@@ -1,5 +1,5 @@
 /** Packs the package as npm would publish it, and installs the tarball into a project of its own, as a user does. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -49,11 +49,24 @@ async function packedAndInstalled(folder: string): Promise<Pick<Project, 'tarbal
   cpSync(join(import.meta.dirname, 'user'), folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
   await output('npm', ['install', '--no-audit', '--no-fund', '--offline', `./${filename}`], folder)
+  standIn(folder)
   return {
     tarball: join(folder, filename),
     package: join(folder, 'node_modules', manifest.name),
     files: files.map(({ path }) => path),
   }
+}
+
+/** Beside `sluice/nest` there is always Nest. What is needed of it stands in for it, so that nothing has to be fetched. */
+function standIn(folder: string): void {
+  const nest = join(folder, 'node_modules/@nestjs/common')
+  mkdirSync(nest, { recursive: true })
+  writeFileSync(join(nest, 'package.json'), JSON.stringify({ name: '@nestjs/common', version: '12.0.0', type: 'module', main: 'index.js' }))
+  writeFileSync(join(nest, 'index.js'), 'export class HttpException extends Error {}\n')
+  writeFileSync(
+    join(nest, 'index.d.ts'),
+    'export declare class HttpException extends Error {\n  constructor(response: string | object, status: number)\n}\n',
+  )
 }
 
 interface Packed {
