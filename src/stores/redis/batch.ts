@@ -45,6 +45,8 @@ export class Batches {
     return new Promise((resolve, reject) => {
       if (this.#turn.length === 0) atTheEndOfTheTurn(this.#departing)
       this.#turn.push({ step, keys, resolve, reject, onVerdicts })
+      // A call that is full leaves at once, so that Redis works while this process does.
+      if (this.#turn.length === this.#maxBatch && !this.#apart) this.#depart()
     })
   }
 
@@ -59,6 +61,8 @@ export class Batches {
 
   #depart(): void {
     const turn = this.#turn
+    // It may have left already, because it was full.
+    if (turn.length === 0) return
     this.#turn = []
     this.#sendAll(turn)
   }
