@@ -11,3 +11,4 @@ export { redisStore } from '../../src/stores/redis/index.ts'
 
 /** The commands of the library, which read the arguments of the process themselves. */
 export const libraryCommands = (): Promise<unknown> => import('../../src/cli/main.ts')
+export { EXCEEDED, REDUCED } from '../../src/http/refusal.ts'

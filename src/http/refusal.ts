@@ -16,11 +16,11 @@ export interface Refusal {
 export type BodySource<Native> = string | object | ((native: Native, decision: Decision) => string | object)
 
 /** Titles are those of draft-ietf-httpapi-ratelimit-headers, section 5. */
-const EXCEEDED = {
+export const EXCEEDED = {
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   title: 'Request cannot be satisfied as assigned quota has been exceeded',
 }
-const REDUCED = {
+export const REDUCED = {
   type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
   title: 'Request cannot be satisfied due to temporary server capacity constraints',
 }

@@ -1,6 +1,6 @@
 /** What is wrong, as RFC 9457 writes it. */
 import { STATUS_CODES } from 'node:http'
-import { SluiceError, WaitError } from '../sluice.ts'
+import { EXCEEDED, REDUCED, SluiceError, WaitError } from '../sluice.ts'
 
 export interface Problem {
   readonly type: string
@@ -26,16 +26,6 @@ export class BadRequest extends Error {
     this.code = code
     this.headers = headers
   }
-}
-
-/** Types and titles are those of draft-ietf-httpapi-ratelimit-headers, section 5. */
-const EXCEEDED = {
-  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-  title: 'Request cannot be satisfied as assigned quota has been exceeded',
-}
-const REDUCED = {
-  type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
-  title: 'Request cannot be satisfied due to temporary server capacity constraints',
 }
 
 export function problemOf(error: unknown): Problem {
