@@ -88,13 +88,21 @@ local function repair(rule, s, nowUs)
   return true
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs < windowStartUs(rule, writtenUs) + rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 function fixedWindow.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
     local count = math.min(counted(written, s, nowUs), rule.capacity)
-    local atUs = effectiveUs(s, nowUs)
-    write(s, windowStartUs(rule, atUs), count, atUs)
+    local dateUs = datedUs(rule, s[3], nowUs)
+    write(s, windowStartUs(rule, dateUs), count, dateUs)
   end
   return repair(rule, s, nowUs) or renumbered
 end

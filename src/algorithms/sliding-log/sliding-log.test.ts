@@ -129,11 +129,28 @@ describe('a clock that steps back', () => {
 })
 
 describe('changed numbers', () => {
-  test('make one entry of what is in use, at the contact', () => {
+  test('make one entry of what is in use, dated as the state was', () => {
     const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
     for (const ms of [0, 400, 800]) key.take(ms * MS)
     expect(key.settle(1_100 * MS, slidingLog({ limit: 10, window: '1min' }))).toBe(true)
-    expect(key.state).toEqual({ 'at 1100000 limit 10 60000000': '0', '1100000 2': '1100000' })
+    expect(key.state).toEqual({ 'at 800000 limit 10 60000000': '0', '800000 2': '800000' })
+  })
+
+  test('that would not count it any more date it to the contact', () => {
+    const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
+    key.take(0)
+    key.settle(300 * MS, slidingLog({ limit: 3, window: '300ms' }))
+    expect(key.state).toEqual({ 'at 300000 limit 3 300000': '0', '300000 1': '300000' })
+  })
+
+  test('in turn with the old ones hold nothing for longer than a window', () => {
+    const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
+    key.take(0, 3)
+    for (let ms = 100; ms < 1000; ms += 100) {
+      key.settle(ms * MS, slidingLog({ limit: 3 + ((ms / 100) % 2), window: '1s' }))
+      expect(key.waitUs(ms * MS, 2)).toBe((1000 - ms) * MS)
+    }
+    expect(key.waitUs(SECOND, 2)).toBe(0)
   })
 
   test('clamp to the new limit, so that no key is stuck', () => {

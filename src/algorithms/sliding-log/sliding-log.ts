@@ -58,7 +58,7 @@ export const slidingLogAlgorithm: Algorithm = {
     if (renumbered) {
       repair(written, s, i, nowUs)
       const used = Math.min(usedAt(written, s, i, nowUs), rule.capacity)
-      gather(s, i, effectiveUs(s, i, nowUs), used)
+      gather(s, i, datedUs(rule, s[i + AT] as number, nowUs), used)
     }
     return repair(rule, s, i, nowUs) || renumbered
   },
@@ -272,6 +272,11 @@ function gather(s: Float64Array, i: number, atUs: number, used: number): void {
   put(s, i, 0, atUs, used)
   s[i + END] = 1
   s[i + TOTAL] = used
+}
+
+/** What moves to new numbers keeps its date while it counts there, so that it cannot be held for ever by two sets of numbers in turn. */
+function datedUs(rule: Rule, writtenUs: number, nowUs: number): number {
+  return nowUs - writtenUs < rule.windowUs ? writtenUs : nowUs
 }
 
 /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */

@@ -540,13 +540,21 @@ local function repair(rule, s, nowUs)
   return true
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs < windowStartUs(rule, writtenUs) + rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 function fixedWindow.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
     local count = math.min(counted(written, s, nowUs), rule.capacity)
-    local atUs = effectiveUs(s, nowUs)
-    write(s, windowStartUs(rule, atUs), count, atUs)
+    local dateUs = datedUs(rule, s[3], nowUs)
+    write(s, windowStartUs(rule, dateUs), count, dateUs)
   end
   return repair(rule, s, nowUs) or renumbered
 end
@@ -878,6 +886,14 @@ local function gather(s, atUs, used)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs - writtenUs < rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s.at - nowUs <= rule.windowUs then
     return false
@@ -900,7 +916,7 @@ function slidingLog.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(s, effectiveUs(s, nowUs), used)
+    gather(s, datedUs(rule, s.at, nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end
@@ -1135,6 +1151,16 @@ local function giveBack(rule, s, cost, oldest, newest)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts in full there.
+local function datedUs(rule, writtenUs, nowUs)
+  local written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
+  local present = mulDiv(nowUs, rule.perPeriod, rule.periodUs)
+  if present - written < rule.slots then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s[AT] - nowUs <= rule.windowUs then
     return false
@@ -1176,7 +1202,7 @@ function slidingWindow.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(rule, s, effectiveUs(s, nowUs), used)
+    gather(rule, s, datedUs(rule, s[AT], nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end
