@@ -215,7 +215,7 @@ test('a sorted set is read in the order of its times, in whatever order its memb
   expect(Object.keys(readBack(slidingLog({ limit: 3, window: '1s' }), state))).toEqual(['at 900 limit 3 1000000', '90 2', '700 1'])
 })
 
-test('a log asks for room for the entries it holds and one more, whatever it has dropped, and never for more than its limit', () => {
+test('a log asks for room for the entries it holds, one more, and a quarter to move in, never for more than its limit and a quarter', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[COMPILE](0)
   const key = new HeldKey(rule)
   const roomFor = () => ((rule.algorithm.neededWords?.(rule, key.s, 0) as number) - 4) / 2
@@ -224,9 +224,9 @@ test('a log asks for room for the entries it holds and one more, whatever it has
     key.take(nowUs)
     return room
   })
-  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 4, 4, 4, 4])
+  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 5, 5, 5, 5])
   key.take(SECOND + 4, 1)
-  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([4, 0, 2])
+  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 2])
 })
 
 describe('the factory', () => {
