@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES } from '../src/http/body.ts'
 import { ROUTES } from '../src/http/routes.ts'
 import { redisStore } from '../src/sluice.ts'
 import { Tokens, tokensFrom } from '../src/tokens.ts'
-import { call, checked, promised, type Reply, seen } from './support/client.ts'
+import { call, checked, expectAllSeen, expectHostGuarded, OTHER_PATHS, type Reply } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
 let service: TestService
@@ -306,6 +306,11 @@ test('while it stops it is not ready, and says so on connections that are still 
   expect((await waiting).status).toBe(503)
 })
 
+test('HEAD is GET without the body', async () => {
+  const { status, headers } = await fetch(`${service.url}/healthz`, { method: 'HEAD' })
+  expect({ status, length: headers.get('content-length') }).toEqual({ status: 200, length: '15' })
+})
+
 describe('metrics', () => {
   test('count decisions by limiter and result, and never name a key', async () => {
     await decide({ decisions: [...Array(5).fill({ ...ask, key: 'secret-key' }), { ...ask, key: 'secret-key', cost: 4 }] })
@@ -414,6 +419,7 @@ describe('with tokens', () => {
 })
 
 // The last one: the others have to be run before.
-test('every path and status in the document was seen', () => {
-  expect([...seen].sort()).toEqual([...promised].sort())
+test('every path and status in the document was seen', async () => {
+  await expectHostGuarded(service.url, OTHER_PATHS)
+  expectAllSeen(OTHER_PATHS)
 })
