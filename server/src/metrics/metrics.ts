@@ -1,97 +1,81 @@
-/** What Prometheus is told. Labels are names from the configuration, never keys: there are as many keys as there are callers. */
+/** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Health, MemoryStore, Outcome, Store } from '../sluice.ts'
+import {
+  BREAKER_OPEN,
+  DECISIONS,
+  DEGRADED,
+  DURATION,
+  DURATION_BOUNDS_S,
+  type Health,
+  LIVE_KEYS,
+  type Listener,
+  liveKeys,
+  type Measure,
+  OUTAGES,
+  QUEUE_SIZE,
+  recording,
+  STORE_ERRORS,
+  type Store,
+  WAIT,
+  WAIT_BOUNDS_S,
+} from '../sluice.ts'
 
-/** What one limiter reports. */
-export interface LimiterMetrics {
-  decided(outcome: Outcome, durationMs: number): void
-  waited(ms: number): void
-  storeFailed(): void
-  storeIs(state: Health['state']): void
+interface WatchedLimiter {
+  readonly config: { readonly name: string }
+  readonly waiting: number
+  readonly health: Health
 }
 
 /** What is looked at when somebody asks. */
 export interface Watched {
-  all(): Iterable<{ readonly config: { readonly name: string }; readonly waiting: number; readonly health: Health }>
+  all(): Iterable<WatchedLimiter>
 }
-
-const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
-const DECISION_SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
-const WAIT_SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #decisions = new Counter({
-    name: 'sluice_decisions_total',
-    help: 'Decisions by limiter and result.',
-    labelNames: ['limiter', 'result'],
-    registers: [this.registry],
-  })
-  readonly #durations = new Histogram({
-    name: 'sluice_decision_duration_seconds',
-    help: 'How long a decision took, waits included.',
-    labelNames: ['limiter'],
-    buckets: DECISION_SECONDS,
-    registers: [this.registry],
-  })
-  readonly #waits = new Histogram({
-    name: 'sluice_wait_seconds',
-    help: 'How long those who acquired had waited for their turn.',
-    labelNames: ['limiter'],
-    buckets: WAIT_SECONDS,
-    registers: [this.registry],
-  })
-  readonly #storeErrors = new Counter({
-    name: 'sluice_store_errors_total',
-    help: 'Decisions that failed because the store did.',
-    labelNames: ['limiter'],
-    registers: [this.registry],
-  })
-  readonly #outages = new Counter({
-    name: 'sluice_store_outages_total',
-    help: 'How often the breaker of a limiter opened.',
-    labelNames: ['limiter'],
-    registers: [this.registry],
-  })
+  readonly #decisions = this.#counter(DECISIONS, ['limiter', 'result'])
+  readonly #degraded = this.#counter(DEGRADED, ['limiter'])
+  readonly #durations = this.#histogram(DURATION, DURATION_BOUNDS_S)
+  readonly #waits = this.#histogram(WAIT, WAIT_BOUNDS_S)
+  readonly #storeErrors = this.#counter(STORE_ERRORS, ['limiter'])
+  readonly #outages = this.#counter(OUTAGES, ['limiter'])
   readonly #reloads = new Counter({
     name: 'sluice_config_reloads_total',
     help: 'Reloads of the configuration by result.',
     labelNames: ['result'],
     registers: [this.registry],
   })
-  readonly #ofLimiters = new Map<string, LimiterMetrics>()
+  readonly #listeners = new Map<string, Listener>()
 
   constructor(store: Store) {
-    const held = 'size' in store ? (store as MemoryStore) : undefined
-    if (held === undefined) return
-    new Gauge({
-      name: 'sluice_live_keys',
-      help: 'Keys held in the memory of this process, idle ones that have not left yet included.',
-      registers: [this.registry],
-      collect() {
-        this.set(held.size)
-      },
-    })
+    if (liveKeys(store) === undefined) return
+    this.#gauge(LIVE_KEYS, [], (gauge) => gauge.set(liveKeys(store) ?? 0))
   }
 
   /** The same for the same name, however often its limiter is made anew. Labels are looked up once, because this runs at every decision. */
-  of(limiter: string): LimiterMetrics {
-    const known = this.#ofLimiters.get(limiter)
+  of(limiter: string): Listener {
+    const known = this.#listeners.get(limiter)
     if (known !== undefined) return known
-    const results = Object.fromEntries(OUTCOMES.map((result) => [result, this.#decisions.labels(limiter, result)]))
-    const [duration, wait, errors, outages] = [this.#durations, this.#waits, this.#storeErrors, this.#outages].map((metric) =>
-      metric.labels(limiter),
-    ) as [Histogram.Internal<string>, Histogram.Internal<string>, Counter.Internal, Counter.Internal]
-    const made: LimiterMetrics = {
-      decided(outcome, durationMs) {
-        results[outcome]?.inc()
-        duration.observe(durationMs / 1000)
-      },
-      waited: (ms) => wait.observe(ms / 1000),
+    const [allowed, limited, impossible] = (['allowed', 'limited', 'impossible'] as const).map((result) =>
+      this.#decisions.labels(limiter, result),
+    ) as [Counter.Internal, Counter.Internal, Counter.Internal]
+    const results = { allowed, limited, impossible }
+    const duration = this.#durations.labels(limiter)
+    const wait = this.#waits.labels(limiter)
+    const [degraded, errors, outages] = [this.#degraded, this.#storeErrors, this.#outages].map((metric) => metric.labels(limiter)) as [
+      Counter.Internal,
+      Counter.Internal,
+      Counter.Internal,
+    ]
+    const made = recording({
+      decided: (result) => results[result].inc(),
+      degraded: () => degraded.inc(),
+      took: (seconds) => duration.observe(seconds),
+      waited: (seconds) => wait.observe(seconds),
       storeFailed: () => errors.inc(),
-      storeIs: (state) => state === 'down' && outages.inc(),
-    }
-    this.#ofLimiters.set(limiter, made)
+      storeWentDown: () => outages.inc(),
+    })
+    this.#listeners.set(limiter, made)
     return made
   }
 
@@ -100,21 +84,39 @@ export class Metrics {
   }
 
   watch(limiters: Watched): void {
-    const gauge = (name: string, help: string, figureOf: (limiter: { waiting: number; health: Health }) => number) =>
-      new Gauge({
-        name,
-        help,
-        labelNames: ['limiter'],
-        registers: [this.registry],
-        collect() {
-          // Limiters that left the configuration leave here too.
-          this.reset()
-          for (const limiter of limiters.all()) this.set({ limiter: limiter.config.name }, figureOf(limiter))
-        },
+    const ofEach = (measure: Measure, figureOf: (limiter: WatchedLimiter) => number) =>
+      this.#gauge(measure, ['limiter'], (gauge) => {
+        // Limiters that left the configuration leave here too.
+        gauge.reset()
+        for (const limiter of limiters.all()) gauge.set({ limiter: limiter.config.name }, figureOf(limiter))
       })
-    gauge('sluice_queue_size', 'How many wait for their turn.', ({ waiting }) => waiting)
-    gauge('sluice_breaker_open', '1 while the store is down and the failure policy decides.', ({ health }) =>
-      health.state === 'down' ? 1 : 0,
-    )
+    ofEach(QUEUE_SIZE, ({ waiting }) => waiting)
+    ofEach(BREAKER_OPEN, ({ health }) => (health.state === 'down' ? 1 : 0))
   }
+
+  #counter(measure: Measure, labelNames: string[]): Counter {
+    return new Counter({ name: `${nameOf(measure)}_total`, help: measure.description, labelNames, registers: [this.registry] })
+  }
+
+  #histogram(measure: Measure, buckets: number[]): Histogram {
+    return new Histogram({
+      name: nameOf(measure),
+      help: measure.description,
+      labelNames: ['limiter'],
+      buckets,
+      registers: [this.registry],
+    })
+  }
+
+  #gauge(measure: Measure, labelNames: string[], look: (gauge: Gauge) => void): void {
+    const collect = function (this: Gauge) {
+      look(this)
+    }
+    new Gauge({ name: nameOf(measure), help: measure.description, labelNames, registers: [this.registry], collect })
+  }
+}
+
+/** As OpenTelemetry's collector would call it. */
+function nameOf({ name, unit }: Measure): string {
+  return name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')
 }

@@ -1,6 +1,5 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
 import type { LimiterConfig, NamedLimits } from '../config/config.ts'
-import type { LimiterMetrics } from '../metrics/metrics.ts'
 import {
   type Clock,
   type Cost,
@@ -11,11 +10,11 @@ import {
   instantUs,
   type Key,
   keyFor,
+  type Listener,
   SluiceError,
   type Store,
   shown,
   spanUs,
-  WaitError,
 } from '../sluice.ts'
 import type { AcquireRequest, Answer, DecisionRequest, MaybePromise, Refunded } from './request.ts'
 
@@ -30,6 +29,7 @@ interface AnyLimiter {
   update(limits: NamedLimits, plans: Readonly<Record<string, NamedLimits>>): void
   waiting(): number
   health(): Health
+  listen(listener: Listener): () => void
   close(): void
 }
 
@@ -40,25 +40,23 @@ export interface Ground {
 }
 
 export class RunningLimiter {
-  readonly #metrics: LimiterMetrics
   readonly #limiter: AnyLimiter
   #config: LimiterConfig
   #names: readonly { readonly name: string }[]
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock }: Ground, metrics: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock }: Ground, metrics: Listener) {
     this.#config = config
     this.#names = namesOf(config)
-    this.#metrics = metrics
     this.#limiter = createLimiter(config.limits, {
       name: config.name,
       store,
       plans: config.plans,
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
-      onHealth: ({ state }: Health) => metrics.storeIs(state),
     } as object) as unknown as AnyLimiter
+    this.#limiter.listen(metrics)
   }
 
   get config(): LimiterConfig {
@@ -101,17 +99,8 @@ export class RunningLimiter {
 
   /** At once where the store is the memory of this process, else promised. */
   decide(request: DecisionRequest): MaybePromise<Answer | Refunded> {
-    const startMs = performance.now()
-    try {
-      const made = this.#make(request)
-      if (!(made instanceof Promise)) return this.#answer(request, made, startMs)
-      return made.then(
-        (decision) => this.#answer(request, decision, startMs),
-        (error) => this.#failed(error),
-      )
-    } catch (error) {
-      return this.#failed(error)
-    }
+    const made = this.#make(request)
+    return made instanceof Promise ? made.then((decision) => this.#answer(decision)) : this.#answer(made)
   }
 
   /** Waits. In shadow nobody does: who would have waited is let through. */
@@ -120,17 +109,10 @@ export class RunningLimiter {
       const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined, atMs: undefined } as const
       return { ...((await this.decide(request)) as Answer), waitedMs: 0 }
     }
-    const startMs = performance.now()
     this.#waits += 1
     try {
       const decision = await this.#limiter.acquire(key, { cost, timeoutMs, signal, ...planned(plan) })
-      this.#metrics.waited(decision.waitedMs)
-      return { ...this.#decided(decision, startMs), waitedMs: decision.waitedMs }
-    } catch (error) {
-      if (error instanceof WaitError)
-        this.#metrics.decided(error.code === 'IMPOSSIBLE' ? 'impossible' : 'limited', performance.now() - startMs)
-      if (signal.aborted) throw error
-      return this.#failed(error)
+      return { ...this.#told(decision), waitedMs: decision.waitedMs }
     } finally {
       this.#waits -= 1
       this.#closeIfDone()
@@ -138,11 +120,7 @@ export class RunningLimiter {
   }
 
   async reset(key: string): Promise<void> {
-    try {
-      await this.#limiter.reset(key)
-    } catch (error) {
-      this.#failed(error)
-    }
+    await this.#limiter.reset(key)
   }
 
   /** Nobody is sent here any more; who waits here is served. */
@@ -168,15 +146,8 @@ export class RunningLimiter {
     return limiter.refund(key, cost, { ...planned(plan), ...(atMs === undefined ? {} : { atMs }) })
   }
 
-  #answer({ verb }: DecisionRequest, decision: Decision | undefined, startMs: number): Answer | Refunded {
-    if (decision === undefined) return { limiter: this.#config.name, refunded: true }
-    // A question decides nothing.
-    return verb === 'peek' ? this.#told(decision) : this.#decided(decision, startMs)
-  }
-
-  #decided(decision: Decision, startMs: number): Answer {
-    this.#metrics.decided(decision.outcome, performance.now() - startMs)
-    return this.#told(decision)
+  #answer(decision: Decision | undefined): Answer | Refunded {
+    return decision === undefined ? { limiter: this.#config.name, refunded: true } : this.#told(decision)
   }
 
   #told({ outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded }: Decision): Answer {
@@ -196,11 +167,6 @@ export class RunningLimiter {
       degraded,
       shadow,
     }
-  }
-
-  #failed(error: unknown): never {
-    if (error instanceof SluiceError && error.code === 'STORE') this.#metrics.storeFailed()
-    throw error
   }
 }
 
