@@ -31,6 +31,8 @@ export interface Watched {
   all(): Iterable<WatchedLimiter>
 }
 
+const RELOADS = ['ok', 'refused'] as const
+
 export class Metrics {
   readonly registry = new Registry()
   readonly #decisions = this.#counter(DECISIONS, ['limiter', 'result'])
@@ -48,6 +50,7 @@ export class Metrics {
   readonly #listeners = new Map<string, Listener>()
 
   constructor(store: Store) {
+    for (const result of RELOADS) this.#reloads.inc({ result }, 0)
     if (liveKeys(store) === undefined) return
     this.#gauge(LIVE_KEYS, [], (gauge) => gauge.set(liveKeys(store) ?? 0))
   }
@@ -56,17 +59,16 @@ export class Metrics {
   of(limiter: string): Listener {
     const known = this.#listeners.get(limiter)
     if (known !== undefined) return known
-    const [allowed, limited, impossible] = (['allowed', 'limited', 'impossible'] as const).map((result) =>
-      this.#decisions.labels(limiter, result),
-    ) as [Counter.Internal, Counter.Internal, Counter.Internal]
-    const results = { allowed, limited, impossible }
+    const results = {
+      allowed: fromZero(this.#decisions, limiter, 'allowed'),
+      limited: fromZero(this.#decisions, limiter, 'limited'),
+      impossible: fromZero(this.#decisions, limiter, 'impossible'),
+    }
+    const degraded = fromZero(this.#degraded, limiter)
+    const errors = fromZero(this.#storeErrors, limiter)
+    const outages = fromZero(this.#outages, limiter)
     const duration = this.#durations.labels(limiter)
     const wait = this.#waits.labels(limiter)
-    const [degraded, errors, outages] = [this.#degraded, this.#storeErrors, this.#outages].map((metric) => metric.labels(limiter)) as [
-      Counter.Internal,
-      Counter.Internal,
-      Counter.Internal,
-    ]
     const made = recording({
       decided: (result) => results[result].inc(),
       degraded: () => degraded.inc(),
@@ -79,7 +81,7 @@ export class Metrics {
     return made
   }
 
-  reloaded(result: 'ok' | 'refused'): void {
+  reloaded(result: (typeof RELOADS)[number]): void {
     this.#reloads.labels(result).inc()
   }
 
@@ -114,6 +116,13 @@ export class Metrics {
     }
     new Gauge({ name: nameOf(measure), help: measure.description, labelNames, registers: [this.registry], collect })
   }
+}
+
+/** There from the beginning: the step from nothing to one is no increase to Prometheus. */
+function fromZero(counter: Counter, ...labels: string[]): Counter.Internal {
+  const labelled = counter.labels(...labels)
+  labelled.inc(0)
+  return labelled
 }
 
 /** As OpenTelemetry's collector would call it. */
