@@ -1,5 +1,5 @@
 /** All limiters at work, by a configuration that can be exchanged. */
-import type { DescriptorRule, LimiterConfig, ServiceConfig } from '../config/config.ts'
+import type { DescriptorRule, DomainConfig, LimiterConfig, ServiceConfig } from '../config/config.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Health } from '../sluice.ts'
 import { type Ground, RunningLimiter } from './running-limiter.ts'
@@ -44,7 +44,7 @@ export class Limiters {
     return this.#running.values()
   }
 
-  domain(name: string): readonly DescriptorRule[] | undefined {
+  domain(name: string): DomainConfig | undefined {
     return this.#config.domains.get(name)
   }
 
@@ -84,7 +84,7 @@ export class Limiters {
 }
 
 function limitersIn({ limiters, domains }: ServiceConfig): LimiterConfig[] {
-  return [...limiters.values(), ...[...domains.values()].flatMap((rules) => rules.flatMap(limitersOf))]
+  return [...limiters.values(), ...[...domains.values()].flatMap(({ descriptors }) => descriptors.flatMap(limitersOf))]
 }
 
 function limitersOf({ limiter, descriptors }: DescriptorRule): LimiterConfig[] {

@@ -11,6 +11,7 @@ import {
   type Key,
   keyFor,
   type Listener,
+  type Scope,
   SluiceError,
   type Store,
   shown,
@@ -26,6 +27,7 @@ interface AnyLimiter {
   refund(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<undefined>
   acquire(key: Key<string>, options: object): Promise<Decision & { waitedMs: number }>
   reset(key: Key<string>): MaybePromise<void>
+  scope(): Scope
   update(limits: NamedLimits, plans: Readonly<Record<string, NamedLimits>>): void
   waiting(): number
   health(): Health
@@ -65,6 +67,10 @@ export class RunningLimiter {
 
   get health(): Health {
     return this.#limiter.health()
+  }
+
+  get scope(): Scope {
+    return this.#limiter.scope()
   }
 
   get waiting(): number {
