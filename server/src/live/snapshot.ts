@@ -1,8 +1,7 @@
 /** What the live stream tells: the state of the service as one JSON text. */
-import { isMemory } from '../metrics/metrics.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
-import type { Store } from '../sluice.ts'
+import type { MemoryStore, Store } from '../sluice.ts'
 import type { TopRefused } from './top-refused.ts'
 
 /** Longer keys are cut: a screen has no room for them, and a hundred listeners none either. */
@@ -54,4 +53,8 @@ function toldKeys(top: TopRefused, shown: number, running: readonly RunningLimit
 
 function cut(key: string): string {
   return key.length <= MAX_KEY_LENGTH ? key : `${key.slice(0, MAX_KEY_LENGTH)}…`
+}
+
+function isMemory(store: Store): store is MemoryStore {
+  return 'sizeOf' in store
 }

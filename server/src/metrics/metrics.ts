@@ -1,42 +1,49 @@
-/** What Prometheus is told. Labels are names from the configuration, never keys: there are as many keys as there are callers. */
+/** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Health, MemoryStore, Outcome, Store } from '../sluice.ts'
-import { type Counts, noCounts } from './counts.ts'
+import {
+  BREAKER_OPEN,
+  DECISIONS,
+  DEGRADED,
+  DURATION,
+  DURATION_BOUNDS_S,
+  type Health,
+  LIVE_KEYS,
+  type Listener,
+  liveKeys,
+  type Measure,
+  OUTAGES,
+  QUEUE_SIZE,
+  recording,
+  STORE_ERRORS,
+  type Store,
+  WAIT,
+  WAIT_BOUNDS_S,
+} from '../sluice.ts'
+import { type Counted, type Counts, countWait, noCounts } from './counts.ts'
 
-/** What one limiter reports. */
+/** What one limiter tells, and what was counted of it. */
 export interface LimiterMetrics {
   readonly counts: Counts
-  decided(outcome: Outcome, shadow: boolean, durationMs: number): void
-  waited(ms: number): void
-  storeFailed(): void
-  storeIs(state: Health['state']): void
+  readonly listener: Listener
+}
+
+interface WatchedLimiter {
+  readonly config: { readonly name: string }
+  readonly waiting: number
+  readonly health: Health
 }
 
 /** What is looked at when somebody asks. */
 export interface Watched {
-  all(): Iterable<{ readonly config: { readonly name: string }; readonly waiting: number; readonly health: Health }>
+  all(): Iterable<WatchedLimiter>
 }
 
-const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
-const DECISION_SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
-const WAIT_SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
+const RELOADS = ['ok', 'refused'] as const
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #durations = new Histogram({
-    name: 'sluice_decision_duration_seconds',
-    help: 'How long a decision took, waits included.',
-    labelNames: ['limiter'],
-    buckets: DECISION_SECONDS,
-    registers: [this.registry],
-  })
-  readonly #waits = new Histogram({
-    name: 'sluice_wait_seconds',
-    help: 'How long those who acquired had waited for their turn.',
-    labelNames: ['limiter'],
-    buckets: WAIT_SECONDS,
-    registers: [this.registry],
-  })
+  readonly #durations = this.#histogram(DURATION, DURATION_BOUNDS_S)
+  readonly #waits = this.#histogram(WAIT, WAIT_BOUNDS_S)
   readonly #reloads = new Counter({
     name: 'sluice_config_reloads_total',
     help: 'Reloads of the configuration by result.',
@@ -46,18 +53,13 @@ export class Metrics {
   readonly #ofLimiters = new Map<string, LimiterMetrics>()
 
   constructor(store: Store) {
-    this.#total('sluice_decisions_total', 'Decisions by limiter and result.', OUTCOMES)
-    this.#total('sluice_store_errors_total', 'Decisions that failed because the store did.', ['storeErrors'])
-    this.#total('sluice_store_outages_total', 'How often the breaker of a limiter opened.', ['outages'])
-    if (!isMemory(store)) return
-    new Gauge({
-      name: 'sluice_live_keys',
-      help: 'Keys held in the memory of this process, idle ones that have not left yet included.',
-      registers: [this.registry],
-      collect() {
-        this.set(store.size)
-      },
-    })
+    this.#total(DECISIONS, ['allowed', 'limited', 'impossible'])
+    this.#total(DEGRADED, ['degraded'])
+    this.#total(STORE_ERRORS, ['storeErrors'])
+    this.#total(OUTAGES, ['outages'])
+    for (const result of RELOADS) this.#reloads.inc({ result }, 0)
+    if (liveKeys(store) === undefined) return
+    this.#gauge(LIVE_KEYS, [], (gauge) => gauge.set(liveKeys(store) ?? 0))
   }
 
   /** The same for the same name, however often its limiter is made anew. Labels are looked up once, because this runs at every decision. */
@@ -65,38 +67,54 @@ export class Metrics {
     const known = this.#ofLimiters.get(limiter)
     if (known !== undefined) return known
     const counts = noCounts()
-    const [duration, wait] = [this.#durations.labels(limiter), this.#waits.labels(limiter)]
-    const made: LimiterMetrics = {
-      counts,
-      decided(outcome, shadow, durationMs) {
-        counts[outcome] += 1
-        if (shadow && outcome !== 'allowed') counts.shadowed += 1
-        duration.observe(durationMs / 1000)
+    const duration = this.#durations.labels(limiter)
+    const wait = this.#waits.labels(limiter)
+    const listener = recording({
+      decided(result) {
+        counts[result] += 1
       },
-      waited(ms) {
-        counts.waits.count += 1
-        counts.waits.sumMs += ms
-        counts.waits.maxMs = Math.max(counts.waits.maxMs, ms)
-        wait.observe(ms / 1000)
+      degraded() {
+        counts.degraded += 1
+      },
+      took: (seconds) => duration.observe(seconds),
+      waited(seconds) {
+        countWait(counts, seconds * 1000)
+        wait.observe(seconds)
       },
       storeFailed() {
         counts.storeErrors += 1
       },
-      storeIs(state) {
-        if (state === 'down') counts.outages += 1
+      storeWentDown() {
+        counts.outages += 1
       },
-    }
+    })
+    const made = { counts, listener }
     this.#ofLimiters.set(limiter, made)
     return made
   }
 
+  reloaded(result: (typeof RELOADS)[number]): void {
+    this.#reloads.labels(result).inc()
+  }
+
+  watch(limiters: Watched): void {
+    const ofEach = (measure: Measure, figureOf: (limiter: WatchedLimiter) => number) =>
+      this.#gauge(measure, ['limiter'], (gauge) => {
+        // Limiters that left the configuration leave here too.
+        gauge.reset()
+        for (const limiter of limiters.all()) gauge.set({ limiter: limiter.config.name }, figureOf(limiter))
+      })
+    ofEach(QUEUE_SIZE, ({ waiting }) => waiting)
+    ofEach(BREAKER_OPEN, ({ health }) => (health.state === 'down' ? 1 : 0))
+  }
+
   /** What was counted, written down when somebody asks. Of several, each is a `result`. */
-  #total(name: string, help: string, figures: readonly (Outcome | 'storeErrors' | 'outages')[]): void {
+  #total(measure: Measure, figures: readonly Counted[]): void {
     const ofLimiters = this.#ofLimiters
     const labelNames = figures.length === 1 ? ['limiter'] : ['limiter', 'result']
     new Counter({
-      name,
-      help,
+      name: `${nameOf(measure)}_total`,
+      help: measure.description,
       labelNames,
       registers: [this.registry],
       collect() {
@@ -108,30 +126,25 @@ export class Metrics {
     })
   }
 
-  reloaded(result: 'ok' | 'refused'): void {
-    this.#reloads.labels(result).inc()
+  #histogram(measure: Measure, buckets: number[]): Histogram {
+    return new Histogram({
+      name: nameOf(measure),
+      help: measure.description,
+      labelNames: ['limiter'],
+      buckets,
+      registers: [this.registry],
+    })
   }
 
-  watch(limiters: Watched): void {
-    const gauge = (name: string, help: string, figureOf: (limiter: { waiting: number; health: Health }) => number) =>
-      new Gauge({
-        name,
-        help,
-        labelNames: ['limiter'],
-        registers: [this.registry],
-        collect() {
-          // Limiters that left the configuration leave here too.
-          this.reset()
-          for (const limiter of limiters.all()) this.set({ limiter: limiter.config.name }, figureOf(limiter))
-        },
-      })
-    gauge('sluice_queue_size', 'How many wait for their turn.', ({ waiting }) => waiting)
-    gauge('sluice_breaker_open', '1 while the store is down and the failure policy decides.', ({ health }) =>
-      health.state === 'down' ? 1 : 0,
-    )
+  #gauge(measure: Measure, labelNames: string[], look: (gauge: Gauge) => void): void {
+    const collect = function (this: Gauge) {
+      look(this)
+    }
+    new Gauge({ name: nameOf(measure), help: measure.description, labelNames, registers: [this.registry], collect })
   }
 }
 
-export function isMemory(store: Store): store is MemoryStore {
-  return 'sizeOf' in store
+/** As OpenTelemetry's collector would call it. */
+function nameOf({ name, unit }: Measure): string {
+  return name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')
 }
