@@ -1,24 +1,24 @@
 /** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type Metric, Registry } from 'prom-client'
 import {
   BREAKER_OPEN,
   DECISIONS,
   DEGRADED,
   DURATION,
-  DURATION_BOUNDS_S,
   type Health,
   LIVE_KEYS,
   type Listener,
   liveKeys,
   type Measure,
   OUTAGES,
+  type Outcome,
   QUEUE_SIZE,
   recording,
   STORE_ERRORS,
   type Store,
   WAIT,
-  WAIT_BOUNDS_S,
 } from '../sluice.ts'
+import { type Buckets, Tally } from './tally.ts'
 
 interface WatchedLimiter {
   readonly config: { readonly name: string }
@@ -31,98 +31,99 @@ export interface Watched {
   all(): Iterable<WatchedLimiter>
 }
 
-const RELOADS = ['ok', 'refused'] as const
+/** One line of what is told. `metricName` is for the parts of a histogram. */
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  readonly metricName?: string
+}
+
+const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #decisions = this.#counter(DECISIONS, ['limiter', 'result'])
-  readonly #degraded = this.#counter(DEGRADED, ['limiter'])
-  readonly #durations = this.#histogram(DURATION, DURATION_BOUNDS_S)
-  readonly #waits = this.#histogram(WAIT, WAIT_BOUNDS_S)
-  readonly #storeErrors = this.#counter(STORE_ERRORS, ['limiter'])
-  readonly #outages = this.#counter(OUTAGES, ['limiter'])
-  readonly #reloads = new Counter({
-    name: 'sluice_config_reloads_total',
-    help: 'Reloads of the configuration by result.',
-    labelNames: ['result'],
-    registers: [this.registry],
-  })
-  readonly #listeners = new Map<string, Listener>()
+  /** By the name of the limiter. All that ever was stays: a counter that starts again would be read as a restart. */
+  readonly #tallies = new Map<string, { readonly tally: Tally; readonly listener: Listener }>()
+  readonly #reloads = { ok: 0, refused: 0 }
 
   constructor(store: Store) {
-    for (const result of RELOADS) this.#reloads.inc({ result }, 0)
+    this.#counter(DECISIONS, ({ results }, limiter) => OUTCOMES.map((result) => ({ labels: { limiter, result }, value: results[result] })))
+    this.#counter(DEGRADED, ({ degradedDecisions }, limiter) => [{ labels: { limiter }, value: degradedDecisions }])
+    this.#counter(STORE_ERRORS, ({ storeErrors }, limiter) => [{ labels: { limiter }, value: storeErrors }])
+    this.#counter(OUTAGES, ({ outages }, limiter) => [{ labels: { limiter }, value: outages }])
+    this.#histogram(DURATION, ({ durations }) => durations)
+    this.#histogram(WAIT, ({ waits }) => waits)
+    this.#add('sluice_config_reloads_total', 'Reloads of the configuration by result.', 'counter', () =>
+      Object.entries(this.#reloads).map(([result, value]) => ({ labels: { result }, value })),
+    )
     if (liveKeys(store) === undefined) return
-    this.#gauge(LIVE_KEYS, [], (gauge) => gauge.set(liveKeys(store) ?? 0))
+    this.#gauge(LIVE_KEYS, () => [{ labels: {}, value: liveKeys(store) ?? 0 }])
   }
 
-  /** The same for the same name, however often its limiter is made anew. Labels are looked up once, because this runs at every decision. */
+  /** The same for the same name, however often its limiter is made anew. */
   of(limiter: string): Listener {
-    const known = this.#listeners.get(limiter)
-    if (known !== undefined) return known
-    const results = {
-      allowed: fromZero(this.#decisions, limiter, 'allowed'),
-      limited: fromZero(this.#decisions, limiter, 'limited'),
-      impossible: fromZero(this.#decisions, limiter, 'impossible'),
-    }
-    const degraded = fromZero(this.#degraded, limiter)
-    const errors = fromZero(this.#storeErrors, limiter)
-    const outages = fromZero(this.#outages, limiter)
-    const duration = this.#durations.labels(limiter)
-    const wait = this.#waits.labels(limiter)
-    const made = recording({
-      decided: (result) => results[result].inc(),
-      degraded: () => degraded.inc(),
-      took: (seconds) => duration.observe(seconds),
-      waited: (seconds) => wait.observe(seconds),
-      storeFailed: () => errors.inc(),
-      storeWentDown: () => outages.inc(),
-    })
-    this.#listeners.set(limiter, made)
-    return made
+    const known = this.#tallies.get(limiter)
+    if (known !== undefined) return known.listener
+    const tally = new Tally()
+    const listener = recording(tally)
+    this.#tallies.set(limiter, { tally, listener })
+    return listener
   }
 
-  reloaded(result: (typeof RELOADS)[number]): void {
-    this.#reloads.labels(result).inc()
+  reloaded(result: 'ok' | 'refused'): void {
+    this.#reloads[result] += 1
   }
 
+  /** Limiters that leave the configuration leave here too. */
   watch(limiters: Watched): void {
-    const ofEach = (measure: Measure, figureOf: (limiter: WatchedLimiter) => number) =>
-      this.#gauge(measure, ['limiter'], (gauge) => {
-        // Limiters that left the configuration leave here too.
-        gauge.reset()
-        for (const limiter of limiters.all()) gauge.set({ limiter: limiter.config.name }, figureOf(limiter))
-      })
-    ofEach(QUEUE_SIZE, ({ waiting }) => waiting)
-    ofEach(BREAKER_OPEN, ({ health }) => (health.state === 'down' ? 1 : 0))
+    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () =>
+      [...limiters.all()].map((limiter) => ({ labels: { limiter: limiter.config.name }, value: figureOf(limiter) }))
+    this.#gauge(
+      QUEUE_SIZE,
+      ofEach(({ waiting }) => waiting),
+    )
+    this.#gauge(
+      BREAKER_OPEN,
+      ofEach(({ health }) => (health.state === 'down' ? 1 : 0)),
+    )
   }
 
-  #counter(measure: Measure, labelNames: string[]): Counter {
-    return new Counter({ name: `${nameOf(measure)}_total`, help: measure.description, labelNames, registers: [this.registry] })
+  #counter(measure: Measure, valuesOf: (tally: Tally, limiter: string) => Value[]): void {
+    this.#add(`${nameOf(measure)}_total`, measure.description, 'counter', () => this.#ofTallies(valuesOf))
   }
 
-  #histogram(measure: Measure, buckets: number[]): Histogram {
-    return new Histogram({
-      name: nameOf(measure),
-      help: measure.description,
-      labelNames: ['limiter'],
-      buckets,
-      registers: [this.registry],
-    })
+  #histogram(measure: Measure, bucketsOf: (tally: Tally) => Buckets): void {
+    const name = nameOf(measure)
+    this.#add(name, measure.description, 'histogram', () => this.#ofTallies((tally, limiter) => linesOf(name, limiter, bucketsOf(tally))))
   }
 
-  #gauge(measure: Measure, labelNames: string[], look: (gauge: Gauge) => void): void {
-    const collect = function (this: Gauge) {
-      look(this)
-    }
-    new Gauge({ name: nameOf(measure), help: measure.description, labelNames, registers: [this.registry], collect })
+  #gauge(measure: Measure, values: () => Value[]): void {
+    this.#add(nameOf(measure), measure.description, 'gauge', values)
+  }
+
+  #ofTallies(valuesOf: (tally: Tally, limiter: string) => Value[]): Value[] {
+    return [...this.#tallies].flatMap(([limiter, { tally }]) => valuesOf(tally, limiter))
+  }
+
+  /** All that a registry needs of a metric. */
+  #add(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => Value[]): void {
+    const metric = { name, get: async () => ({ name, help, type, values: values() }) }
+    this.registry.registerMetric(metric as unknown as Metric)
   }
 }
 
-/** There from the beginning: the step from nothing to one is no increase to Prometheus. */
-function fromZero(counter: Counter, ...labels: string[]): Counter.Internal {
-  const labelled = counter.labels(...labels)
-  labelled.inc(0)
-  return labelled
+/** As Prometheus has it: each bucket holds the ones before it too. */
+function linesOf(name: string, limiter: string, { bounds, counts, sum }: Buckets): Value[] {
+  let count = 0
+  const buckets = counts.map((own, k) => {
+    count += own
+    return { metricName: `${name}_bucket`, labels: { le: bounds[k] ?? '+Inf', limiter }, value: count }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: { limiter }, value: sum },
+    { metricName: `${name}_count`, labels: { limiter }, value: count },
+  ]
 }
 
 /** As OpenTelemetry's collector would call it. */
