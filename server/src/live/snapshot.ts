@@ -26,22 +26,26 @@ export function snapshot({ limiters, store, startedAtMs, refusals, nowMs }: Watc
   })
 }
 
-function told({ config, counts, waiting, health }: RunningLimiter, store: Store) {
-  const { allowed, limited, impossible, shadowed, storeErrors, waits } = counts
-  const { count, sumMs, maxMs } = waits
-  waits.maxMs = 0
+function told({ config, tally, waiting, health }: RunningLimiter, store: Store) {
+  const { results, shadowed, storeErrors, waits, longestWaitSeconds } = tally
+  tally.longestWaitSeconds = 0
   return {
     name: config.name,
     rule: config.rule ?? null,
-    allowed,
-    denied: limited + impossible - shadowed,
+    allowed: results.allowed,
+    denied: results.limited + results.impossible - shadowed,
     shadowed,
     errors: storeErrors,
     waiting,
-    waits: { count, sumMs, maxMs },
+    waits: { count: waits.count, sumMs: milliseconds(waits.sum), maxMs: milliseconds(longestWaitSeconds) },
     store: health.state,
     keys: isMemory(store) ? Math.max(...Object.keys(config.limits).map((limit) => store.sizeOf(config.name, limit))) : null,
   }
+}
+
+/** Without a rest behind the microseconds. */
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e3
 }
 
 /** Of limiters that are still there. */

@@ -1,29 +1,28 @@
 /** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type Metric, Registry } from 'prom-client'
 import {
   BREAKER_OPEN,
   DECISIONS,
   DEGRADED,
   DURATION,
-  DURATION_BOUNDS_S,
   type Health,
   LIVE_KEYS,
   type Listener,
   liveKeys,
   type Measure,
   OUTAGES,
+  type Outcome,
   QUEUE_SIZE,
   recording,
   STORE_ERRORS,
   type Store,
   WAIT,
-  WAIT_BOUNDS_S,
 } from '../sluice.ts'
-import { type Counted, type Counts, countWait, noCounts } from './counts.ts'
+import { type Buckets, Tally } from './tally.ts'
 
 /** What one limiter tells, and what was counted of it. */
 export interface LimiterMetrics {
-  readonly counts: Counts
+  readonly tally: Tally
   readonly listener: Listener
 }
 
@@ -38,110 +37,99 @@ export interface Watched {
   all(): Iterable<WatchedLimiter>
 }
 
-const RELOADS = ['ok', 'refused'] as const
+/** One line of what is told. `metricName` is for the parts of a histogram. */
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  readonly metricName?: string
+}
+
+const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #durations = this.#histogram(DURATION, DURATION_BOUNDS_S)
-  readonly #waits = this.#histogram(WAIT, WAIT_BOUNDS_S)
-  readonly #reloads = new Counter({
-    name: 'sluice_config_reloads_total',
-    help: 'Reloads of the configuration by result.',
-    labelNames: ['result'],
-    registers: [this.registry],
-  })
+  /** By the name of the limiter. All that ever was stays: a counter that starts again would be read as a restart. */
   readonly #ofLimiters = new Map<string, LimiterMetrics>()
+  readonly #reloads = { ok: 0, refused: 0 }
 
   constructor(store: Store) {
-    this.#total(DECISIONS, ['allowed', 'limited', 'impossible'])
-    this.#total(DEGRADED, ['degraded'])
-    this.#total(STORE_ERRORS, ['storeErrors'])
-    this.#total(OUTAGES, ['outages'])
-    for (const result of RELOADS) this.#reloads.inc({ result }, 0)
+    this.#counter(DECISIONS, ({ results }, limiter) => OUTCOMES.map((result) => ({ labels: { limiter, result }, value: results[result] })))
+    this.#counter(DEGRADED, ({ degradedDecisions }, limiter) => [{ labels: { limiter }, value: degradedDecisions }])
+    this.#counter(STORE_ERRORS, ({ storeErrors }, limiter) => [{ labels: { limiter }, value: storeErrors }])
+    this.#counter(OUTAGES, ({ outages }, limiter) => [{ labels: { limiter }, value: outages }])
+    this.#histogram(DURATION, ({ durations }) => durations)
+    this.#histogram(WAIT, ({ waits }) => waits)
+    this.#add('sluice_config_reloads_total', 'Reloads of the configuration by result.', 'counter', () =>
+      Object.entries(this.#reloads).map(([result, value]) => ({ labels: { result }, value })),
+    )
     if (liveKeys(store) === undefined) return
-    this.#gauge(LIVE_KEYS, [], (gauge) => gauge.set(liveKeys(store) ?? 0))
+    this.#gauge(LIVE_KEYS, () => [{ labels: {}, value: liveKeys(store) ?? 0 }])
   }
 
-  /** The same for the same name, however often its limiter is made anew. Labels are looked up once, because this runs at every decision. */
+  /** The same for the same name, however often its limiter is made anew. */
   of(limiter: string): LimiterMetrics {
     const known = this.#ofLimiters.get(limiter)
     if (known !== undefined) return known
-    const counts = noCounts()
-    const duration = this.#durations.labels(limiter)
-    const wait = this.#waits.labels(limiter)
-    const listener = recording({
-      decided(result) {
-        counts[result] += 1
-      },
-      degraded() {
-        counts.degraded += 1
-      },
-      took: (seconds) => duration.observe(seconds),
-      waited(seconds) {
-        countWait(counts, seconds * 1000)
-        wait.observe(seconds)
-      },
-      storeFailed() {
-        counts.storeErrors += 1
-      },
-      storeWentDown() {
-        counts.outages += 1
-      },
-    })
-    const made = { counts, listener }
+    const tally = new Tally()
+    const made = { tally, listener: recording(tally) }
     this.#ofLimiters.set(limiter, made)
     return made
   }
 
-  reloaded(result: (typeof RELOADS)[number]): void {
-    this.#reloads.labels(result).inc()
+  reloaded(result: 'ok' | 'refused'): void {
+    this.#reloads[result] += 1
   }
 
+  /** Limiters that leave the configuration leave here too. */
   watch(limiters: Watched): void {
-    const ofEach = (measure: Measure, figureOf: (limiter: WatchedLimiter) => number) =>
-      this.#gauge(measure, ['limiter'], (gauge) => {
-        // Limiters that left the configuration leave here too.
-        gauge.reset()
-        for (const limiter of limiters.all()) gauge.set({ limiter: limiter.config.name }, figureOf(limiter))
-      })
-    ofEach(QUEUE_SIZE, ({ waiting }) => waiting)
-    ofEach(BREAKER_OPEN, ({ health }) => (health.state === 'down' ? 1 : 0))
+    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () =>
+      [...limiters.all()].map((limiter) => ({ labels: { limiter: limiter.config.name }, value: figureOf(limiter) }))
+    this.#gauge(
+      QUEUE_SIZE,
+      ofEach(({ waiting }) => waiting),
+    )
+    this.#gauge(
+      BREAKER_OPEN,
+      ofEach(({ health }) => (health.state === 'down' ? 1 : 0)),
+    )
   }
 
-  /** What was counted, written down when somebody asks. Of several, each is a `result`. */
-  #total(measure: Measure, figures: readonly Counted[]): void {
-    const ofLimiters = this.#ofLimiters
-    const labelNames = figures.length === 1 ? ['limiter'] : ['limiter', 'result']
-    new Counter({
-      name: `${nameOf(measure)}_total`,
-      help: measure.description,
-      labelNames,
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        for (const [limiter, { counts }] of ofLimiters) {
-          for (const result of figures) this.labels(...[limiter, result].slice(0, labelNames.length)).inc(counts[result])
-        }
-      },
-    })
+  #counter(measure: Measure, valuesOf: (tally: Tally, limiter: string) => Value[]): void {
+    this.#add(`${nameOf(measure)}_total`, measure.description, 'counter', () => this.#ofTallies(valuesOf))
   }
 
-  #histogram(measure: Measure, buckets: number[]): Histogram {
-    return new Histogram({
-      name: nameOf(measure),
-      help: measure.description,
-      labelNames: ['limiter'],
-      buckets,
-      registers: [this.registry],
-    })
+  #histogram(measure: Measure, bucketsOf: (tally: Tally) => Buckets): void {
+    const name = nameOf(measure)
+    this.#add(name, measure.description, 'histogram', () => this.#ofTallies((tally, limiter) => linesOf(name, limiter, bucketsOf(tally))))
   }
 
-  #gauge(measure: Measure, labelNames: string[], look: (gauge: Gauge) => void): void {
-    const collect = function (this: Gauge) {
-      look(this)
-    }
-    new Gauge({ name: nameOf(measure), help: measure.description, labelNames, registers: [this.registry], collect })
+  #gauge(measure: Measure, values: () => Value[]): void {
+    this.#add(nameOf(measure), measure.description, 'gauge', values)
   }
+
+  #ofTallies(valuesOf: (tally: Tally, limiter: string) => Value[]): Value[] {
+    return [...this.#ofLimiters].flatMap(([limiter, { tally }]) => valuesOf(tally, limiter))
+  }
+
+  /** All that a registry needs of a metric. */
+  #add(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => Value[]): void {
+    const metric = { name, get: async () => ({ name, help, type, values: values() }) }
+    this.registry.registerMetric(metric as unknown as Metric)
+  }
+}
+
+/** As Prometheus has it: each bucket holds the ones before it too. */
+function linesOf(name: string, limiter: string, { bounds, counts, sum }: Buckets): Value[] {
+  let count = 0
+  const buckets = counts.map((own, k) => {
+    count += own
+    return { metricName: `${name}_bucket`, labels: { le: bounds[k] ?? '+Inf', limiter }, value: count }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: { limiter }, value: sum },
+    { metricName: `${name}_count`, labels: { limiter }, value: count },
+  ]
 }
 
 /** As OpenTelemetry's collector would call it. */

@@ -1,7 +1,7 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
 import type { LimiterConfig, NamedLimits } from '../config/config.ts'
-import type { Counts } from '../metrics/counts.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
+import type { Tally } from '../metrics/tally.ts'
 import {
   type Clock,
   type Cost,
@@ -47,7 +47,8 @@ export interface Ground {
 }
 
 export class RunningLimiter {
-  readonly #counts: Counts
+  /** What it has done. */
+  readonly tally: Tally
   readonly #onRefused: Ground['onRefused']
   readonly #limiter: AnyLimiter
   #config: LimiterConfig
@@ -55,10 +56,10 @@ export class RunningLimiter {
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, { counts, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, { tally, listener }: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
-    this.#counts = counts
+    this.tally = tally
     this.#onRefused = onRefused
     this.#limiter = createLimiter(config.limits, {
       name: config.name,
@@ -84,10 +85,6 @@ export class RunningLimiter {
 
   get waiting(): number {
     return this.#limiter.waiting()
-  }
-
-  get counts(): Counts {
-    return this.#counts
   }
 
   /** Whether another version of its configuration only changes numbers, which it can do without being made anew. */
@@ -178,7 +175,7 @@ export class RunningLimiter {
   /** In shadow it is let through. Of several keys it is the one of the limit that refused. */
   #refused(key: Key<string>, decision: Decision | undefined): void {
     if (this.#config.shadow) {
-      this.#counts.shadowed += 1
+      this.tally.shadowed += 1
       return
     }
     const limit = decision?.policy ?? (this.#names[0] as { name: string }).name
