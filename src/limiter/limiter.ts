@@ -124,7 +124,7 @@ const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'scope', 'waiting', 'health', 'u
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
   const verbs = ASYNC_VERBS.map((verb) => {
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    return [verb, (...args: unknown[]) => promised(() => apply(...args))]
+    return [verb, (...args: unknown[]) => promised(apply, args)]
   })
   const others = OTHER_VERBS.map((verb) => [verb, (limiter[verb] as () => unknown).bind(limiter)])
   const { name, onStoreError } = limiter
@@ -132,9 +132,9 @@ function rejecting<L extends Limits, S extends Store, P extends string>(limiter:
 }
 
 /** What an async function would give, without its detours. */
-function promised(act: () => unknown): Promise<unknown> {
+function promised(act: (...args: unknown[]) => unknown, args: unknown[]): Promise<unknown> {
   try {
-    const answer = act()
+    const answer = act(...args)
     return answer instanceof Promise ? answer : Promise.resolve(answer)
   } catch (error) {
     return Promise.reject(error)

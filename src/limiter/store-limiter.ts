@@ -3,7 +3,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store } from '../stores/store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, Listeners } from './events.ts'
 import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
@@ -68,7 +68,7 @@ interface Plan<Name extends string> {
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
   readonly onStoreError: FailurePolicy
-  readonly #store: Store
+  readonly #store: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
   /** What this process goes by. */
@@ -428,7 +428,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#checkOpen()
     const step = this.#step(verb, plan, parts)
     const store = this.#store
-    const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read)
+    const answer = store.mode === 'sync' ? read(store.apply(step)) : store.ask(step, read)
     return answer as Answer<S, T>
   }
 

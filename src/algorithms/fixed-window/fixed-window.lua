@@ -28,12 +28,15 @@ function fixedWindow.takeIfFits(short, text, nowUs)
   local used, startUs, startText = short.cost, short.startUs, short.startText
   if text then
     local countText, heldText, atText = string.match(text, short.pattern)
-    if not countText or atText - nowUs > 0 or heldText - nowUs > 0 then
+    if not countText or atText - nowUs > 0 then
       return nil
     end
-    local count, heldUs = countText + 0, heldText + 0
-    if count > 0 and nowUs < heldUs + windowUs then
-      used, startUs, startText = count + used, heldUs, heldText
+    -- Mostly it is the window that began for all keys: then nothing need be read.
+    local heldUs = heldText == startText and startUs or heldText + 0
+    if heldUs > nowUs then
+      return nil
+    elseif countText ~= '0' and nowUs < heldUs + windowUs then
+      used, startUs, startText = countText + used, heldUs, heldText
     end
   end
   if used > short.capacity then
