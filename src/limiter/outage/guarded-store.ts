@@ -82,7 +82,13 @@ export class GuardedStore implements AsyncStore {
       const { error } = this.#health
       if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
       else if (error !== undefined) this.#instead(step, error, onVerdicts, reject)
-      else this.#submit(step, onVerdicts, (failure) => this.#failed(step, failure, onVerdicts, reject))
+      else {
+        const submit: Ask<readonly Verdict[]> = (onAnswer, onError) => {
+          if (this.#store.submit === undefined) this.#store.apply(step).then(onAnswer, onError)
+          else this.#store.submit(step, onAnswer, onError)
+        }
+        this.#inTime(submit, onVerdicts, (failure) => this.#failed(step, failure, onVerdicts, reject))
+      }
     })
   }
 
@@ -92,50 +98,36 @@ export class GuardedStore implements AsyncStore {
     this.#stopProbing()
   }
 
-  #submit(step: Step, onVerdicts: OnVerdicts, onFailure: (failure: Failure) => void): void {
-    const { onAnswer, onError } = this.#inTime(onVerdicts, onFailure)
-    try {
-      if (this.#store.submit === undefined) this.#store.apply(step).then(onAnswer, onError)
-      else this.#store.submit(step, onAnswer, onError)
-    } catch (error) {
-      // A store of somebody else's may throw where it should reject.
-      onError(error)
-    }
-  }
-
-  /** Two functions to be told of an answer or an error, which tell it on: once, and in time. */
-  #inTime<T>(onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): Watched<T> {
+  /** Asks, and calls one of the other two, once, and in time. */
+  #inTime<T>(ask: Ask<T>, onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): void {
     const { clock, timeoutUs } = this.#watch
     const sentUs = clock.nowUs()
     const dueUs = sentUs + timeoutUs
     let isOver = false
-    let isGrace = false
+    const failed = (error: unknown) => {
+      if (isEnd()) onFailure({ sentUs, error })
+    }
+    const giveUp = () => failed(timedOut(timeoutUs))
     const ring = () => {
       const nowUs = clock.nowUs()
-      if (!isGrace && nowUs - dueUs > STOOD_STILL_US) {
-        // The process stood still, and the answer may be there unread.
-        isGrace = true
-        alarm = this.#alarms.set(nowUs + GRACE_US, ring)
-        return
-      }
-      isOver = true
-      onFailure({ sentUs, error: timedOut(timeoutUs) })
+      // The process stood still, and the answer may be there unread.
+      if (nowUs - dueUs > STOOD_STILL_US) alarm = this.#alarms.set(nowUs + GRACE_US, giveUp)
+      else giveUp()
     }
     let alarm = dueUs === Number.POSITIVE_INFINITY ? undefined : this.#alarms.set(dueUs, ring)
-    /** Whether this is the end of it. */
-    const ends = () => {
+    const isEnd = () => {
       if (isOver) return false
       if (alarm !== undefined) this.#alarms.stop(alarm)
       isOver = true
       return true
     }
-    return {
-      onAnswer: (answer) => {
-        if (ends()) onAnswer(answer)
-      },
-      onError: (error) => {
-        if (ends()) onFailure({ sentUs, error })
-      },
+    try {
+      ask((answer) => {
+        if (isEnd()) onAnswer(answer)
+      }, failed)
+    } catch (error) {
+      // A store of somebody else's may throw where it should reject.
+      failed(error)
     }
   }
 
@@ -179,11 +171,11 @@ export class GuardedStore implements AsyncStore {
   }
 
   #probe(step: Step): void {
-    const { onAnswer, onError } = this.#inTime(
+    this.#inTime(
+      (onAnswer, onError) => this.#probed(step).then(onAnswer, onError),
       () => this.#goUp(),
       ({ error }) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
     )
-    promiseOf(() => this.#probed(step)).then(onAnswer, onError)
   }
 
   #probed(step: Step): Promise<unknown> {
@@ -211,19 +203,8 @@ interface Failure {
   readonly error: unknown
 }
 
-interface Watched<T> {
-  readonly onAnswer: (answer: T) => void
-  readonly onError: OnFailure
-}
-
-/** A store of somebody else's may throw where it should reject. */
-function promiseOf<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return ask()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
+/** Calls one of the two. */
+type Ask<T> = (onAnswer: (answer: T) => void, onError: OnFailure) => void
 
 /** Whether the store failed, and not the caller. */
 function isOfTheStore(error: unknown): boolean {
