@@ -59,6 +59,7 @@ export class Listeners {
   #all: readonly Listener[] = []
   /** Whether one of them wants decisions: looked at for each. */
   #hasEars = false
+  #hearFailures = false
 
   add(listener: Listener): () => void {
     this.#set([...this.#all, listener])
@@ -67,6 +68,10 @@ export class Listeners {
 
   get any(): boolean {
     return this.#hasEars || channel.hasSubscribers
+  }
+
+  get hearFailures(): boolean {
+    return this.#hearFailures
   }
 
   tell(event: DecisionEvent): void {
@@ -91,5 +96,6 @@ export class Listeners {
   #set(listeners: readonly Listener[]): void {
     this.#all = listeners
     this.#hasEars = listeners.some(({ onDecision }) => onDecision !== undefined)
+    this.#hearFailures = listeners.some(({ onFailure }) => onFailure !== undefined)
   }
 }

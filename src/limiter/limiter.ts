@@ -128,15 +128,15 @@ const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'rese
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: StoreLimiter<L, S, P>): Limiter<L, S, P> {
   const verbs = ASYNC_VERBS.map((verb) => {
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    return [verb, (...args: unknown[]) => promised(() => apply(...args))]
+    return [verb, (...args: unknown[]) => promised(apply, args)]
   })
   return Object.assign(limiter, Object.fromEntries(verbs))
 }
 
 /** What an async function would give, without its detours. */
-function promised(act: () => unknown): Promise<unknown> {
+function promised(act: (...args: unknown[]) => unknown, args: unknown[]): Promise<unknown> {
   try {
-    const answer = act()
+    const answer = act(...args)
     return answer instanceof Promise ? answer : Promise.resolve(answer)
   } catch (error) {
     return Promise.reject(error)

@@ -3,7 +3,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store } from '../stores/store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
@@ -71,7 +71,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   readonly store: Store
   readonly onStoreError: FailurePolicy
   /** The same, behind a watchman if it is remote. */
-  readonly #store: Store
+  readonly #store: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
   /** What this process goes by. */
@@ -452,8 +452,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#checkOpen()
     const step = this.#step(verb, plan, parts)
     const store = this.#store
-    const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read, (error) => this.#failed(error))
-    return answer as Answer<S, T>
+    return (store.mode === 'sync' ? read(store.apply(step)) : this.#asked(store, step, read)) as Answer<S, T>
+  }
+
+  /** One promise less where nobody wants to hear of failures. */
+  #asked<T>(store: GuardedStore, step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
+    if (!this.#listeners.hearFailures) return store.ask(step, read)
+    return store.apply(step).then(read, (error) => this.#failed(error))
   }
 
   #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
