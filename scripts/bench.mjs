@@ -1,6 +1,6 @@
 // `npm run bench`, `bench:redis`, `bench:shared`, `bench:http`, `bench:server`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`.
-import { ensureRedis } from './redis.mjs'
+import { ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 const BENCHES = { redis: 'redis/run.mjs', shared: 'shared.mjs', http: 'http-run.mjs', server: 'server/run.mjs' }

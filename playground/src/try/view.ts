@@ -1,0 +1,7 @@
+import { h } from '../dom.ts'
+import type { View } from '../playground/view.ts'
+import type { Texts } from '../text/en.ts'
+
+export function tryView(texts: Texts): View {
+  return { element: h('div', {}, texts.try.heading), repaint() {}, close() {} }
+}
