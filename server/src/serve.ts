@@ -1,6 +1,8 @@
 /** `sluice serve`: the service as a process. */
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
+import { hints } from './hints.ts'
+import { readPage } from './page/page.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { openStore } from './store.ts'
@@ -12,6 +14,9 @@ export const SERVE_OPTIONS = {
   host: { type: 'string' },
   port: { type: 'string' },
   'grpc-port': { type: 'string' },
+  'allow-host': { type: 'string' },
+  'no-page': { type: 'boolean' },
+  'top-refused': { type: 'string' },
   'log-level': { type: 'string' },
   hints: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -26,6 +31,7 @@ const DRAIN_MS = 500
 const GRACE_MS = 10_000
 /** npm, a shell and a supervisor may all pass on the same signal. */
 const SAME_SIGNAL_MS = 1_000
+const MOST_TOP_REFUSED = 100
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 export const SERVE_USAGE = `sluice serve [FILE] [options]
@@ -39,18 +45,24 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --grpc-port PORT   for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any. Or SLUICE_GRPC_PORT
   --tokens-file F    tokens, one on each line, of which whoever wants to do more than look must send one (Authorization: Bearer).
                      Or SLUICE_TOKENS, with commas between them. Default: nobody needs one
+  --allow-host NAMES names, with commas between them, that it answers to besides addresses and localhost: those under which a proxy in
+                     front of it is known. Or SLUICE_ALLOW_HOST. Default: on this machine only, none; else all
+  --no-page          do not serve the page at /
+  --top-refused N    show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, to whoever watches /v1/live. Or SLUICE_TOP_REFUSED.
+                     Default: none are kept, because keys may be personal data
   --log-level LEVEL  ${LOG_LEVELS.join(', ')}. Default info
   --hints            print what to try with curl`
 
-type Values = Readonly<Partial<Record<'redis' | 'tokens-file' | 'host' | 'port' | 'grpc-port' | 'log-level', string>>> & {
-  readonly hints?: boolean
-}
+type Text = 'redis' | 'tokens-file' | 'host' | 'port' | 'grpc-port' | 'allow-host' | 'top-refused' | 'log-level'
+type Values = Readonly<Partial<Record<Text, string>>> & { readonly hints?: boolean; readonly 'no-page'?: boolean }
 
 export async function serve(path: string | undefined, values: Values): Promise<void> {
   const file = path ?? sampleFile()
   const log = pino({ level: logLevel(values['log-level']), base: null })
   const { config, text } = loadConfig(file)
   const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
+  const topRefused = topRefusedIn(values['top-refused'] ?? process.env.SLUICE_TOP_REFUSED)
+  const page = values['no-page'] ? undefined : readPage(pageFolder())
   const opened = openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
   const service = await startService({
     config,
@@ -59,7 +71,10 @@ export async function serve(path: string | undefined, values: Values): Promise<v
     host: values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST,
     httpPort: portIn('--port', values.port ?? process.env.SLUICE_PORT, DEFAULT_HTTP_PORT),
     grpcPort: portIn('--grpc-port', values['grpc-port'] ?? process.env.SLUICE_GRPC_PORT, DEFAULT_GRPC_PORT),
+    allowHosts: namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST),
     tokens,
+    page,
+    topRefused,
     onFailure: (error) => log.error({ err: error }, 'a request failed by our fault'),
   }).catch((error) => {
     opened.close()
@@ -68,7 +83,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   const watched = new ConfigFile(file, text, service.limiters, (report) => reloaded(log, service, report))
   watched.watch()
   log.info({ httpPort: service.httpPort, grpcPort: service.grpcPort, store: opened.description, file }, 'sluice is serving')
-  if (values.hints) console.log(hints(service))
+  if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false))
   process.on('SIGHUP', () => watched.reload())
   stopAtSignal(log, async () => {
     watched.close()
@@ -77,10 +92,22 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   })
 }
 
-/** Beside the sources, and beside what is built from them, which lies two folders deeper. */
+function limiterToTry({ limiters }: Service): string {
+  return limiters.named()[0]?.config.name ?? 'api'
+}
+
 function sampleFile(): string {
+  return besideSources('../sample.yaml')
+}
+
+function pageFolder(): string {
+  return besideSources('../../playground/dist')
+}
+
+/** What is built from the sources lies two folders deeper. */
+function besideSources(path: string): string {
   const isBuilt = import.meta.url.endsWith('.js')
-  return fileURLToPath(new URL(isBuilt ? '../../../sample.yaml' : '../sample.yaml', import.meta.url))
+  return fileURLToPath(new URL(isBuilt ? `../../${path}` : path, import.meta.url))
 }
 
 function logLevel(level = 'info'): string {
@@ -92,6 +119,19 @@ function portIn(option: string, text: string | undefined, otherwise: number): nu
   if (text === undefined || text === '') return otherwise
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
   throw new Error(`${option} ${JSON.stringify(text)} must be a whole number from 0 to 65535`)
+}
+
+function namesIn(text = ''): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+function topRefusedIn(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_TOP_REFUSED) return Number(text)
+  throw new Error(`--top-refused ${JSON.stringify(text)} must be a whole number from 1 to ${MOST_TOP_REFUSED}`)
 }
 
 /** A client that cannot connect says so many times a second. */
@@ -129,31 +169,4 @@ function stopAtSignal(log: pino.Logger, stop: () => Promise<void>): void {
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
-}
-
-function hints({ httpPort, grpcPort, limiters }: Service): string {
-  const url = `http://localhost:${httpPort}`
-  const name = limiters.named()[0]?.config.name ?? 'api'
-  const post = (path: string, body: object) => `  curl -H 'content-type: application/json' -d '${JSON.stringify(body)}' ${url}${path}`
-  return [
-    '',
-    'Sluice is running. Try:',
-    '',
-    post('/v1/decide', { limiter: name, key: 'user:42' }),
-    post('/v1/decide', {
-      decisions: [
-        { limiter: name, key: 'a' },
-        { limiter: name, key: 'b', cost: 3 },
-      ],
-    }),
-    post('/v1/acquire', { limiter: name, key: 'user:42', timeoutMs: 2000 }),
-    `  curl ${url}/v1/limiters/${name}/keys/user:42`,
-    `  curl -X DELETE ${url}/v1/limiters/${name}/keys/user:42`,
-    `  curl ${url}/v1/limiters`,
-    `  curl ${url}/metrics`,
-    `  curl ${url}/openapi.json`,
-    '',
-    `Envoy's rate limit service is at localhost:${grpcPort}. Ctrl-C stops.`,
-    '',
-  ].join('\n')
 }

@@ -3,26 +3,41 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ServiceConfig } from './config/config.ts'
 import { grpcServer } from './grpc/server.ts'
+import { namesFor } from './http/origin.ts'
 import { httpServer } from './http/server.ts'
+import { LiveHub } from './live/hub.ts'
+import { snapshot } from './live/snapshot.ts'
+import { TopRefused } from './live/top-refused.ts'
 import { Metrics } from './metrics/metrics.ts'
+import type { Page } from './page/page.ts'
 import { Limiters } from './running/limiters.ts'
-import type { Ground } from './running/running-limiter.ts'
+import { type Clock, type Store, systemClock } from './sluice.ts'
 import type { Tokens } from './tokens.ts'
 
-export interface ServiceOptions extends Ground {
+export interface ServiceOptions {
   readonly config: ServiceConfig
+  readonly store: Store
+  /** Only given by tests. */
+  readonly clock: Clock | undefined
   readonly host: string
+  /** Names that it answers to besides. */
+  readonly allowHosts: readonly string[]
   /** 0: whichever is free. */
   readonly httpPort: number
   readonly grpcPort: number
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
+  /** Undefined: there is none. */
+  readonly page: Page | undefined
+  /** How many of the keys that are refused most are told; undefined: none are kept. */
+  readonly topRefused: number | undefined
   onFailure(error: unknown): void
 }
 
 export interface Service {
   readonly limiters: Limiters
   readonly metrics: Metrics
+  readonly hub: LiveHub
   readonly httpPort: number
   readonly grpcPort: number
   /**
@@ -33,10 +48,18 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const metrics = new Metrics(options.store)
-  const limiters = new Limiters(options.config, options, metrics)
+  const { config, store, clock, page, tokens, onFailure } = options
+  const metrics = new Metrics(store)
+  const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
+  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top) }, metrics)
+  // People read it beside their own clocks: the time of the day, which may be set, unlike the system clock of the limiters.
+  const nowMs = clock === undefined ? Date.now : () => clock.nowUs() / 1000
+  const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
+  const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }
+  const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
   let stopping = false
-  const server = httpServer({ limiters, metrics, tokens: options.tokens, isStopping: () => stopping, onFailure: options.onFailure })
+  const hostNames = namesFor(options.host, options.allowHosts)
+  const server = httpServer({ limiters, metrics, hub, page, tokens, hostNames, isStopping: () => stopping, onFailure })
   await listening(server, options.httpPort, options.host)
   const grpc = await grpcServer(limiters, options).catch((error) => {
     // Half a service would keep the process alive.
@@ -46,10 +69,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     limiters,
     metrics,
+    hub,
     httpPort: (server.address() as AddressInfo).port,
     grpcPort: grpc.port,
     async stop(graceMs, drainMs = 0) {
       stopping = true
+      hub.close()
       if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()

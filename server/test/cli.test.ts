@@ -10,6 +10,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configSchema } from '../src/config/schema.ts'
+import { hints } from '../src/hints.ts'
+import { watching } from './support/live-client.ts'
 
 const main = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url))
 const sample = fileURLToPath(new URL('../sample.yaml', import.meta.url))
@@ -142,9 +144,40 @@ describe('sluice serve', () => {
     expect(service.lines.at(-1)).toContain('stopped')
   })
 
+  test('shows keys, and leaves the page out, if told to', async () => {
+    const service = await started('--no-page', '--top-refused', '5', '--allow-host', 'limits.example, other.example')
+    try {
+      expect(await (await fetch(service.url)).json()).toMatchObject({ status: 404, code: 'PATH' })
+      const sent = request(service.url, { path: '/healthz', headers: { host: 'other.example' } }).end()
+      expect(((await once(sent, 'response')) as [IncomingMessage])[0].statusCode).toBe(200)
+      await fetch(`${service.url}/v1/decide`, {
+        method: 'POST',
+        body: '{"limiter":"api","key":"u1","cost":21}',
+        headers: { 'content-type': 'application/json' },
+      })
+      const client = await watching(service.url)
+      expect((await client.event(0)).topRefused).toEqual([{ limiter: 'api', key: 'u1', count: 1, atMost: false }])
+      // Nobody touches the clock here: it is the real one.
+      expect((await client.event(1)).atMs).toBeGreaterThan((await client.event(0)).atMs)
+      service.process.kill('SIGTERM')
+      expect(await client.ended).toBe('end')
+    } finally {
+      service.process.kill('SIGTERM')
+    }
+    expect(await service.ended).toEqual([0, null])
+  })
+
+  test('prints the address of the page first, if there is one', () => {
+    const ports = { httpPort: 8080, grpcPort: 8081 }
+    expect(hints(ports, 'api', true)).toMatch(/^\nSluice is running: http:\/\/localhost:8080\/\n/)
+    expect(hints(ports, 'api', false)).toMatch(/^\nSluice is running\.\n/)
+  })
+
   test.each([
     [['--port', 'x'], '--port "x" must be a whole number from 0 to 65535'],
     [['--log-level', 'loud'], '--log-level "loud" must be one of'],
+    [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],
+    [['--top-refused', '101'], '--top-refused "101" must be'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {

@@ -35,6 +35,7 @@ export class Overrides {
     this.#kept.delete(id)
     this.#kept.set(id, limiter)
     this.#dropOldest()
+    this.#limiters.usedUnlisted(domain, limiter)
     return limiter
   }
 

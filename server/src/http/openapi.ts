@@ -1,4 +1,5 @@
 /** The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that everything in it happens. */
+import { MAX_LISTENERS } from '../live/hub.ts'
 import { MAX_BODY_BYTES } from './body.ts'
 import { DEFAULT_TIMEOUT_MS, MAX_BATCH, MAX_TIMEOUT_MS, VERBS } from './input.ts'
 
@@ -23,6 +24,10 @@ const BAD_BODY = {
 const NO_TOKEN = { 401: problem('The service wants a token for this, and there was none that it knows. Nothing was touched.') }
 const NO_STORE = { 503: problem('The store failed, and the failure policy of the limiter is to say so.') }
 
+const FOREIGN = {
+  403: problem('A page of another site sent it, or it was sent to a name that is not of this service. Nothing was touched.'),
+}
+
 const figures = {
   limit: { ...permits, description: 'What an idle key admits at once.' },
   remaining: { ...permits, description: 'Whole permits left.' },
@@ -42,6 +47,8 @@ const decided = {
   degraded: { description: 'The store did not answer, and the failure policy decided.', type: 'boolean' },
   shadow: { description: 'The limiter refuses nobody.', type: 'boolean' },
 }
+
+const total = (description: string) => ({ description: `${description} Since the service started.`, type: 'integer', minimum: 0 })
 
 function exactly(properties: Readonly<Record<string, object>>, optional: readonly string[] = []) {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
@@ -103,6 +110,41 @@ const schemas = {
     waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
     store: { enum: ['up', 'down'] },
   }),
+  /** What an event of the live stream carries. */
+  Live: exactly({
+    atMs: { description: 'The time of the day, in milliseconds since 1970.', type: 'number' },
+    startedAtMs: { description: 'When the service started.', type: 'number' },
+    limiters: { type: 'array', items: ref('LiveLimiter') },
+    topRefused: {
+      description: 'The keys that are refused most often, counts halved every five minutes; null unless the service was told to keep them.',
+      anyOf: [{ type: 'null' }, { type: 'array', items: ref('RefusedKey') }],
+    },
+  }),
+  LiveLimiter: exactly({
+    name: { description: 'Names of rules of domains begin with rls.', type: 'string' },
+    allowed: total('Decisions that were allowed.'),
+    denied: total('Decisions that were not, impossible ones included.'),
+    shadowed: total('Decisions that would have been denied, had the limiter not been in shadow.'),
+    errors: total('Decisions that failed because the store did.'),
+    waiting: { description: 'How many wait for their turn now.', type: 'integer', minimum: 0 },
+    waits: exactly({
+      count: total('Waits that ended with a turn.'),
+      sumMs: milliseconds('All of them together.'),
+      maxMs: milliseconds('The longest since the event before this one.'),
+    }),
+    store: { description: 'down: it does not answer, and the failure policy decides.', enum: ['up', 'down'] },
+    keys: {
+      description: 'Keys held in memory, of the limit that holds most; null where they are in Redis.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+  }),
+  RefusedKey: exactly({
+    limiter: { type: 'string' },
+    key: { description: 'Cut, with … at its end, if it is long.', type: 'string' },
+    count: { description: 'How often it was refused, lately.', type: 'integer', minimum: 1 },
+    atMost: { description: 'The true count may be lower.', type: 'boolean' },
+  }),
   Problem: exactly(
     {
       type: { type: 'string' },
@@ -125,10 +167,36 @@ const status = (value: string) => exactly({ status: { const: value } })
 /** Only where the service was given tokens. */
 const TOKEN = [{ token: [] }, {}]
 
-export const openApi = {
+const text = (description: string, type: string) => ({ description, content: { [type]: { schema: { type: 'string' } } } })
+const NOT_MODIFIED = { 304: { description: 'It is what if-none-match names.' } }
+
+const document = {
   openapi: '3.1.0',
   info: { title: 'Sluice', version: '1', description: 'An exact rate limiter over HTTP.', license: { name: 'MIT', identifier: 'MIT' } },
   paths: {
+    '/': {
+      get: {
+        operationId: 'page',
+        summary: 'The page, for browsers.',
+        responses: {
+          200: text('The page.', 'text/html'),
+          ...NOT_MODIFIED,
+          404: problem('It was turned off, or not built.'),
+        },
+      },
+    },
+    '/assets/{file}': {
+      get: {
+        operationId: 'asset',
+        summary: 'What the page is made of.',
+        parameters: [inPath('file', 'Its name.')],
+        responses: {
+          200: { description: 'The file.', content: { '*/*': { schema: {} } } },
+          ...NOT_MODIFIED,
+          404: problem('There is no such file.'),
+        },
+      },
+    },
     '/v1/decide': {
       post: {
         operationId: 'decide',
@@ -192,6 +260,16 @@ export const openApi = {
         responses: { 204: { description: 'It is forgotten.' }, ...NO_TOKEN, ...BAD_INPUT, ...NO_STORE },
       },
     },
+    '/v1/live': {
+      get: {
+        operationId: 'live',
+        summary: 'What the limiters do, at once and then every second: server-sent events named live, whose data is Live.',
+        responses: {
+          200: text('The stream.', 'text/event-stream'),
+          503: problem(`${MAX_LISTENERS} listen already, or the service is stopping.`),
+        },
+      },
+    },
     '/healthz': {
       get: { operationId: 'healthz', summary: 'Whether the process is alive.', responses: { 200: answer('It is.', status('ok')) } },
     },
@@ -209,7 +287,7 @@ export const openApi = {
       get: {
         operationId: 'metrics',
         summary: 'For Prometheus.',
-        responses: { 200: { description: 'Its text format.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+        responses: { 200: text('Its text format.', 'text/plain') },
       },
     },
     '/openapi.json': {
@@ -218,3 +296,10 @@ export const openApi = {
   },
   components: { schemas, securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 }
+
+/** Any request can be one that a page of another site has sent. */
+for (const operations of Object.values(document.paths)) {
+  for (const operation of Object.values(operations) as { responses: object }[]) Object.assign(operation.responses, FOREIGN)
+}
+
+export const openApi = document

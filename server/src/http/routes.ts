@@ -1,6 +1,9 @@
 /** What each path does. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { answerPage } from '../page/answer-page.ts'
+import type { Page } from '../page/page.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest, MaybePromise, Refunded } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
@@ -13,14 +16,17 @@ import { BadRequest, type Problem, problemOf } from './problem.ts'
 
 export interface Reply {
   readonly status: number
-  /** Becomes JSON, unless it is text already. */
+  /** Becomes JSON, unless it is text or bytes already. */
   readonly body: unknown
   readonly type: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What a path is given. */
 export interface Call {
   readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
   /** The parts of the path that stand for something. */
   readonly params: readonly string[]
   readonly query: URLSearchParams
@@ -31,19 +37,26 @@ export interface Call {
 export interface Context {
   readonly limiters: Limiters
   readonly metrics: Metrics
+  readonly hub: LiveHub
+  /** Undefined: there is none. Empty: it was not built. */
+  readonly page: Page | undefined
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
   isStopping(): boolean
 }
 
-export type Handler = (context: Context, call: Call) => MaybePromise<Reply>
+/** Undefined: it has answered already. */
+export type Handler = (context: Context, call: Call) => MaybePromise<Reply | undefined>
 
-/** `:` stands for one part of the path. */
+/** `:` stands for one part of the path. Where there is GET, HEAD is the same without the body. */
 export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
+  '/': { GET: page },
+  '/assets/:': { GET: page },
   '/v1/decide': { POST: decide },
   '/v1/acquire': { POST: acquire },
   '/v1/limiters': { GET: listLimiters },
   '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
+  '/v1/live': { GET: live },
   '/healthz': { GET: () => json(200, { status: 'ok' }) },
   '/readyz': { GET: ready },
   '/metrics': { GET: metricsText },
@@ -130,11 +143,26 @@ async function resetKey({ limiters }: Context, { params }: Call): Promise<Reply>
   return { status: 204, body: undefined, type: '' }
 }
 
+function page({ page }: Context, { request, path }: Call): Promise<Reply> {
+  return answerPage(page, path, request)
+}
+
+function live({ hub, isStopping }: Context, { request, response }: Call): Reply | undefined {
+  if (isStopping()) throw stopping()
+  if (request.method === 'HEAD') return { status: 200, body: '', type: 'text/event-stream' }
+  hub.join(response)
+  return undefined
+}
+
 function ready({ limiters, isStopping }: Context): Reply {
-  if (isStopping()) throw new BadRequest(503, 'STOPPING', 'the service is stopping')
+  if (isStopping()) throw stopping()
   const error = limiters.whyNotReady()
   if (error !== undefined) throw error
   return json(200, { status: 'ready' })
+}
+
+function stopping(): BadRequest {
+  return new BadRequest(503, 'STOPPING', 'the service is stopping')
 }
 
 async function metricsText({ metrics }: Context): Promise<Reply> {

@@ -1,5 +1,7 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { nothingAt } from '../page/answer-page.ts'
+import { checkHost, checkOrigin } from './origin.ts'
 import { BadRequest, problemOf } from './problem.ts'
 import { type Call, type Context, type Handler, type Reply, ROUTES } from './routes.ts'
 
@@ -10,6 +12,8 @@ const MAX_HEADER_BYTES = 16_384
 const MAX_CONNECTIONS = 10_000
 
 export interface HttpOptions extends Context {
+  /** The names that the service answers to, apart from addresses and localhost; undefined: all. */
+  readonly hostNames: readonly string[] | undefined
   /** Told of what is our fault. */
   onFailure(error: unknown): void
 }
@@ -27,10 +31,13 @@ export function httpServer(options: HttpOptions): Server {
 
 async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    const { handler, params, query } = routed(request)
+    checkHost(options.hostNames, request)
+    checkOrigin(request)
+    const { handler, path, params, query } = routed(request)
     checkToken(options, request)
-    const call: Call = { request, params, query, gone: () => goneSignal(response) }
-    send(options, response, await handler(options, call))
+    const call: Call = { request, response, path, params, query, gone: () => goneSignal(response) }
+    const reply = await handler(options, call)
+    if (reply !== undefined) send(options, response, reply)
   } catch (error) {
     refuse(options, response, error)
   }
@@ -38,19 +45,20 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
 
 /** Looking is free. */
 function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessage): void {
-  if (tokens === undefined || method === 'GET' || tokens.accept(headers.authorization)) return
+  if (tokens === undefined || method === 'GET' || method === 'HEAD' || tokens.accept(headers.authorization)) return
   throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
 }
 
-function send({ isStopping }: HttpOptions, response: ServerResponse, { status, body, type }: Reply): void {
+function send({ isStopping }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {
   // The connections of a server that stops must not be kept for more.
   if (isStopping()) response.setHeader('connection', 'close')
+  for (const name in headers) response.setHeader(name, headers[name] as string)
   if (body === undefined) {
     response.writeHead(status).end()
     return
   }
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text)
+  const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(sent) }).end(sent)
 }
 
 function refuse(options: HttpOptions, response: ServerResponse, error: unknown): void {
@@ -73,6 +81,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
 
 interface Routed {
   readonly handler: Handler
+  readonly path: string
   readonly params: readonly string[]
   readonly query: URLSearchParams
 }
@@ -84,8 +93,9 @@ function routed({ method = '', url = '/' }: IncomingMessage): Routed {
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1))
   const { verbs, params } = found(path)
-  const handler = Object.hasOwn(verbs, method) ? verbs[method] : undefined
-  if (handler !== undefined) return { handler, params, query }
+  const verb = method === 'HEAD' ? 'GET' : method
+  const handler = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined
+  if (handler !== undefined) return { handler, path, params, query }
   const allow = Object.keys(verbs).join(', ')
   throw new BadRequest(405, 'METHOD', `${method} ${path} is not possible: there is ${allow}`, { allow })
 }
@@ -102,7 +112,7 @@ function found(path: string): { verbs: Readonly<Record<string, Handler>>; params
     if (pattern.parts.length !== parts.length || !pattern.parts.every((part, k) => part === ':' || part === parts[k])) continue
     return { verbs: pattern.verbs, params: parts.filter((_, k) => pattern.parts[k] === ':').map(decoded) }
   }
-  throw new BadRequest(404, 'PATH', `there is nothing at ${path.slice(0, 100)}: /openapi.json says what there is`)
+  throw nothingAt(path)
 }
 
 function decoded(part: string): string {

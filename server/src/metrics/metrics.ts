@@ -1,10 +1,12 @@
 /** What Prometheus is told. Labels are names from the configuration, never keys: there are as many keys as there are callers. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Health, MemoryStore, Outcome, Store } from '../sluice.ts'
+import { type Counts, noCounts } from './counts.ts'
 
 /** What one limiter reports. */
 export interface LimiterMetrics {
-  decided(outcome: Outcome, durationMs: number): void
+  readonly counts: Counts
+  decided(outcome: Outcome, shadow: boolean, durationMs: number): void
   waited(ms: number): void
   storeFailed(): void
   storeIs(state: Health['state']): void
@@ -21,12 +23,6 @@ const WAIT_SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
 
 export class Metrics {
   readonly registry = new Registry()
-  readonly #decisions = new Counter({
-    name: 'sluice_decisions_total',
-    help: 'Decisions by limiter and result.',
-    labelNames: ['limiter', 'result'],
-    registers: [this.registry],
-  })
   readonly #durations = new Histogram({
     name: 'sluice_decision_duration_seconds',
     help: 'How long a decision took, waits included.',
@@ -41,18 +37,6 @@ export class Metrics {
     buckets: WAIT_SECONDS,
     registers: [this.registry],
   })
-  readonly #storeErrors = new Counter({
-    name: 'sluice_store_errors_total',
-    help: 'Decisions that failed because the store did.',
-    labelNames: ['limiter'],
-    registers: [this.registry],
-  })
-  readonly #outages = new Counter({
-    name: 'sluice_store_outages_total',
-    help: 'How often the breaker of a limiter opened.',
-    labelNames: ['limiter'],
-    registers: [this.registry],
-  })
   readonly #reloads = new Counter({
     name: 'sluice_config_reloads_total',
     help: 'Reloads of the configuration by result.',
@@ -62,14 +46,16 @@ export class Metrics {
   readonly #ofLimiters = new Map<string, LimiterMetrics>()
 
   constructor(store: Store) {
-    const held = 'size' in store ? (store as MemoryStore) : undefined
-    if (held === undefined) return
+    this.#total('sluice_decisions_total', 'Decisions by limiter and result.', OUTCOMES)
+    this.#total('sluice_store_errors_total', 'Decisions that failed because the store did.', ['storeErrors'])
+    this.#total('sluice_store_outages_total', 'How often the breaker of a limiter opened.', ['outages'])
+    if (!isMemory(store)) return
     new Gauge({
       name: 'sluice_live_keys',
       help: 'Keys held in the memory of this process, idle ones that have not left yet included.',
       registers: [this.registry],
       collect() {
-        this.set(held.size)
+        this.set(store.size)
       },
     })
   }
@@ -78,21 +64,48 @@ export class Metrics {
   of(limiter: string): LimiterMetrics {
     const known = this.#ofLimiters.get(limiter)
     if (known !== undefined) return known
-    const results = Object.fromEntries(OUTCOMES.map((result) => [result, this.#decisions.labels(limiter, result)]))
-    const [duration, wait, errors, outages] = [this.#durations, this.#waits, this.#storeErrors, this.#outages].map((metric) =>
-      metric.labels(limiter),
-    ) as [Histogram.Internal<string>, Histogram.Internal<string>, Counter.Internal, Counter.Internal]
+    const counts = noCounts()
+    const [duration, wait] = [this.#durations.labels(limiter), this.#waits.labels(limiter)]
     const made: LimiterMetrics = {
-      decided(outcome, durationMs) {
-        results[outcome]?.inc()
+      counts,
+      decided(outcome, shadow, durationMs) {
+        counts[outcome] += 1
+        if (shadow && outcome !== 'allowed') counts.shadowed += 1
         duration.observe(durationMs / 1000)
       },
-      waited: (ms) => wait.observe(ms / 1000),
-      storeFailed: () => errors.inc(),
-      storeIs: (state) => state === 'down' && outages.inc(),
+      waited(ms) {
+        counts.waits.count += 1
+        counts.waits.sumMs += ms
+        counts.waits.maxMs = Math.max(counts.waits.maxMs, ms)
+        wait.observe(ms / 1000)
+      },
+      storeFailed() {
+        counts.storeErrors += 1
+      },
+      storeIs(state) {
+        if (state === 'down') counts.outages += 1
+      },
     }
     this.#ofLimiters.set(limiter, made)
     return made
+  }
+
+  /** What was counted, written down when somebody asks. Of several, each is a `result`. */
+  #total(name: string, help: string, figures: readonly (Outcome | 'storeErrors' | 'outages')[]): void {
+    const ofLimiters = this.#ofLimiters
+    const labelNames = figures.length === 1 ? ['limiter'] : ['limiter', 'result']
+    new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        for (const [limiter, { counts }] of ofLimiters) {
+          for (const result of figures) this.labels(...[limiter, result].slice(0, labelNames.length)).inc(counts[result])
+        }
+      },
+    })
   }
 
   reloaded(result: 'ok' | 'refused'): void {
@@ -117,4 +130,8 @@ export class Metrics {
       health.state === 'down' ? 1 : 0,
     )
   }
+}
+
+export function isMemory(store: Store): store is MemoryStore {
+  return 'sizeOf' in store
 }

@@ -10,6 +10,8 @@ export class Limiters {
   /** Limiters and rules of domains, by the name under which they count. */
   #running: ReadonlyMap<string, RunningLimiter> = new Map()
   #config: ServiceConfig
+  /** The limiter that was last asked for a limit that a caller brought along, by domain. */
+  readonly #unlisted = new Map<string, RunningLimiter>()
   /** What was ever counted here, and how. A limit that left the file may come back. */
   readonly #algorithms = new Map<string, string>()
 
@@ -36,12 +38,18 @@ export class Limiters {
     return new RunningLimiter(config, this.#ground, this.#metrics.of(config.name))
   }
 
+  /** Shown in place of all others that no file names of this domain: they count under one name. */
+  usedUnlisted(domain: string, limiter: RunningLimiter): void {
+    this.#unlisted.set(domain, limiter)
+  }
+
   named(): RunningLimiter[] {
     return [...this.#config.limiters.keys()].map((name) => this.#running.get(name) as RunningLimiter)
   }
 
-  all(): Iterable<RunningLimiter> {
-    return this.#running.values()
+  *all(): Iterable<RunningLimiter> {
+    yield* this.#running.values()
+    for (const [domain, limiter] of this.#unlisted) if (this.#config.domains.has(domain)) yield limiter
   }
 
   domain(name: string): readonly DescriptorRule[] | undefined {

@@ -1,5 +1,6 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
 import type { LimiterConfig, NamedLimits } from '../config/config.ts'
+import type { Counts } from '../metrics/counts.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import {
   type Clock,
@@ -37,20 +38,24 @@ interface AnyLimiter {
 export interface Ground {
   readonly store: Store
   readonly clock: Clock | undefined
+  /** Told of every key that is refused; undefined: nobody wants to know. */
+  readonly onRefused: ((limiter: string, key: string) => void) | undefined
 }
 
 export class RunningLimiter {
   readonly #metrics: LimiterMetrics
+  readonly #onRefused: Ground['onRefused']
   readonly #limiter: AnyLimiter
   #config: LimiterConfig
   #names: readonly { readonly name: string }[]
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock }: Ground, metrics: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, metrics: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
     this.#metrics = metrics
+    this.#onRefused = onRefused
     this.#limiter = createLimiter(config.limits, {
       name: config.name,
       store,
@@ -71,6 +76,10 @@ export class RunningLimiter {
 
   get waiting(): number {
     return this.#limiter.waiting()
+  }
+
+  get counts(): Counts {
+    return this.#metrics.counts
   }
 
   /** Whether another version of its configuration only changes numbers, which it can do without being made anew. */
@@ -125,10 +134,12 @@ export class RunningLimiter {
     try {
       const decision = await this.#limiter.acquire(key, { cost, timeoutMs, signal, ...planned(plan) })
       this.#metrics.waited(decision.waitedMs)
-      return { ...this.#decided(decision, startMs), waitedMs: decision.waitedMs }
+      return { ...this.#decided(key, decision, startMs), waitedMs: decision.waitedMs }
     } catch (error) {
-      if (error instanceof WaitError)
-        this.#metrics.decided(error.code === 'IMPOSSIBLE' ? 'impossible' : 'limited', performance.now() - startMs)
+      if (error instanceof WaitError) {
+        this.#metrics.decided(error.code === 'IMPOSSIBLE' ? 'impossible' : 'limited', false, performance.now() - startMs)
+        this.#refused(key, error.decision)
+      }
       if (signal.aborted) throw error
       return this.#failed(error)
     } finally {
@@ -168,15 +179,23 @@ export class RunningLimiter {
     return limiter.refund(key, cost, { ...planned(plan), ...(atMs === undefined ? {} : { atMs }) })
   }
 
-  #answer({ verb }: DecisionRequest, decision: Decision | undefined, startMs: number): Answer | Refunded {
+  #answer({ verb, key }: DecisionRequest, decision: Decision | undefined, startMs: number): Answer | Refunded {
     if (decision === undefined) return { limiter: this.#config.name, refunded: true }
     // A question decides nothing.
-    return verb === 'peek' ? this.#told(decision) : this.#decided(decision, startMs)
+    return verb === 'peek' ? this.#told(decision) : this.#decided(key, decision, startMs)
   }
 
-  #decided(decision: Decision, startMs: number): Answer {
-    this.#metrics.decided(decision.outcome, performance.now() - startMs)
+  #decided(key: Key<string>, decision: Decision, startMs: number): Answer {
+    const { shadow } = this.#config
+    this.#metrics.decided(decision.outcome, shadow, performance.now() - startMs)
+    if (!decision.allowed && !shadow) this.#refused(key, decision)
     return this.#told(decision)
+  }
+
+  /** Of several keys, the one of the limit that refused. */
+  #refused(key: Key<string>, decision: Decision | undefined): void {
+    const limit = decision?.policy ?? (this.#names[0] as { name: string }).name
+    this.#onRefused?.(this.#config.name, typeof key === 'string' ? key : (key[limit] as string))
   }
 
   #told({ outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded }: Decision): Answer {

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { type FakeClock, fakeClock } from '../../../src/testing/fake-clock.ts'
 import { readConfig } from '../../src/config/read.ts'
-import { type Service, startService } from '../../src/service.ts'
+import { type Service, type ServiceOptions, startService } from '../../src/service.ts'
 import { memoryStore, type Store } from '../../src/sluice.ts'
 import type { Tokens } from '../../src/tokens.ts'
 
@@ -31,7 +31,12 @@ limiters:
 `
 
 /** With a clock of the test's unless it brings a store, which may have its own. */
-export async function serviceOn(text: string = CONFIG, store?: Store, tokens?: Tokens): Promise<TestService> {
+export async function serviceOn(
+  text: string = CONFIG,
+  store?: Store,
+  tokens?: Tokens,
+  options: Partial<ServiceOptions> = {},
+): Promise<TestService> {
   const clock = fakeClock(1_000_000)
   const failures: unknown[] = []
   const service = await startService({
@@ -42,7 +47,11 @@ export async function serviceOn(text: string = CONFIG, store?: Store, tokens?: T
     httpPort: 0,
     grpcPort: 0,
     tokens,
+    allowHosts: [],
+    page: undefined,
+    topRefused: undefined,
     onFailure: (error) => failures.push(error),
+    ...options,
   })
   return Object.assign(service, { url: `http://127.0.0.1:${service.httpPort}`, clock, failures })
 }

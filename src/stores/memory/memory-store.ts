@@ -23,6 +23,8 @@ export interface MemoryStore extends SyncStore {
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined
   /** How many keys are held, idle ones that have not left yet included. */
   readonly size: number
+  /** How many of them one limit of a limiter holds. */
+  sizeOf(limiter: string, limit: string): number
 }
 
 const DEFAULT_MAX_KEYS = 1_000_000
@@ -88,6 +90,10 @@ class ProcessMemory implements MemoryStore {
     let size = 0
     for (const table of this.#tables.values()) size += table.size
     return size
+  }
+
+  sizeOf(limiter: string, limit: string): number {
+    return this.#tables.get(tableName(limiter, limit))?.size ?? 0
   }
 
   #tablesOf(scope: Scope): readonly Table[] {

@@ -1,0 +1,56 @@
+/** What the live stream tells: the state of the service as one JSON text. */
+import { isMemory } from '../metrics/metrics.ts'
+import type { Limiters } from '../running/limiters.ts'
+import type { RunningLimiter } from '../running/running-limiter.ts'
+import type { Store } from '../sluice.ts'
+import type { TopRefused } from './top-refused.ts'
+
+/** Longer keys are cut: a screen has no room for them, and a hundred listeners none either. */
+const MAX_KEY_LENGTH = 100
+
+export interface Watched {
+  readonly limiters: Limiters
+  readonly store: Store
+  readonly startedAtMs: number
+  readonly refusals: { readonly top: TopRefused; readonly shown: number } | undefined
+  nowMs(): number
+}
+
+/** Each call begins the longest waits anew. */
+export function snapshot({ limiters, store, startedAtMs, refusals, nowMs }: Watched): string {
+  const running = [...limiters.all()]
+  return JSON.stringify({
+    atMs: nowMs(),
+    startedAtMs,
+    limiters: running.map((limiter) => told(limiter, store)),
+    topRefused: refusals === undefined ? null : toldKeys(refusals.top, refusals.shown, running),
+  })
+}
+
+function told({ config, counts, waiting, health }: RunningLimiter, store: Store) {
+  const { allowed, limited, impossible, shadowed, storeErrors, waits } = counts
+  const { count, sumMs, maxMs } = waits
+  waits.maxMs = 0
+  return {
+    name: config.name,
+    allowed,
+    denied: limited + impossible - shadowed,
+    shadowed,
+    errors: storeErrors,
+    waiting,
+    waits: { count, sumMs, maxMs },
+    store: health.state,
+    keys: isMemory(store) ? Math.max(...Object.keys(config.limits).map((limit) => store.sizeOf(config.name, limit))) : null,
+  }
+}
+
+/** Of limiters that are still there. */
+function toldKeys(top: TopRefused, shown: number, running: readonly RunningLimiter[]) {
+  const names = new Set(running.map(({ config }) => config.name))
+  const keys = [...top.keys()].filter(({ limiter }) => names.has(limiter)).slice(0, shown)
+  return keys.map(({ limiter, key, count, error }) => ({ limiter, key: cut(key), count, atMost: error > 0 }))
+}
+
+function cut(key: string): string {
+  return key.length <= MAX_KEY_LENGTH ? key : `${key.slice(0, MAX_KEY_LENGTH)}…`
+}
