@@ -38,6 +38,12 @@ export function field(label: string, control: HTMLElement, note?: string): HTMLE
   return h('div', { class: 'field' }, h('label', { for: control.id }, label), control, h('p', { class: 'note', id: noteId }, note))
 }
 
+/** A panel that is folded away where there is little room, so that what matters comes first. */
+export function foldingPanel(heading: string, ...children: readonly Child[]): HTMLElement {
+  const isRoomy = matchMedia('(min-width: 62rem)').matches
+  return h('details', { class: 'panel fold', open: isRoomy }, h('summary', {}, h('h2', {}, heading)), ...children)
+}
+
 export function select<Value extends string>(
   options: readonly (readonly [Value, string])[],
   chosen: Value,

@@ -1,5 +1,5 @@
 /** The limits: one pair of numbers for all six, or each with its own. */
-import { field, h, put, select } from '../dom.ts'
+import { field, foldingPanel, h, put, select } from '../dom.ts'
 import { equalLimits, FIELDS, type Limits, type LimitType, shapeOf, TYPES } from '../simulation/limits.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
@@ -19,14 +19,7 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
   let { limits, shown } = first
   const common = h('div')
   const each = h('div', { class: 'each' })
-  const element = h(
-    'section',
-    { class: 'panel' },
-    h('h2', {}, texts.limits.heading),
-    common,
-    each,
-    h('p', { class: 'note' }, texts.limits.hint),
-  )
+  const element = foldingPanel(texts.limits.heading, common, each, h('p', { class: 'note' }, texts.limits.hint))
   show(first)
   return { element, show }
 

@@ -1,5 +1,5 @@
 /** What arrives: an example, or a kind of traffic with its numbers. */
-import { field, h, put, select } from '../dom.ts'
+import { field, foldingPanel, h, put, select } from '../dom.ts'
 import { TAPES, tapeOf } from '../simulation/tapes.ts'
 import { COLUMNS, NUMBERS, NUMBERS_OF, type NumberName, type Traffic, type TrafficKind } from '../simulation/traffic.ts'
 import type { Texts } from '../text/en.ts'
@@ -24,7 +24,7 @@ export function trafficPanel(
   const example = h('div')
   const controls = h('div', { class: 'stack' })
   const error = h('p', { class: 'error', role: 'alert' })
-  const element = h('section', { class: 'panel' }, h('h2', {}, texts.traffic.heading), controls, error)
+  const element = h('div', {}, foldingPanel(texts.traffic.heading, controls), error)
   show(first)
   return {
     element,
