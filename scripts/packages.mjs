@@ -1,4 +1,6 @@
 // Makes sure that the programs which the tests need are there: installs them with the system's package manager where they are missing.
+import { existsSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { fail, run, step, succeeds } from './run.mjs'
 
 export function ensureRedis() {
@@ -15,14 +17,16 @@ const CHROMIUMS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** The command that starts a Chromium, or undefined. */
-export function chromiumCommand() {
-  return [process.env.CHROMIUM, ...CHROMIUMS].find((name) => name && succeeds(name, ['--version']))
+/** Where there is a Chromium, or undefined. */
+export function chromiumPath() {
+  const folders = (process.env.PATH ?? '').split(':')
+  const places = CHROMIUMS.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
+  return [process.env.CHROMIUM, ...places].find((path) => path && existsSync(path))
 }
 
 /** The page is tested in a real one. */
 export function ensureChromium() {
-  ensure({ name: 'chromium', wanted: 'chromium', brew: ['--cask', 'chromium'], isThere: () => chromiumCommand() !== undefined })
+  ensure({ name: 'chromium', wanted: 'chromium', brew: ['--cask', 'chromium'], isThere: () => chromiumPath() !== undefined })
 }
 
 function ensure({ name, wanted, brew, isThere }) {

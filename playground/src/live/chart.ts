@@ -4,8 +4,9 @@ import 'uplot/dist/uPlot.min.css'
 import { h } from '../dom.ts'
 import { palette } from '../playground/canvas.ts'
 import type { Texts } from '../text/en.ts'
+import type { Values } from './history.ts'
 
-export type ChartData = [number[], number[], number[], number[]]
+export type ChartData = [number[], Values, Values, Values]
 
 const HEIGHT = 260
 
@@ -55,7 +56,7 @@ export class Chart {
       stroke,
       width: 2,
       points: { show: false },
-      value: (_, value) => (value === null || Number.isNaN(value) ? '–' : String(Math.round(value * 10) / 10)),
+      value: (_, value) => (value === null ? '–' : String(Math.round(value * 10) / 10)),
       ...more,
     })
     const clock = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
@@ -69,7 +70,7 @@ export class Chart {
         { ...axis, scale: 'ms', side: 1, grid: { show: false }, size: 46 },
       ],
       series: [
-        { value: (_, second) => (second === null ? '–' : clock.format(second * 1000)), label: live.perSecond },
+        { value: (_, second) => (second === null ? '–' : clock.format(second * 1000)), label: live.time },
         line(`▲ ${live.columns.admitted}`, admitted),
         line(`▼ ${live.columns.refused}`, refused, { dash: [7, 4] }),
         line(live.waits, gauge, { scale: 'ms', width: 1, dash: [2, 3] }),

@@ -22,6 +22,12 @@ export class Feed {
     this.#open()
   }
 
+  again(): void {
+    this.close()
+    this.#listener.state('connecting')
+    this.#open()
+  }
+
   close(): void {
     clearTimeout(this.#timer)
     this.#source?.close()
@@ -39,12 +45,11 @@ export class Feed {
   }
 
   /**
-   * A connection that broke is opened again by the browser. One that was answered with something else is closed for good: either a proxy stands
-   * in for a service that is starting, or nobody serves it at all.
+   * A connection that broke is opened again by the browser. One that was answered with something else is closed for good: if there was a
+   * service, it is stopping or starting; if not, nobody serves it, and asking again is for whoever looks.
    */
   #failed(source: EventSource): void {
     this.#listener.state(this.#wasLive ? 'reconnecting' : 'none')
-    if (source.readyState !== EventSource.CLOSED) return
-    this.#timer = setTimeout(() => this.#open(), AGAIN_MS)
+    if (source.readyState === EventSource.CLOSED && this.#wasLive) this.#timer = setTimeout(() => this.#open(), AGAIN_MS)
   }
 }

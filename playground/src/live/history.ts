@@ -40,11 +40,14 @@ export const ALL = ''
 
 const NOTHING: Rates = { admitted: 0, refused: 0, shadowed: 0, meanWaitMs: 0, maxWaitMs: 0 }
 
-/** One limiter's last seconds. A gap is NaN: nothing is known of it. */
+/** Of a second about which nothing is known: null. */
+export type Values = (number | null)[]
+
+/** One limiter's last seconds. */
 class Series {
-  readonly admitted: number[] = []
-  readonly refused: number[] = []
-  readonly maxWaitMs: number[] = []
+  readonly admitted: Values = []
+  readonly refused: Values = []
+  readonly maxWaitMs: Values = []
 }
 
 export class History {
@@ -68,10 +71,10 @@ export class History {
   }
 
   /** Times, and the figures of one limiter, or of all. */
-  chart(name: string): [number[], number[], number[], number[]] {
+  chart(name: string): [number[], Values, Values, Values] {
     const { admitted, refused, maxWaitMs } = this.#series.get(name) ?? new Series()
     const missing = this.seconds.length - admitted.length
-    const padded = (values: readonly number[]) => [...new Array<number>(missing).fill(Number.NaN), ...values]
+    const padded = (values: Values): Values => [...new Array<null>(missing).fill(null), ...values]
     return [this.seconds, padded(admitted), padded(refused), padded(maxWaitMs)]
   }
 
@@ -98,9 +101,9 @@ export class History {
     const series = this.#series.get(name) ?? new Series()
     this.#series.set(name, series)
     const rates = this.#rates.get(name)
-    series.admitted.push(rates?.admitted ?? Number.NaN)
-    series.refused.push(rates?.refused ?? Number.NaN)
-    series.maxWaitMs.push(rates?.maxWaitMs ?? Number.NaN)
+    series.admitted.push(rates?.admitted ?? null)
+    series.refused.push(rates?.refused ?? null)
+    series.maxWaitMs.push(rates?.maxWaitMs ?? null)
     for (const values of [series.admitted, series.refused, series.maxWaitMs]) if (values.length > KEPT) values.shift()
   }
 }

@@ -22,7 +22,14 @@ export function liveView(texts: Texts): View {
   const limiters = h('div', { 'data-part': 'limiters' })
   const more = h('p', { class: 'note' })
   const top = h('div', { 'data-part': 'top' })
-  const none = h('section', { class: 'panel' }, h('p', {}, texts.live.none), h('p', {}, texts.live.start), h('pre', {}, START))
+  const none = h(
+    'section',
+    { class: 'panel' },
+    h('p', {}, texts.live.none),
+    h('p', {}, texts.live.start),
+    h('pre', {}, START),
+    h('button', { type: 'button', class: 'small', onclick: () => feed.again() }, texts.live.again),
+  )
   const watched = h(
     'div',
     { class: 'stacked' },

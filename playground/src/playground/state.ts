@@ -48,7 +48,7 @@ export function toAddress({ traffic, limits, shown }: State): string {
   const parts = new URLSearchParams({ traffic: traffic.kind })
   for (const name of NUMBERS_OF[traffic.kind]) parts.set(name, String((traffic as unknown as Record<NumberName, number>)[name]))
   if (traffic.kind === 'drawn') parts.set('columns', traffic.columns.join('.'))
-  if (traffic.kind === 'pasted') parts.set('times', traffic.text.trim().replace(/[\s,;]+/g, ' '))
+  if (traffic.kind === 'pasted') parts.set('times', traffic.text.replace(/[\s,;]+/g, ' ').trim())
   if (traffic.kind === 'tape') parts.set('id', traffic.id)
   if (shown.length < TYPES.length) parts.set('show', shown.join('.'))
   for (const type of TYPES) {

@@ -59,7 +59,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     h(
       'div',
       { class: 'results' },
-      h('section', { class: 'panel' }, bar.element, picture.element),
+      h('section', { class: 'panel' }, bar.element, picture.element, h('p', { class: 'note' }, texts.picture.acts)),
       h('section', { class: 'panel', 'data-part': 'step' }, h('h2', {}, texts.step.heading), words),
       h('section', { class: 'panel' }, h('h2', {}, texts.totals.heading), totals, h('p', { class: 'note' }, texts.totals.waitNote)),
       tape,
@@ -116,7 +116,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     const found = state.traffic.kind === 'tape' ? tapeOf(state.traffic.id) : undefined
     const isAsPublished = found !== undefined && JSON.stringify(found.limit) === JSON.stringify(state.limits[found.limit.type as never])
     if (found === undefined || !isAsPublished) put(tape)
-    else put(tape, h('section', { class: 'panel', 'data-part': 'tape' }, h('h2', {}, texts.table.heading), tapeTable(found, texts)))
+    else put(tape, h('section', { class: 'panel', 'data-tape': found.id }, h('h2', {}, texts.table.heading), tapeTable(found, texts)))
   }
 
   function failed(failure: Failure): void {

@@ -2,7 +2,6 @@
 export const en = {
   language: 'en',
   title: 'Sluice: see what a limit does',
-  tagline: 'See what a limit does',
   skip: 'Skip to the content',
   tabs: { playground: 'Playground', live: 'Live', try: 'Try' },
   switches: {
@@ -87,7 +86,6 @@ export const en = {
     all: 'All six alike',
     permits: 'Permits',
     per: 'per',
-    same: 'Set all',
     show: (name: string) => `Show ${name}`,
     fields: {
       limit: 'Limit',
@@ -112,14 +110,13 @@ export const en = {
     speed: 'Speed',
     position: 'Call',
     of: (call: string, count: string, second: string) => `Call ${call} of ${count}, at ${second} s`,
-    busy: 'Computing',
   },
   picture: {
     label: 'Admitted and refused calls of each algorithm on one time axis',
     calls: 'Calls that arrive',
     admitted: 'admitted',
     refused: 'refused',
-    acts: 'drawn when they may act',
+    acts: 'Up: admitted. Down: refused. What a leaky bucket admits is drawn when it may act. A click goes to that time.',
     seconds: 's',
   },
   step: {
@@ -211,7 +208,8 @@ export const en = {
     since: (time: string) => `Service started ${time}`,
     restarted: 'The service was restarted; counts began anew.',
     all: 'All limiters',
-    perSecond: 'Per second',
+    time: 'Time',
+    again: 'Look again',
     waits: 'Longest wait, ms',
     chart: (name: string) => `Calls per second of ${name}, the last ten minutes`,
     columns: {
@@ -227,7 +225,6 @@ export const en = {
     },
     stores: { up: 'up', down: 'down', probing: 'probing' },
     limiters: 'Limiters',
-    quiet: 'Nothing has asked yet. The Try tab can.',
     top: 'Most refused keys',
     topOff: 'Keys are not looked at. To see which ones are refused most, start the service with:',
     topNone: 'Nobody has been refused.',

@@ -4,7 +4,6 @@ import type { Texts } from './en.ts'
 export const zh: Texts = {
   language: 'zh',
   title: 'Sluice：看见限流在做什么',
-  tagline: '看见限流在做什么',
   skip: '跳到正文',
   tabs: { playground: '演练', live: '实时', try: '试用' },
   switches: {
@@ -88,7 +87,6 @@ export const zh: Texts = {
     all: '六种相同',
     permits: '许可数',
     per: '每',
-    same: '全部设置',
     show: (name) => `显示${name}`,
     fields: {
       limit: '上限',
@@ -113,14 +111,13 @@ export const zh: Texts = {
     speed: '速度',
     position: '调用',
     of: (call, count, second) => `第 ${call} / ${count} 次调用，${second} 秒`,
-    busy: '计算中',
   },
   picture: {
     label: '同一时间轴上各算法放行和拒绝的调用',
     calls: '到达的调用',
     admitted: '放行',
     refused: '拒绝',
-    acts: '按可以执行的时刻绘制',
+    acts: '向上：放行；向下：拒绝。漏桶放行的调用画在可以执行的时刻。点击可跳到该时刻。',
     seconds: '秒',
   },
   step: {
@@ -210,7 +207,8 @@ export const zh: Texts = {
     since: (time) => `服务启动于 ${time}`,
     restarted: '服务已重启，计数从头开始。',
     all: '全部限流器',
-    perSecond: '每秒',
+    time: '时间',
+    again: '再看一次',
     waits: '最长等待（毫秒）',
     chart: (name) => `${name} 最近十分钟的每秒调用数`,
     columns: {
@@ -226,7 +224,6 @@ export const zh: Texts = {
     },
     stores: { up: '正常', down: '中断', probing: '探测中' },
     limiters: '限流器',
-    quiet: '还没有人来问。可以用“试用”页。',
     top: '被拒最多的键',
     topOff: '目前不记录键。要看哪些键被拒最多，请这样启动服务：',
     topNone: '没有人被拒绝。',

@@ -94,12 +94,20 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 export function codeOf({ method, path, headers, body }: WireRequest, origin: string): string {
   const options = [
     ...(method === 'GET' ? [] : [`method: '${method}',`]),
-    ...(Object.keys(headers).length === 0 ? [] : [`headers: ${JSON.stringify(headers)},`]),
-    ...(body === undefined ? [] : [`body: JSON.stringify(${body}),`]),
+    ...(Object.keys(headers).length === 0 ? [] : [`headers: ${literal(headers)},`]),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${literal(JSON.parse(body))}),`]),
   ]
   const init = options.length === 0 ? '' : `, {\n${options.map((line) => `  ${line}\n`).join('')}}`
   const answer = method === 'DELETE' ? 'console.log(response.status)' : 'console.log(response.status, await response.json())'
-  return `const response = await fetch(${JSON.stringify(origin + path)}${init})\n${answer}\n`
+  return `const response = await fetch(${literal(origin + path)}${init})\n${answer}\n`
+}
+
+/** A value as people write it in TypeScript. */
+export function literal(value: unknown): string {
+  if (typeof value === 'string') return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).map(([name, of]) => `${/^[a-zA-Z_]\w*$/.test(name) ? name : literal(name)}: ${literal(of)}`)
+  return `{ ${fields.join(', ')} }`
 }
 
 /** The request as it goes over the wire. */

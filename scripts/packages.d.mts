@@ -1,0 +1,4 @@
+export function ensureRedis(): void
+export function ensureChromium(): void
+export function tryValkey(): void
+export function chromiumPath(): string | undefined
