@@ -12,7 +12,9 @@ export function palette(): Palette {
 export class Picture {
   readonly element: HTMLElement
   readonly #base = h('canvas', { role: 'img', 'data-part': 'picture' })
-  readonly #over = h('canvas', { class: 'over', 'aria-hidden': 'true' })
+  readonly #line = h('div', { class: 'line', hidden: true })
+  readonly #veil = h('div', { class: 'veil', hidden: true })
+  readonly #over = h('div', { class: 'over', 'aria-hidden': 'true' }, this.#veil, this.#line)
   readonly #resized = new ResizeObserver(() => this.#fit())
   #scene: Omit<Scene, 'palette'> | undefined
   #layout: Layout = layoutFor(320, 0)
@@ -21,9 +23,9 @@ export class Picture {
 
   constructor(seek: (us: number) => void) {
     this.element = h('div', { class: 'picture' }, this.#base, this.#over)
-    this.#over.addEventListener('click', ({ offsetX }) => {
+    this.#over.addEventListener('click', ({ clientX }) => {
       if (this.#scene === undefined) return
-      const share = (offsetX - this.#layout.plotX) / this.#layout.plotWidth
+      const share = (clientX - this.#over.getBoundingClientRect().left - this.#layout.plotX) / this.#layout.plotWidth
       seek(Math.max(0, Math.min(1, share)) * this.#scene.run.lengthUs)
     })
     this.#resized.observe(this.element)
@@ -38,7 +40,7 @@ export class Picture {
   point(atUs: number | undefined, hidesRest: boolean): void {
     this.#atUs = atUs
     this.#hidesRest = hidesRest
-    this.#drawOver()
+    this.#showPlace()
   }
 
   redraw(): void {
@@ -59,34 +61,19 @@ export class Picture {
     this.#layout = layoutFor(this.element.clientWidth, scene.run.rows.length)
     this.#base.setAttribute('aria-label', pictureLabel(scene))
     drawPicture(new CanvasPen(sized(this.#base, this.#layout)), this.#layout, scene)
-    sized(this.#over, this.#layout)
-    this.#drawOver()
+    this.#showPlace()
   }
 
-  #drawOver(): void {
-    const context = this.#over.getContext('2d')
+  /** Moved, not drawn: while playing this happens in every frame. */
+  #showPlace(): void {
     const lengthUs = this.#scene?.run.lengthUs
-    if (context === null || lengthUs === undefined) return
-    const { width, height, plotX, plotWidth } = this.#layout
-    context.clearRect(0, 0, width, height)
-    if (this.#atUs === undefined) return
-    const { surface, ink } = palette()
+    this.#line.hidden = this.#atUs === undefined || lengthUs === undefined
+    this.#veil.hidden = this.#line.hidden || !this.#hidesRest
+    if (this.#atUs === undefined || lengthUs === undefined) return
+    const { plotX, plotWidth } = this.#layout
     const x = plotX + Math.min(1, this.#atUs / lengthUs) * plotWidth
-    if (this.#hidesRest) {
-      context.globalAlpha = 0.78
-      context.fillStyle = surface
-      context.fillRect(x + 3, 0, width - x, height - 26)
-      context.globalAlpha = 1
-    }
-    context.fillStyle = ink
-    context.globalAlpha = 0.4
-    context.fillRect(Math.round(x) - 0.5, 4, 1, height - 28)
-    context.globalAlpha = 1
-    context.beginPath()
-    context.moveTo(x - 5, 2)
-    context.lineTo(x + 5, 2)
-    context.lineTo(x, 9)
-    context.fill()
+    this.#line.style.transform = `translateX(${x}px)`
+    this.#veil.style.transform = `translateX(${x + 3}px)`
   }
 }
 

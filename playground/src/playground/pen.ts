@@ -7,10 +7,12 @@ export interface TextStyle {
   readonly anchor?: 'start' | 'middle' | 'end'
 }
 
+export type Point = readonly [x: number, y: number]
+
 export interface Pen {
   rect(x: number, y: number, width: number, height: number, colour: string): void
   /** A closed shape. */
-  shape(points: readonly number[], colour: string): void
+  shape(points: readonly Point[], colour: string): void
   line(x1: number, y1: number, x2: number, y2: number, colour: string, dashed?: boolean): void
   /** `y` is the base line. */
   text(x: number, y: number, text: string, style: TextStyle): void
@@ -30,11 +32,11 @@ export class CanvasPen implements Pen {
     this.#context.fillRect(x, y, width, height)
   }
 
-  shape(points: readonly number[], colour: string): void {
+  shape(points: readonly Point[], colour: string): void {
     const context = this.#context
     context.fillStyle = colour
     context.beginPath()
-    for (let k = 0; k < points.length; k += 2) context.lineTo(points[k] as number, points[k + 1] as number)
+    for (const [x, y] of points) context.lineTo(x, y)
     context.closePath()
     context.fill()
   }
@@ -67,8 +69,8 @@ export class SvgPen implements Pen {
     this.#parts.push(`<path fill="${colour}" d="M${at(x)} ${at(y)}h${at(width)}v${at(height)}h${at(-width)}z"/>`)
   }
 
-  shape(points: readonly number[], colour: string): void {
-    this.#parts.push(`<polygon fill="${colour}" points="${points.map(at).join(' ')}"/>`)
+  shape(points: readonly Point[], colour: string): void {
+    this.#parts.push(`<polygon fill="${colour}" points="${points.map(([x, y]) => `${at(x)},${at(y)}`).join(' ')}"/>`)
   }
 
   line(x1: number, y1: number, x2: number, y2: number, colour: string, dashed = false): void {

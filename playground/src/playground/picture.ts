@@ -4,7 +4,7 @@ import { FIELDS, type Limits, type LimitType } from '../simulation/limits.ts'
 import { CELLS, type Row, type Run } from '../simulation/run.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
-import type { Pen } from './pen.ts'
+import type { Pen, Point } from './pen.ts'
 
 export interface Palette {
   readonly ink: string
@@ -157,21 +157,37 @@ function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row
   const bottom = top + GAUGE_HEIGHT
   const yOf = (value: number) => bottom - (Math.min(value, row.ceiling) / row.ceiling) * GAUGE_HEIGHT
   const xOf = (cell: number) => layout.plotX + ((cell + 0.5) / CELLS) * layout.plotWidth
-  const upper: number[] = []
-  const lower: number[] = []
+  const upper: Point[] = []
+  const lower: Point[] = []
   for (let cell = 0; cell < CELLS; cell++) {
-    upper.push(xOf(cell), yOf(row.high[cell] as number) - 0.6)
-    lower.unshift(xOf(cell), yOf(row.low[cell] as number) + 0.6)
+    upper.push([xOf(cell), yOf(row.high[cell] as number) - 0.6])
+    lower.unshift([xOf(cell), yOf(row.low[cell] as number) + 0.6])
   }
-  const fill = [layout.plotX, bottom, ...upper, layout.plotX + layout.plotWidth, bottom]
+  const line = thinned(upper)
+  const fill: Point[] = [[layout.plotX, bottom], ...line, [layout.plotX + layout.plotWidth, bottom]]
   pen.shape(fill, withAlpha(palette.gauge, 0.14))
-  pen.shape([...upper, ...lower], palette.gauge)
+  pen.shape([...line, ...thinned(lower)], palette.gauge)
   pen.line(layout.plotX, top + 0.5, layout.plotX + layout.plotWidth, top + 0.5, palette.grid, true)
   pen.line(layout.plotX, bottom + 0.5, layout.plotX + layout.plotWidth, bottom + 0.5, palette.grid)
   const small = { size: 11, colour: palette.quiet }
   pen.text(2, layout.isNarrow ? top - 4 : top + 19, texts.quantities[row.type], small)
   pen.text(layout.plotX - 5, top + 8, plain(row.ceiling), { ...small, anchor: 'end' })
   pen.text(layout.plotX - 5, bottom + 1, '0', { ...small, anchor: 'end' })
+}
+
+/** Without the points that lie on the way between their neighbours: most do, and a file with all of them is four times as large. */
+function thinned(points: readonly Point[]): Point[] {
+  const kept: Point[] = []
+  for (const [k, point] of points.entries()) {
+    const before = kept.at(-1)
+    const after = points[k + 1]
+    if (before === undefined || after === undefined) kept.push(point)
+    else {
+      const share = (point[0] - before[0]) / (after[0] - before[0])
+      if (Math.abs(before[1] + share * (after[1] - before[1]) - point[1]) > 0.05) kept.push(point)
+    }
+  }
+  return kept
 }
 
 function drawScale(pen: Pen, layout: Layout, y: number, most: number, { quiet }: Palette): void {

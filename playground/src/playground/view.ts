@@ -17,6 +17,9 @@ import { fromAddress, MAX_ADDRESS, type State, toAddress } from './state.ts'
 import { tapeTable, totalsTable } from './tables.ts'
 import { trafficPanel } from './traffic-panel.ts'
 
+/** While playing. */
+const WORDS_EVERY_MS = 120
+
 export interface View {
   readonly element: HTMLElement
   /** When the colours have changed. */
@@ -29,6 +32,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
   let run: Run | undefined
   /** Whether what has not come yet is veiled: from the first step until everything is shown again. */
   let goesThrough = false
+  let lookedMs = 0
 
   const simulator = new Simulator(script, { ran, looked, failed })
   const player = new Player({ moved })
@@ -100,16 +104,22 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     run = next
     goesThrough = false
     traffic.fail('')
-    element.setAttribute('aria-busy', 'false')
-    element.dataset.calls = String(next.atUs.length)
     picture.show({ run: next, limits: state.limits, texts })
-    put(totals, totalsTable(next, texts))
-    showTape()
-    share.show(state, next)
+    // One thing in a frame: what is drawn is seen before the tables are made.
+    requestAnimationFrame(() => showTables(next))
     player.load(next.atUs, next.lengthUs)
     bar.load(next.atUs.length)
     // What is worth a look first: where somebody says no.
     player.goTo(next.firstRefused >= 0 ? next.firstRefused : next.atUs.length - 1)
+  }
+
+  function showTables(of: Run): void {
+    if (of !== run) return
+    put(totals, totalsTable(of, texts))
+    showTape()
+    share.show(state, of)
+    element.dataset.calls = String(of.atUs.length)
+    element.setAttribute('aria-busy', 'false')
   }
 
   function showTape(): void {
@@ -128,7 +138,10 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     if (isPlaying) goesThrough = true
     picture.point(atUs, goesThrough)
     bar.show(call, run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
-    if (call >= 0) simulator.look(call)
+    // Nobody reads faster than this, and words are laid out anew each time.
+    if (call < 0 || (isPlaying && performance.now() - lookedMs < WORDS_EVERY_MS)) return
+    lookedMs = performance.now()
+    simulator.look(call)
   }
 
   function showAll(): void {

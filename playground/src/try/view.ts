@@ -229,15 +229,16 @@ export function tryView(texts: Texts): View {
 
   function showAnswer(response: Response, text: string, tookMs: number, admitted: number): void {
     const { status, statusText } = response
-    const kind = status >= 400 ? 'refused' : isAdmitted(response, text) ? 'admitted' : 'refused'
+    const took = texts.try.took(plain(Math.round(tookMs * 10) / 10))
     put(
       answer,
       h(
         'p',
-        { class: `status ${kind}`, 'data-part': 'status' },
-        `${status} ${statusText}`,
+        { class: 'status', 'data-part': 'status' },
+        `${status} ${statusText} `,
+        h('span', { class: 'note' }, took),
         ' ',
-        h('span', { class: 'note' }, texts.try.took(plain(Math.round(tookMs * 10) / 10))),
+        badge(text, texts),
       ),
       times > 1 && h('p', { 'data-part': 'series' }, texts.try.series(counted(times), counted(admitted), counted(times - admitted))),
       text !== '' && h('pre', { tabindex: 0, 'data-part': 'body' }, pretty(text)),
@@ -245,6 +246,15 @@ export function tryView(texts: Texts): View {
       h('pre', { tabindex: 0, 'data-part': 'headers' }, [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n')),
     )
   }
+}
+
+/** Of a decision: what it was. */
+function badge(text: string, texts: Texts): HTMLElement | undefined {
+  const [, allowed] = /"allowed":(true|false)/.exec(text) ?? []
+  if (allowed === undefined) return undefined
+  return allowed === 'true'
+    ? h('span', { class: 'admitted' }, `▲ ${texts.step.admitted}`)
+    : h('span', { class: 'refused' }, `▼ ${texts.step.refused}`)
 }
 
 /** A reset and a refund are always granted; a decision says so itself. */

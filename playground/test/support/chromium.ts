@@ -1,24 +1,9 @@
 /** A real Chromium, and pages in it that remember everything that went wrong. */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { chromiumPath } from '../../../scripts/packages.mjs'
+import { launchBrowser } from '../../scripts/browser.mjs'
 
-const QUIET = [
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-
-export async function launchBrowser(): Promise<Browser> {
-  const executablePath = chromiumPath()
-  if (executablePath === undefined) throw new Error('the page is tested in a real Chromium, and there is none: `npm test` installs it')
-  // Without a sandbox only where there can be none: Chromium refuses to make one for root.
-  const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  return chromium.launch({ executablePath, args: [...sandbox, ...QUIET] })
-}
+export { launchBrowser }
 
 export interface Opened {
   readonly page: Page

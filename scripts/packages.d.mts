@@ -1,4 +1,0 @@
-export function ensureRedis(): void
-export function ensureChromium(): void
-export function tryValkey(): void
-export function chromiumPath(): string | undefined
