@@ -80,7 +80,12 @@ try {
     shot(browser, url, 'live-phone', { tab: 'live', viewport: PHONE, colorScheme: 'light', act: watchLive }),
   ])
   await shot(browser, url, 'playground-light', { tab: 'playground', viewport: DESKTOP, colorScheme: 'light' })
-  await shot(browser, url, 'playground-dark', { tab: 'playground?traffic=flash', viewport: { width: 1080, height: 900 }, colorScheme: 'dark', act: stepOn })
+  await shot(browser, url, 'playground-dark', {
+    tab: 'playground?traffic=flash',
+    viewport: { width: 1080, height: 900 },
+    colorScheme: 'dark',
+    act: stepOn,
+  })
   await shot(browser, url, 'playground-phone', { tab: 'playground', viewport: PHONE, colorScheme: 'dark', locale: 'zh-CN' })
   await shot(browser, url, 'try-light', { tab: 'try', viewport: DESKTOP, colorScheme: 'light', act: trySeveral })
   await exported(browser, url, 'light', 'boundary-burst')

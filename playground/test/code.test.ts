@@ -1,5 +1,6 @@
 /** What can be copied from the page does what the page showed. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -21,7 +22,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 let folder: string
 
 beforeAll(() => {
-  folder = mkdtempSync(join(root, 'playground/test/.code-'))
+  folder = mkdtempSync(join(tmpdir(), 'sluice-code-'))
   // The package itself, but for its clock, which the test turns.
   const index = pathToFileURL(join(root, 'dist/index.js')).href
   writeFileSync(

@@ -87,6 +87,16 @@ describe('the history', () => {
     expect(history.chart(`l${MAX_LIMITERS}`)[1]).toEqual([null, null])
   })
 
+  test('has a gap where nobody watched', () => {
+    const history = watched(
+      event(1000, [limiter('api')]),
+      event(60_000, [limiter('api', { allowed: 590 })]),
+      event(61_000, [limiter('api', { allowed: 595 })]),
+    )
+    expect(history.chart('api')[1]).toEqual([null, null, 5])
+    expect(history.restarts).toBe(0)
+  })
+
   test('two events of one moment say nothing about a pace', () => {
     const history = watched(event(1000, [limiter('api')]), event(1000, [limiter('api', { allowed: 9 })]))
     expect(history.rates('api').admitted).toBe(0)

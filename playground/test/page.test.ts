@@ -142,6 +142,12 @@ describe('drawing by hand', () => {
     for (const key of ['ArrowRight', 'ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown']) await page.keyboard.press(key)
     await page.waitForFunction(() => document.querySelector('[data-row=gcra] .admitted')?.textContent === '2')
     expect(page.url()).toContain('columns=0.2.0.')
+    // What was drawn stays when the length changes, and it is no example any more.
+    await page.fill('[data-number=seconds]', '8')
+    await page.waitForFunction(() => location.hash.includes('seconds=8'))
+    expect(page.url()).toContain('columns=0.2.0.')
+    expect(await page.inputValue('[data-part=example]')).toBe('')
+    await page.focus('.board [tabindex="0"]')
     expect(await page.$eval(':focus', (column) => column.getAttribute('aria-valuenow'))).toBe('2')
   })
 })
@@ -205,6 +211,8 @@ describe('limits', () => {
       await page.uncheck(`[data-show=${type}]`)
     await page.waitForFunction(() => document.querySelectorAll('[data-row]').length === 1)
     expect(Object.keys(await totalsOf(page))).toEqual(['gcra'])
+    await page.click('[data-show=gcra]')
+    expect(await page.isChecked('[data-show=gcra]')).toBe(true)
   })
 
   test('traffic that cannot be is told in words', async () => {
@@ -278,7 +286,7 @@ describe('for everybody', () => {
     await page.emulateMedia({ colorScheme: 'dark' })
     const dark = await ground()
     expect(dark).not.toBe(light)
-    await expect.poll(() => picture(page)).not.toBe(drawn)
+    await expect.poll(() => picture(page), { timeout: 60_000 }).not.toBe(drawn)
     await page.selectOption('[data-part=theme]', 'light')
     expect(await ground()).toBe(light)
     expect(await picture(page)).toBe(drawn)

@@ -148,8 +148,10 @@ describe('one call, closely', () => {
     ])
   })
 
-  test('every tape is explained in both languages, without a hole in the sentence', () => {
+  test('every tape is named and explained in both languages, without a hole in the sentence', () => {
     for (const tape of Object.values(TAPES).flat()) {
+      expect(en.example.tape(tape.id)).toMatch(/^[A-Z]/)
+      expect(zh.example.tape(tape.id)).not.toBe(tape.id)
       const calls = tapeArrivals(tape)
       const cursor = new Cursor(calls, [tape.limit])
       for (let call = 0; call < calls.atUs.length; call++) {

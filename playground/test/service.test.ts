@@ -136,12 +136,13 @@ describe('Try', () => {
   })
 
   test('several in a row are counted', async () => {
-    const page = await tab('try')
+    const page = await tab('try', { colorScheme: 'dark' })
     await page.fill('[data-ask=key]', 'series')
     await page.fill('[data-ask=times]', '8')
     await send(page)
     expect(await page.textContent('[data-part=series]')).toBe('8 sent: 5 admitted, 3 refused')
     expect(await body(page)).toMatchObject({ allowed: false, outcome: 'limited' })
+    await expectNoSeriousIssue(page)
   })
 
   test('every verb gets its answer', async () => {

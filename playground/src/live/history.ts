@@ -36,6 +36,8 @@ export const KEPT = 600
 /** Beyond this many limiters only the totals are kept. */
 export const MAX_LIMITERS = 200
 
+const GAP_S = 10
+
 export const ALL = ''
 
 const NOTHING: Rates = { admitted: 0, refused: 0, shadowed: 0, meanWaitMs: 0, maxWaitMs: 0 }
@@ -85,7 +87,8 @@ export class History {
     const passedS = before === undefined ? Number.NaN : (event.atMs - before.atMs) / 1000
     // Two events of the same moment say nothing about a pace.
     if (passedS <= 0) return
-    this.#rates = ratesBetween(before, event, passedS)
+    // Nor does a mean over a time in which nobody watched: there the line has a gap.
+    this.#rates = ratesBetween(passedS > GAP_S ? undefined : before, event, passedS)
     this.#keep(event)
   }
 

@@ -11,8 +11,10 @@ import { ALL, History, type LiveEvent, type LiveLimiter, MAX_LIMITERS } from './
 const START = 'npm start'
 const START_WITH_KEYS = 'npm start -- --top-refused 20'
 
+/** Kept while another tab is open, or another language is chosen. */
+const history = new History()
+
 export function liveView(texts: Texts): View {
-  const history = new History()
   const chart = new Chart(texts)
   let chosen = ALL
   const state = h('span', { class: 'state', role: 'status', 'data-part': 'state' })

@@ -73,8 +73,13 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
     const tick = h('input', { type: 'checkbox', 'aria-label': texts.limits.show(name), 'data-show': type })
     tick.checked = shown.includes(type)
     tick.addEventListener('change', () => {
-      shown = TYPES.filter((other) => (other === type ? tick.checked : shown.includes(other)))
-      change({ shown })
+      const next = TYPES.filter((other) => (other === type ? tick.checked : shown.includes(other)))
+      // One row is always left: without any there would be nothing to see.
+      if (next.length === 0) tick.checked = true
+      else {
+        shown = next
+        change({ shown })
+      }
     })
     const short = h('span', { class: 'numbers' }, numbersOf(limits[type]))
     const error = h('p', { class: 'error', role: 'alert' })

@@ -28,7 +28,7 @@ export function playBar(texts: Texts, player: Player, goThrough: () => void, sho
     h('button', { type: 'button', 'data-part': part, 'aria-label': label, title: label, onclick: act }, sign)
   const element = h(
     'div',
-    { class: 'bar', role: 'toolbar', 'aria-label': texts.play.position },
+    { class: 'bar', role: 'group', 'aria-label': texts.play.position },
     toggle,
     button('back', '◀', texts.play.back, () => step(player.call - 1)),
     h('button', { type: 'button', 'data-part': 'step', onclick: () => step(player.call + 1) }, `${texts.play.step} ▸`),

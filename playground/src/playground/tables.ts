@@ -41,7 +41,7 @@ export function tapeTable(tape: Tape, texts: Texts): HTMLElement {
       h(
         'td',
         { class: name in stated ? 'number stated' : 'number' },
-        name === 'outcome' ? words.outcomes[last.outcome] : shown(name, last[name]),
+        name === 'outcome' ? words.outcomes[last.outcome] : shown(name, last[name], texts.totals.never),
       )
     return h(
       'tr',
@@ -64,7 +64,10 @@ function playedRows(tape: Tape): { row: Tape['tape'][number]; decisions: Decisio
   })
 }
 
-const shown = (name: string, value: number): string => (name === 'remaining' ? plain(value) : `${plain(value)} ms`)
+function shown(name: string, value: number, never: string): string {
+  if (name === 'remaining') return plain(value)
+  return Number.isFinite(value) ? `${plain(value)} ms` : never
+}
 
 export function table(head: readonly string[], body: readonly HTMLElement[], label: string): HTMLElement {
   return h(

@@ -1,5 +1,5 @@
 /** The playground: what was chosen on one side, what comes of it on the other. */
-import { h, put } from '../dom.ts'
+import { field, h, put } from '../dom.ts'
 import { counted, plain, seconds } from '../numbers.ts'
 import type { Moment } from '../simulation/cursor.ts'
 import { explained } from '../simulation/explain.ts'
@@ -9,6 +9,7 @@ import { Simulator } from '../simulation/simulator.ts'
 import { tapeOf } from '../simulation/tapes.ts'
 import type { Texts } from '../text/en.ts'
 import { Picture } from './canvas.ts'
+import { exampleSelect } from './example-select.ts'
 import { limitsPanel } from './limits-panel.ts'
 import { playBar } from './play-bar.ts'
 import { Player } from './player.ts'
@@ -48,7 +49,8 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     },
     showAll,
   )
-  const traffic = trafficPanel(state, texts, (next) => change({ ...state, traffic: next }), replace)
+  const example = exampleSelect(state, texts, replace)
+  const traffic = trafficPanel(state.traffic, texts, (next) => change({ ...state, traffic: next }))
   const limits = limitsPanel(state, texts, (next) => change({ ...state, ...next }))
   const share = sharePanel(texts)
   const words = h('div', { class: 'words', 'aria-live': 'polite' })
@@ -59,7 +61,13 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     'div',
     { class: 'playground' },
     h('div', { class: 'intro' }, h('h1', {}, texts.intro.heading), h('p', {}, texts.intro.text)),
-    h('aside', { class: 'choices' }, h('section', { class: 'panel' }, traffic.example), traffic.element, limits.element),
+    h(
+      'aside',
+      { class: 'choices' },
+      h('section', { class: 'panel' }, field(texts.example.label, example.element)),
+      traffic.element,
+      limits.element,
+    ),
     h(
       'div',
       { class: 'results' },
@@ -85,14 +93,14 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     state = next
     const written = toAddress(state)
     if (written.length <= MAX_ADDRESS) remember(written)
+    example.show(state)
     simulate()
   }
 
   function replace(next: State): void {
     change(next)
-    traffic.show(next)
+    traffic.show(next.traffic)
     limits.show(next)
-    element.querySelector<HTMLElement>('[data-part=example]')?.focus()
   }
 
   function simulate(): void {
@@ -126,7 +134,17 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     const found = state.traffic.kind === 'tape' ? tapeOf(state.traffic.id) : undefined
     const isAsPublished = found !== undefined && JSON.stringify(found.limit) === JSON.stringify(state.limits[found.limit.type as never])
     if (found === undefined || !isAsPublished) put(tape)
-    else put(tape, h('section', { class: 'panel', 'data-tape': found.id }, h('h2', {}, texts.table.heading), tapeTable(found, texts)))
+    else
+      put(
+        tape,
+        h(
+          'section',
+          { class: 'panel', 'data-tape': found.id },
+          h('h2', {}, texts.table.heading),
+          tapeTable(found, texts),
+          h('p', { class: 'note' }, texts.table.note),
+        ),
+      )
   }
 
   function failed(failure: Failure): void {
@@ -136,6 +154,8 @@ export function playgroundView(script: string, address: string, texts: Texts, re
 
   function moved(call: number, atUs: number, isPlaying: boolean): void {
     if (isPlaying) goesThrough = true
+    // Words that change many times a second are not read out.
+    words.setAttribute('aria-live', isPlaying ? 'off' : 'polite')
     picture.point(atUs, goesThrough)
     bar.show(call, run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
     // Nobody reads faster than this, and words are laid out anew each time.

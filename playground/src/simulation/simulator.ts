@@ -22,6 +22,9 @@ export class Simulator {
     this.#worker = new Worker(script, { type: 'module' })
     this.#listener = listener
     this.#worker.addEventListener('message', ({ data }: MessageEvent<Answer>) => this.#answered(data))
+    this.#worker.addEventListener('error', ({ message }) =>
+      listener.failed({ kind: 'limit', message: message ?? 'the worker could not be started' }),
+    )
   }
 
   run(job: Job): void {

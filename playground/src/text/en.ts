@@ -35,6 +35,11 @@ export const en = {
     own: 'Your own',
     scenes: 'Scenes',
     groups: { seeds: 'Worked examples', published: 'Tables of other projects', derived: 'Derived by hand' },
+    /** Their ids are sentences already: 'gcra-7-per-second-is-exact'. */
+    tape: (id: string): string => {
+      const words = id.replaceAll('-', ' ').replace(/^gcra/, 'GCRA')
+      return words.charAt(0).toUpperCase() + words.slice(1)
+    },
     names: {
       boundary: 'Burst at the boundary',
       flash: 'A flash sale',
@@ -185,6 +190,7 @@ export const en = {
     reset: 'Idle after',
     delay: 'Acts after',
     agrees: 'Agrees',
+    note: 'Bold is what the table states; the rest is what the library adds.',
     yes: 'yes',
     no: 'no',
     outcomes: { allowed: 'admitted', limited: 'refused', impossible: 'never fits' },

@@ -1,6 +1,24 @@
 /** 页面上的全部中文。 */
 import type { Texts } from './en.ts'
 
+/** 算例的名称。 */
+const TAPES: Readonly<Record<string, string>> = {
+  'token-bucket-walkthrough': '令牌桶逐步演算',
+  'gcra-walkthrough': 'GCRA 逐步演算',
+  'fixed-window-boundary-burst': '固定窗口的临界突发',
+  'sliding-log-has-no-boundary-burst': '滑动日志没有临界突发',
+  'leaky-bucket-lazy-leak': '漏桶的惰性漏水',
+  'token-bucket-lazy-refill': '令牌桶的惰性补充',
+  'gcra-throttled-table': 'GCRA：throttled 与 redis-cell 的表格',
+  'token-bucket-go-burst-1': '令牌桶：Go 的表格，突发为 1',
+  'gcra-governor-2-per-second': 'GCRA：governor，每秒 2 次',
+  'sliding-window-overlap': '滑动窗口按重叠计数',
+  'sliding-window-idle-gap': '滑动窗口：空闲之后不计旧账',
+  'fixed-window-from-first-hit': '固定窗口从首次调用开始',
+  'gcra-7-per-second-is-exact': 'GCRA：每秒 7 次也精确',
+  'sliding-log-wait-for-cost': '滑动日志：按消耗计算等待',
+}
+
 export const zh: Texts = {
   language: 'zh',
   title: 'Sluice：看见限流在做什么',
@@ -36,6 +54,7 @@ export const zh: Texts = {
     own: '自定义',
     scenes: '场景',
     groups: { seeds: '文档中的算例', published: '其他项目的表格', derived: '手工推导' },
+    tape: (id) => TAPES[id] ?? id,
     names: {
       boundary: '窗口边界上的突发',
       flash: '秒杀',
@@ -184,6 +203,7 @@ export const zh: Texts = {
     reset: '多久后空闲',
     delay: '多久后执行',
     agrees: '一致',
+    note: '粗体是表格给出的数值，其余由库补充。',
     yes: '是',
     no: '否',
     outcomes: { allowed: '放行', limited: '拒绝', impossible: '永不满足' },

@@ -102,6 +102,7 @@ export function tryView(texts: Texts): View {
   function showForm(): void {
     const takes = FIELDS_OF[asked.verb]
     const words = texts.try
+    const focused = (document.activeElement as HTMLElement | null)?.dataset.ask
     put(
       form,
       field(words.verb, verbSelect()),
@@ -120,6 +121,7 @@ export function tryView(texts: Texts): View {
         field(words.times, timesInput()),
       ),
     )
+    if (focused !== undefined) form.querySelector<HTMLElement>(`[data-ask=${focused}]`)?.focus()
   }
 
   function verbSelect(): HTMLSelectElement {
@@ -129,7 +131,6 @@ export function tryView(texts: Texts): View {
       (verb: TryVerb) => {
         set({ verb })
         showForm()
-        form.querySelector('select')?.focus()
       },
     )
     element.dataset.ask = 'verb'
@@ -144,7 +145,6 @@ export function tryView(texts: Texts): View {
       (limiter) => {
         set({ limiter, plan: '' })
         showForm()
-        form.querySelector<HTMLElement>('[data-ask=limiter]')?.focus()
       },
     )
     element.dataset.ask = 'limiter'
