@@ -61,6 +61,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   const log = pino({ level: logLevel(values['log-level']), base: null })
   const { config, text } = loadConfig(file)
   const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
+  const allowHosts = namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST)
   const topRefused = topRefusedIn(values['top-refused'] ?? process.env.SLUICE_TOP_REFUSED)
   const page = values['no-page'] ? undefined : readPage(pageFolder())
   const opened = openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
@@ -71,7 +72,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
     host: values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST,
     httpPort: portIn('--port', values.port ?? process.env.SLUICE_PORT, DEFAULT_HTTP_PORT),
     grpcPort: portIn('--grpc-port', values['grpc-port'] ?? process.env.SLUICE_GRPC_PORT, DEFAULT_GRPC_PORT),
-    allowHosts: namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST),
+    allowHosts,
     tokens,
     page,
     topRefused,
@@ -121,11 +122,12 @@ function portIn(option: string, text: string | undefined, otherwise: number): nu
   throw new Error(`${option} ${JSON.stringify(text)} must be a whole number from 0 to 65535`)
 }
 
-function namesIn(text = ''): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
+function namesIn(text: string | undefined): string[] {
+  if (text === undefined || text === '') return []
+  const names = text.split(',').map((name) => name.trim())
+  const wrong = names.find((name) => !/^[\w.-]+$/.test(name))
+  if (wrong === undefined) return names
+  throw new Error(`--allow-host ${JSON.stringify(wrong)} must be a name such as limits.example.com, without scheme and port`)
 }
 
 function topRefusedIn(text: string | undefined): number | undefined {

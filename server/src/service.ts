@@ -77,6 +77,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       hub.close()
       if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      // Also those of listeners that have not taken all that was sent.
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)
       await Promise.all([closed, grpc.stop()])

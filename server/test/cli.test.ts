@@ -176,6 +176,7 @@ describe('sluice serve', () => {
   test.each([
     [['--port', 'x'], '--port "x" must be a whole number from 0 to 65535'],
     [['--log-level', 'loud'], '--log-level "loud" must be one of'],
+    [['--allow-host', 'a.example,http://b.example'], '--allow-host "http://b.example" must be a name such as'],
     [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],
     [['--top-refused', '101'], '--top-refused "101" must be'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],

@@ -2,10 +2,14 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerJson } from '../src/http/answer-json.ts'
-import { call } from './support/client.ts'
-import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
+import { PageFile } from '../src/page/page.ts'
+import { call, sent } from './support/client.ts'
+import { CONFIG, expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
 const RUNS = { numRuns: 300, seed: 9 }
+
+/** Made before there is a service: it takes seconds, in which idle connections would come to their end. */
+const segment = fc.webSegment()
 
 let service: TestService
 
@@ -120,7 +124,7 @@ describe('fuzzed', () => {
   test('paths', async () => {
     const part = fc.oneof(
       fc.constantFrom('v1', 'limiters', 'api', 'keys', 'u1', '..', '%', '%2f', '%ff', ':', '', '?cost=1', '?cost=%'),
-      fc.webSegment(),
+      segment,
     )
     await fc.assert(
       fc.asyncProperty(
@@ -133,5 +137,41 @@ describe('fuzzed', () => {
       ),
       RUNS,
     )
+  })
+
+  test('headers', async () => {
+    const page = new Map([['/', new PageFile(Buffer.from('<title>Sluice</title>'), 'index.html', false)]])
+    const paged = await serviceOn(CONFIG, undefined, undefined, { page })
+    const names = ['host', 'origin', 'sec-fetch-site', 'sec-fetch-mode', 'if-none-match', 'accept-encoding', 'authorization']
+    const piece = fc.constantFrom(
+      'localhost',
+      ':',
+      '[',
+      ']',
+      '::1',
+      '127.0.0.1',
+      'http://',
+      'null',
+      '*',
+      ',',
+      ';q=0',
+      'gzip',
+      'W/"',
+      '"',
+      'cross-site',
+      '.',
+      ' ',
+    )
+    const value = fc.array(fc.oneof(piece, fc.stringMatching(/^[!-~]{0,5}$/)), { maxLength: 5 }).map((pieces) => pieces.join(''))
+    const headers = fc.dictionary(fc.constantFrom(...names), value, { noNullPrototype: true })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('/', '/healthz', '/v1/limiters'), headers, async (path, given) => {
+        const { status } = await sent(paged.url, 'GET', path, given)
+        expect([200, 304, 403]).toContain(status)
+      }),
+      RUNS,
+    )
+    await paged.stop(0)
+    expectNoFailure(paged)
   })
 })

@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES } from '../src/http/body.ts'
 import { ROUTES } from '../src/http/routes.ts'
 import { redisStore } from '../src/sluice.ts'
 import { Tokens, tokensFrom } from '../src/tokens.ts'
-import { call, checked, expectAllSeen, expectHostGuarded, OTHER_PATHS, type Reply, sent } from './support/client.ts'
+import { call, checked, expectAllSeen, expectHostGuarded, OTHER_PATHS, type Reply } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
 let service: TestService
@@ -306,58 +306,6 @@ test('while it stops it is not ready, and says so on connections that are still 
   expect((await waiting).status).toBe(503)
 })
 
-describe('browsers', () => {
-  const json = { 'content-type': 'application/json' }
-  const send = (headers: object) => sent(service.url, 'POST', '/v1/decide', { ...json, ...headers }, JSON.stringify(ask))
-
-  test.each([
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-    { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
-    { origin: 'http://elsewhere.example' },
-    { origin: 'null' },
-    // Of this machine, but of another program.
-    { origin: 'http://127.0.0.1:1' },
-  ])('%j is a page of another origin, and is refused', async (headers) => {
-    expect(await send(headers)).toMatchObject({ status: 403, body: { code: 'ORIGIN' } })
-    expect(await remaining()).toEqual([3, 5, 4, 1])
-  })
-
-  test('our own page, and programs that are no browsers, are answered', async () => {
-    const own = { origin: `http://127.0.0.1:${service.httpPort}` }
-    for (const headers of [{}, own, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }]) {
-      expect((await send(headers)).status).toBe(200)
-    }
-  })
-
-  test('a link from anywhere may be followed', async () => {
-    const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
-    expect((await sent(service.url, 'GET', '/v1/limiters', link)).status).toBe(200)
-    expect((await sent(service.url, 'GET', '/v1/limiters', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })).status).toBe(
-      403,
-    )
-  })
-
-  test('a name that somebody has lead to this machine is not ours, unless it was allowed', async () => {
-    await expectHostGuarded(service.url, OTHER_PATHS)
-    for (const host of ['localhost', 'sluice.localhost:8080', '[::1]:8080', '10.0.0.7']) expect((await send({ host })).status).toBe(200)
-    const named = await serviceOn(CONFIG, undefined, undefined, { allowHosts: ['Limits.example'] })
-    for (const [host, status] of [
-      ['limits.example:443', 200],
-      ['other.example', 403],
-    ] as const) {
-      expect((await sent(named.url, 'GET', '/healthz', { host })).status).toBe(status)
-    }
-    await named.stop(0)
-  })
-
-  test('where it listens to other machines, it answers to every name', async () => {
-    const open = await serviceOn(CONFIG, undefined, undefined, { host: '0.0.0.0' })
-    expect((await sent(open.url, 'GET', '/healthz', { host: 'sluice.default.svc' })).status).toBe(200)
-    await open.stop(0)
-  })
-})
-
 test('HEAD is GET without the body', async () => {
   const { status, headers } = await fetch(`${service.url}/healthz`, { method: 'HEAD' })
   expect({ status, length: headers.get('content-length') }).toEqual({ status: 200, length: '15' })
@@ -471,6 +419,7 @@ describe('with tokens', () => {
 })
 
 // The last one: the others have to be run before.
-test('every path and status in the document was seen', () => {
+test('every path and status in the document was seen', async () => {
+  await expectHostGuarded(service.url, OTHER_PATHS)
   expectAllSeen(OTHER_PATHS)
 })

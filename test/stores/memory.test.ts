@@ -101,6 +101,16 @@ test('a new key that one of several limits has no room for is charged to none', 
   expect(limiter.peek({ user: 'u1', tenant: 't1' }).parts.tenant.remaining).toBe(8)
 })
 
+test('keys are counted for each limit of each limiter', () => {
+  const [clock, store] = [fakeClock(), memoryStore()]
+  const two = { user: gcra({ rate: '1/s', burst: 9 }), team: gcra({ rate: '1/s', burst: 9 }) }
+  createLimiter(two, { name: 'api', store, clock }).consume({ user: 'a', team: 't' })
+  createLimiter(two, { name: 'api', store, clock }).consume({ user: 'b', team: 't' })
+  createLimiter(two.user, { name: 'other', store, clock }).consume('a')
+  const sizes = [store.sizeOf('api', 'user'), store.sizeOf('api', 'team'), store.sizeOf('other', 'default'), store.sizeOf('nobody', 'user')]
+  expect(sizes).toEqual([2, 1, 1, 0])
+})
+
 describe('states of every size survive new numbers', () => {
   const cases: [string, Limit, Limit][] = [
     ['more slots', slidingWindow({ limit: 10, window: '1s', slots: 2 }), slidingWindow({ limit: 10, window: '1s', slots: 50 })],

@@ -15,6 +15,8 @@ export type NamedLimits = Readonly<Record<string, Limit>>
 
 export interface LimiterConfig {
   readonly name: string
+  /** Of a rule of a domain, whose name says nothing to people: what does. */
+  readonly rule: string | undefined
   readonly limits: NamedLimits
   readonly plans: Readonly<Record<string, NamedLimits>>
   readonly options: LimiterTuning

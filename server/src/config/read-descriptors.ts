@@ -48,7 +48,7 @@ function readRuleLimiter(
   const options = reader.tuning(fields, path)
   const shadow = reader.flag(fields.shadow, [...path, 'shadow'], 'shadow')
   if (limit === undefined) return undefined
-  return { name: stateName(here, limit.type), limits: { default: limit }, plans: {}, options, shadow }
+  return { name: stateName(here, limit.type), rule: ruleText(here), limits: { default: limit }, plans: {}, options, shadow }
 }
 
 /**
@@ -58,6 +58,12 @@ function readRuleLimiter(
 function stateName(here: readonly string[], algorithm: string): string {
   const digest = createHash('sha256').update(JSON.stringify(here)).digest('hex').slice(0, 16)
   return `${RULES_PREFIX}${algorithm}.${digest}`
+}
+
+/** Such as `edge: tenant, verb = write`. */
+function ruleText([domain, ...entries]: readonly string[]): string {
+  const shownEntries = entries.flatMap((key, k) => (k % 2 === 1 ? [] : [entries[k + 1] === '' ? key : `${key} = ${entries[k + 1]}`]))
+  return `${domain}: ${shownEntries.join(', ')}`
 }
 
 function text(reader: Reader, value: unknown, path: Path, what: string): string {

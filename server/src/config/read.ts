@@ -92,7 +92,7 @@ export class Reader {
     if (limits === undefined) return undefined
     this.#checkNames(name, limits, path)
     this.#checkAlgorithms(name, limits, path)
-    return { name, limits, plans: this.#plans(limits, fields.plans, [...path, 'plans']), options, shadow }
+    return { name, rule: undefined, limits, plans: this.#plans(limits, fields.plans, [...path, 'plans']), options, shadow }
   }
 
   /** One limit (it has a `type`), or several by name. */

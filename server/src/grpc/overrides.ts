@@ -42,7 +42,9 @@ export class Overrides {
   #made(domain: string, requests: number, seconds: number): RunningLimiter {
     const limits = { default: fixedWindow({ limit: requests, window: seconds * 1000 }) }
     const digest = createHash('sha256').update(domain).digest('hex').slice(0, 16)
-    return this.#limiters.unlisted({ name: `${RULES_PREFIX}override.${digest}`, limits, plans: {}, options: {}, shadow: false })
+    const name = `${RULES_PREFIX}override.${digest}`
+    const rule = `${domain}: limits in requests`
+    return this.#limiters.unlisted({ name, rule, limits, plans: {}, options: {}, shadow: false })
   }
 
   #dropOldest(): void {

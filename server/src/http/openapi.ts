@@ -121,7 +121,8 @@ const schemas = {
     },
   }),
   LiveLimiter: exactly({
-    name: { description: 'Names of rules of domains begin with rls.', type: 'string' },
+    name: { type: 'string' },
+    rule: { description: 'Of a rule of a domain: its domain and its descriptors, for people. Else null.', type: ['string', 'null'] },
     allowed: total('Decisions that were allowed.'),
     denied: total('Decisions that were not, impossible ones included.'),
     shadowed: total('Decisions that would have been denied, had the limiter not been in shadow.'),

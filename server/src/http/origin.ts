@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BadRequest } from './problem.ts'
 
-const LOCAL = /^(localhost|.+\.localhost|[\d.]+|\[[\da-f:.]+\])$/i
+const LOCAL = /^(localhost|[\d.]+|\[[\da-f:.]+\]|.+\.localhost)(:\d*)?$/i
 
 /** Throws if a page of another origin has sent it. Links to the service may stand anywhere. */
 export function checkOrigin({ method, headers }: IncomingMessage): void {
@@ -22,9 +22,10 @@ export function checkOrigin({ method, headers }: IncomingMessage): void {
 
 /** Throws if it was sent to a name that is not ours. `names` is undefined where every name is. */
 export function checkHost(names: readonly string[] | undefined, { headers }: IncomingMessage): void {
-  if (names === undefined || headers.host === undefined) return
-  const name = headers.host.replace(/:\d*$/, '')
-  if (LOCAL.test(name) || names.includes(name.toLowerCase())) return
+  const { host } = headers
+  if (names === undefined || host === undefined || LOCAL.test(host)) return
+  const name = host.replace(/:\d*$/, '')
+  if (names.includes(name.toLowerCase())) return
   const rule = 'must be an address, localhost or a name given by --allow-host'
   throw new BadRequest(403, 'HOST', `host ${JSON.stringify(name.slice(0, 100))} ${rule}`)
 }

@@ -46,11 +46,10 @@ export class LiveHub {
     response.writeHead(200, HEADERS).write(`retry: ${RETRY_MS}\n\n${this.#event}`)
   }
 
-  /** Ends every stream at once. Whoever has not taken all that was sent is not waited for. */
+  /** Ends every stream at once. */
   close(): void {
     for (const response of this.#missed.keys()) {
-      if (response.writableLength > 0) response.destroy()
-      else response.end()
+      response.end()
       this.#leave(response)
     }
   }

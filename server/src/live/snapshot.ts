@@ -33,6 +33,7 @@ function told({ config, counts, waiting, health }: RunningLimiter, store: Store)
   waits.maxMs = 0
   return {
     name: config.name,
+    rule: config.rule ?? null,
     allowed,
     denied: limited + impossible - shadowed,
     shadowed,

@@ -7,6 +7,7 @@ export interface LiveEvent {
   readonly startedAtMs: number
   readonly limiters: {
     readonly name: string
+    readonly rule: string | null
     readonly allowed: number
     readonly denied: number
     readonly shadowed: number
