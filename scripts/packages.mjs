@@ -17,11 +17,11 @@ const CHROMIUMS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Where there is a Chromium, or undefined. */
+/** Where there is a Chromium that starts, or undefined: some systems have a script of that name that only says where to get one. */
 export function chromiumPath() {
   const folders = (process.env.PATH ?? '').split(':')
   const places = CHROMIUMS.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
-  return [process.env.CHROMIUM, ...places].find((path) => path && existsSync(path))
+  return [process.env.CHROMIUM, ...places].find((path) => path && existsSync(path) && succeeds(path, ['--version']))
 }
 
 /** The page is tested in a real one. */

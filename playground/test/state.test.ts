@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FIRST_STATE, freshTraffic, fromAddress, SCENES, type State, tapeState, toAddress } from '../src/playground/state.ts'
+import { addressOf, FIRST_STATE, freshTraffic, fromAddress, SCENES, type State, tapeState, toAddress } from '../src/playground/state.ts'
 import { equalLimits, TYPES } from '../src/simulation/limits.ts'
 import { TAPES } from '../src/simulation/tapes.ts'
 import { COLUMNS, MAX_IN_COLUMN, NUMBERS, NUMBERS_OF, type Traffic, type TrafficKind } from '../src/simulation/traffic.ts'
@@ -45,6 +45,16 @@ describe('an address', () => {
       kind: 'pasted',
       text: '0 10 20',
     })
+  })
+
+  test('is not made of what is too long for one', () => {
+    const pasted = (count: number): State => ({
+      ...FIRST_STATE,
+      traffic: { kind: 'pasted', text: Array.from({ length: count }, (_, k) => k).join(',') },
+    })
+    expect(addressOf(pasted(100))).toBe(toAddress(pasted(100)))
+    expect(addressOf(pasted(2_500))).toBeUndefined()
+    expect(addressOf(pasted(100_000))).toBeUndefined()
   })
 
   test('is short and readable', () => {

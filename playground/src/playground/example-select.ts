@@ -2,11 +2,11 @@
 import { h } from '../dom.ts'
 import { TAPES } from '../simulation/tapes.ts'
 import type { Texts } from '../text/en.ts'
-import { SCENES, type State, tapeState, toAddress } from './state.ts'
+import { addressOf, SCENES, type State, tapeState, toAddress } from './state.ts'
 
 export interface ExampleSelect {
   readonly element: HTMLSelectElement
-  show(state: State): void
+  show(address: string | undefined): void
 }
 
 export function exampleSelect(first: State, texts: Texts, replace: (state: State) => void): ExampleSelect {
@@ -30,10 +30,10 @@ export function exampleSelect(first: State, texts: Texts, replace: (state: State
     const chosen = examples.get(element.value)
     if (chosen !== undefined) replace(chosen)
   })
-  show(first)
+  show(addressOf(first))
   return { element, show }
 
-  function show(state: State): void {
-    element.value = addresses.get(toAddress(state)) ?? ''
+  function show(address: string | undefined): void {
+    element.value = addresses.get(address ?? '') ?? ''
   }
 }

@@ -7,7 +7,7 @@ import { palette } from './canvas.ts'
 import { limiterCode } from './code.ts'
 import { CanvasPen, SvgPen } from './pen.ts'
 import { drawPicture, layoutFor, pictureLabel, type Scene } from './picture.ts'
-import { MAX_ADDRESS, type State, toAddress } from './state.ts'
+import { addressOf, type State } from './state.ts'
 
 /** Exports have one size, whatever the window has. */
 const EXPORT_WIDTH = 960
@@ -38,7 +38,7 @@ export function sharePanel(texts: Texts): SharePanel {
     current = { state, run }
     const types = run.rows.map(({ type }) => type)
     if (chosen === undefined || !types.includes(chosen)) chosen = types.includes('gcra') ? 'gcra' : types[0]
-    link.disabled = toAddress(state).length > MAX_ADDRESS
+    link.disabled = addressOf(state) === undefined
     put(notice, link.disabled && texts.share.tooLong)
     showCode(types)
   }
@@ -71,7 +71,7 @@ export function sharePanel(texts: Texts): SharePanel {
   function address(): string {
     const { origin, pathname } = location
     const base = origin === 'null' ? '' : origin
-    return `${base}${pathname}#playground?${current === undefined ? '' : toAddress(current.state)}`
+    return `${base}${pathname}#playground?${(current && addressOf(current.state)) ?? ''}`
   }
 
   function exportButton(kind: 'svg' | 'png', save: () => void): HTMLElement {

@@ -15,7 +15,7 @@ export const FIRST_LIMITS = equalLimits(10, '1s')
 export const FIRST_STATE: State = { traffic: freshTraffic('boundary'), limits: FIRST_LIMITS, shown: TYPES }
 
 /** Longer ones are cut off by mail programs and chats. */
-export const MAX_ADDRESS = 8_000
+const MAX_ADDRESS = 8_000
 
 const FIRST_COLUMNS: readonly number[] = Array.from({ length: COLUMNS }, (_, k) => Math.round(3 + 3 * Math.sin(k / 2.5)))
 
@@ -42,6 +42,13 @@ export const SCENES: Readonly<Record<'boundary' | 'flash' | 'crawler' | 'steady'
   steady: { ...FIRST_STATE, traffic: { kind: 'steady', perSecond: 20, seconds: 4 } },
   poisson: { ...FIRST_STATE, traffic: { kind: 'poisson', perSecond: 12, seconds: 6, seed: 7 } },
   many: { ...FIRST_STATE, limits: equalLimits(500, '1s'), traffic: { kind: 'poisson', perSecond: 1_000, seconds: 100, seed: 3 } },
+}
+
+/** The address of a state, or undefined where it would be too long: a long text is not even looked through for it. */
+export function addressOf(state: State): string | undefined {
+  if (state.traffic.kind === 'pasted' && state.traffic.text.length > 2 * MAX_ADDRESS) return undefined
+  const address = toAddress(state)
+  return address.length <= MAX_ADDRESS ? address : undefined
 }
 
 export function toAddress({ traffic, limits, shown }: State): string {

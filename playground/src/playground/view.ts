@@ -14,7 +14,7 @@ import { limitsPanel } from './limits-panel.ts'
 import { playBar } from './play-bar.ts'
 import { Player } from './player.ts'
 import { sharePanel } from './share-panel.ts'
-import { fromAddress, MAX_ADDRESS, type State, toAddress } from './state.ts'
+import { addressOf, fromAddress, type State } from './state.ts'
 import { tapeTable, totalsTable } from './tables.ts'
 import { trafficPanel } from './traffic-panel.ts'
 
@@ -91,9 +91,9 @@ export function playgroundView(script: string, address: string, texts: Texts, re
 
   function change(next: State): void {
     state = next
-    const written = toAddress(state)
-    if (written.length <= MAX_ADDRESS) remember(written)
-    example.show(state)
+    const written = addressOf(state)
+    if (written !== undefined) remember(written)
+    example.show(written)
     simulate()
   }
 
