@@ -1,15 +1,25 @@
-// `npm run bench`, `bench:redis`, `bench:shared`, `bench:http`, `bench:server`: installs, builds, and measures Sluice beside its peers.
+// `npm run bench`, `bench:redis`, `bench:shared`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`.
-import { ensureRedis } from './redis.mjs'
+import { ensureChromium, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
-const BENCHES = { redis: 'redis/run.mjs', shared: 'shared.mjs', http: 'http-run.mjs', server: 'server/run.mjs' }
+const BENCHES = {
+  redis: 'bench/redis/run.mjs',
+  shared: 'bench/shared.mjs',
+  http: 'bench/http-run.mjs',
+  server: 'bench/server/run.mjs',
+  page: 'playground/scripts/frames.mjs',
+}
+/** Of those that measure more than the library: what else is installed and built. */
+const FOLDERS = { server: ['server'], page: ['server', 'playground'] }
 const [name] = process.argv.slice(2)
-const bench = BENCHES[name] ?? 'run.mjs'
+const bench = BENCHES[name] ?? 'bench/run.mjs'
+const folders = FOLDERS[name]
 
 installPackages()
-installFolder(name === 'server' ? 'server' : 'bench')
+for (const folder of folders ?? ['bench']) installFolder(folder)
 if (name === 'redis') ensureRedis()
+if (name === 'page') ensureChromium()
 step('build')
-run('npm', ['run', '--silent', name === 'server' ? 'build:server' : 'build'])
-run(process.execPath, [`bench/${bench}`, ...process.argv.slice(bench === 'run.mjs' ? 2 : 3)])
+for (const build of folders?.map((folder) => `build:${folder}`) ?? ['build']) run('npm', ['run', '--silent', build])
+run(process.execPath, [bench, ...process.argv.slice(name in BENCHES ? 3 : 2)])

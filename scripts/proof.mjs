@@ -19,7 +19,7 @@ import { reportOf } from '../proof/report.mjs'
 import { testsFor } from '../proof/suites.mjs'
 import { Verdicts } from '../proof/verdicts.mjs'
 import { Worker } from '../proof/worker.mjs'
-import { ensureRedis } from './redis.mjs'
+import { ensureRedis } from './packages.mjs'
 import { installPackages, root, run, step } from './run.mjs'
 
 /** The order of judging: what the others stand on comes first. */

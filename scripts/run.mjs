@@ -44,8 +44,8 @@ function sameVersions(lockPath, installedPath) {
 
 /** What only a folder needs is installed there, by its own lock file: the library has no dependencies, and the benches have hundreds. */
 export function installFolder(folder) {
-  const { dependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))
-  if (Object.entries(dependencies).every(([name, version]) => installedIn(folder, name) === version)) return
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))
+  if (Object.entries({ ...dependencies, ...devDependencies }).every(([name, version]) => installedIn(folder, name) === version)) return
   step(`npm ci in ${folder}/`)
   run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: `${root}${folder}` })
 }

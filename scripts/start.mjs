@@ -5,8 +5,10 @@ import { installFolder, installPackages, root, run, step } from './run.mjs'
 
 installPackages()
 installFolder('server')
+installFolder('playground')
 step('build')
 run('npm', ['run', '--silent', 'build:server'])
+run('npm', ['run', '--silent', 'build:playground'])
 
 const args = ['server/dist/server/src/main.js', 'serve', '--hints', ...process.argv.slice(2)]
 const service = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' })

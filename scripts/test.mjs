@@ -1,14 +1,17 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
-import { ensureRedis, tryValkey } from './redis.mjs'
+import { ensureChromium, ensureRedis, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
 installFolder('server')
+installFolder('playground')
 ensureRedis()
+ensureChromium()
 tryValkey()
 step('build')
 run('npm', ['run', '--silent', 'build'])
 run('npm', ['run', '--silent', 'build:server'])
+run('npm', ['run', '--silent', 'build:playground'])
 step('types')
 run('npm', ['run', '--silent', 'typecheck'])
 step('lint')

@@ -55,6 +55,7 @@ describe('the image', () => {
       body: '{ "limiter": "api", "key": "u1" }',
     })
     expect(await response.json()).toMatchObject({ allowed: true })
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('<title>Sluice')
     service.kill('SIGTERM')
     expect((await once(service, 'exit'))[0]).toBe(0)
     expect(await isHealthy()).toBe(false)
@@ -70,8 +71,25 @@ describe('the image', () => {
 
   test('is built from what git has, not from what lies about', () => {
     const isIgnored = ignoredBy(textOf('.dockerignore'))
-    const sent = ['package.json', 'src/index.ts', 'server/src/main.ts', 'scripts/build-server.mjs', 'server/sample.yaml']
-    const kept = ['.git/config', '.env', 'node_modules/x', 'server/node_modules/x', 'server/dist/x', 'dist/x', 'test/x', 'server/test/x']
+    const sent = [
+      'package.json',
+      'src/index.ts',
+      'server/src/main.ts',
+      'scripts/build-server.mjs',
+      'playground/index.html',
+      'test/vectors/seeds.json',
+    ]
+    const kept = [
+      '.git/config',
+      '.env',
+      'node_modules/x',
+      'server/node_modules/x',
+      'server/dist/x',
+      'dist/x',
+      'test/x',
+      'server/test/x',
+      'playground/dist/x',
+    ]
     expect(sent.filter(isIgnored)).toEqual([])
     expect(kept.filter((path) => !isIgnored(path))).toEqual([])
   })

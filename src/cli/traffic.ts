@@ -1,4 +1,4 @@
-/** Traffic to try limits on: the moments at which calls arrive, in milliseconds from the start. */
+/** Traffic to try limits on: the moments at which calls arrive, in milliseconds from the start. The page in playground/ uses it too. */
 
 export interface Traffic {
   readonly name: string
@@ -8,14 +8,14 @@ export interface Traffic {
 }
 
 /** `count` calls at one moment. */
-const burst = (count: number, atMs: number): number[] => new Array<number>(count).fill(atMs)
+export const burst = (count: number, atMs: number): number[] => new Array<number>(count).fill(atMs)
 
 /** One call every `everyMs`, from `fromMs` until before `toMs`. */
-function steady(everyMs: number, fromMs: number, toMs: number): number[] {
+export function steady(everyMs: number, fromMs: number, toMs: number): number[] {
   return Array.from({ length: Math.ceil((toMs - fromMs) / everyMs) }, (_, k) => fromMs + k * everyMs)
 }
 
-const inOrder = (...arrivals: readonly number[][]): number[] => arrivals.flat().sort((a, b) => a - b)
+export const inOrder = (...arrivals: readonly number[][]): number[] => arrivals.flat().sort((a, b) => a - b)
 
 export const TRAFFIC: readonly Traffic[] = [
   {

@@ -3,7 +3,7 @@
  * the one here uses; anything else is an error. What the base image brings is this machine's own Node.
  */
 import { cpSync, mkdirSync, readFileSync, statSync } from 'node:fs'
-import { basename, join, relative } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { output } from '../../../test/package/run.ts'
 
 export interface Instruction {
@@ -71,7 +71,7 @@ function copied(stage: Stage, text: string, context: string, stages: ReadonlyMap
     const path = join(base, source)
     const isFolder = statSync(path).isDirectory()
     // Of a folder its content is copied, and a file into what ends with a slash.
-    const into = join(stage.root, stage.workdir, target, isFolder || !target.endsWith('/') ? '' : basename(source))
+    const into = join(stage.root, resolve(stage.workdir, target), isFolder || !target.endsWith('/') ? '' : basename(source))
     cpSync(path, into, { recursive: true, verbatimSymlinks: true, filter: (each) => !isLeftOut(relative(context, each)) })
   }
 }

@@ -1,0 +1,123 @@
+/** The page: a header, and one of three tabs under it. */
+import { h, put, select } from './dom.ts'
+import { liveView } from './live/view.ts'
+import { playgroundView, type View } from './playground/view.ts'
+import { LANGUAGES, type Language, store, storedLanguage, storedTheme, THEMES, type Theme, textsOf } from './settings.ts'
+import { tryView } from './try/view.ts'
+
+const TABS = ['playground', 'live', 'try'] as const
+type Tab = (typeof TABS)[number]
+
+let language: Language
+let theme: Theme
+/** What the playground shows, kept while another tab is open. */
+let playgroundAddress = ''
+let view: View | undefined
+let app: HTMLElement
+let script = ''
+
+function opened(): { readonly tab: Tab; readonly rest: string } {
+  const [name, rest = ''] = location.hash.slice(1).split(/\?(.*)/s) as [string, string?]
+  return { tab: TABS.find((tab) => tab === name) ?? 'playground', rest }
+}
+
+function show(): void {
+  const { tab, rest } = opened()
+  const texts = textsOf(language)
+  if (tab === 'playground' && rest !== '') playgroundAddress = rest
+  view?.close()
+  document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
+  document.title = texts.title
+  view = viewOf(tab)
+  put(
+    app,
+    h('a', { class: 'skip', href: '#content', onclick: skip }, texts.skip),
+    header(tab),
+    h('main', { id: 'content', tabindex: -1 }, view.element),
+    h('footer', {}, texts.footer),
+  )
+}
+
+function viewOf(tab: Tab): View {
+  const texts = textsOf(language)
+  if (tab === 'live') return liveView(texts)
+  if (tab === 'try') return tryView(texts)
+  return playgroundView(script, playgroundAddress, texts, remember)
+}
+
+/** Every change is in the address bar, and none of them in the history. */
+function remember(address: string): void {
+  playgroundAddress = address
+  history.replaceState(null, '', `#playground?${address}`)
+  const link = app.querySelector('[data-tab=playground]')
+  link?.setAttribute('href', `#playground?${address}`)
+}
+
+/** The part after # is ours, so a link to a place on the page goes there by itself. */
+function skip(event: Event): void {
+  event.preventDefault()
+  app.querySelector<HTMLElement>('#content')?.focus()
+}
+
+function header(current: Tab): HTMLElement {
+  const texts = textsOf(language)
+  const tabs = TABS.map((tab) => {
+    const rest = tab === 'playground' && playgroundAddress !== '' ? `?${playgroundAddress}` : ''
+    return h('a', { href: `#${tab}${rest}`, 'data-tab': tab, 'aria-current': tab === current ? 'page' : undefined }, texts.tabs[tab])
+  })
+  const languages = (Object.keys(LANGUAGES) as Language[]).map((name) => {
+    const isChosen = name === language
+    const act = () => {
+      language = name
+      store('language', name)
+      show()
+      app.querySelector<HTMLElement>(`[data-language=${name}]`)?.focus()
+    }
+    return h(
+      'button',
+      { type: 'button', lang: name === 'zh' ? 'zh-CN' : 'en', 'data-language': name, 'aria-pressed': String(isChosen), onclick: act },
+      LANGUAGES[name],
+    )
+  })
+  const themes = select(
+    THEMES.map((name) => [name, texts.switches.themes[name]] as const),
+    theme,
+    (name) => {
+      theme = name
+      store('theme', name)
+      paint()
+    },
+  )
+  themes.setAttribute('aria-label', texts.switches.theme)
+  themes.dataset.part = 'theme'
+  return h(
+    'header',
+    {},
+    h('a', { class: 'brand', href: '#playground' }, h('span', { class: 'mark', 'aria-hidden': 'true' }), 'Sluice'),
+    h('nav', { 'aria-label': texts.title }, ...tabs),
+    h(
+      'div',
+      { class: 'switches' },
+      h('div', { class: 'pair', role: 'group', 'aria-label': texts.switches.language }, ...languages),
+      themes,
+    ),
+  )
+}
+
+function paint(): void {
+  if (theme === 'auto') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme satisfies Theme
+  view?.repaint()
+}
+
+/** `scriptUrl` is where this script is, to start its worker from. */
+export function startPage(scriptUrl: string): void {
+  script = scriptUrl
+  app = document.querySelector('#app') as HTMLElement
+  language = storedLanguage()
+  theme = storedTheme()
+  addEventListener('hashchange', show)
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => view?.repaint())
+  paint()
+  show()
+}

@@ -1,0 +1,228 @@
+/** The picture: what arrives, and for each algorithm what it admits, refuses and keeps, on one time axis. */
+import { counted, plain } from '../numbers.ts'
+import { FIELDS, type Limits, type LimitType } from '../simulation/limits.ts'
+import { CELLS, type Row, type Run } from '../simulation/run.ts'
+import type { LimitData } from '../sluice.ts'
+import type { Texts } from '../text/en.ts'
+import type { Pen, Point } from './pen.ts'
+
+export interface Palette {
+  readonly ink: string
+  readonly quiet: string
+  readonly grid: string
+  readonly surface: string
+  readonly admitted: string
+  readonly refused: string
+  readonly gauge: string
+  readonly calls: string
+}
+
+export const PALETTE_NAMES = ['ink', 'quiet', 'grid', 'surface', 'admitted', 'refused', 'gauge', 'calls'] as const
+
+/** Where things lie. Names stand left of the plot where there is room, above it on a phone. */
+export interface Layout {
+  readonly width: number
+  readonly height: number
+  readonly plotX: number
+  readonly plotWidth: number
+  readonly isNarrow: boolean
+  readonly bars: number
+}
+
+const CALLS_HEIGHT = 34
+const SIDE_HEIGHT = 27
+const GAUGE_GAP = 8
+const GAUGE_HEIGHT = 30
+const ROW_GAP = 18
+const AXIS_HEIGHT = 26
+const TITLE_HEIGHT = 20
+const GUTTER = 172
+const SCALE = 34
+const PADDING = 12
+const TOP = 10
+
+const rowHeight = (isNarrow: boolean) => (isNarrow ? TITLE_HEIGHT + 14 : 0) + 2 * SIDE_HEIGHT + GAUGE_GAP + GAUGE_HEIGHT + ROW_GAP
+
+export function layoutFor(width: number, rows: number): Layout {
+  const isNarrow = width < 620
+  const plotX = isNarrow ? SCALE : GUTTER + SCALE
+  const calls = (isNarrow ? TITLE_HEIGHT : 0) + CALLS_HEIGHT + ROW_GAP
+  return {
+    width,
+    height: TOP + calls + rows * rowHeight(isNarrow) + AXIS_HEIGHT,
+    plotX,
+    plotWidth: width - plotX - PADDING,
+    isNarrow,
+    bars: isNarrow ? CELLS / 8 : CELLS / 4,
+  }
+}
+
+export interface Scene {
+  readonly run: Run
+  readonly limits: Limits
+  readonly texts: Texts
+  readonly palette: Palette
+}
+
+export function drawPicture(pen: Pen, layout: Layout, scene: Scene): void {
+  const { run, palette } = scene
+  pen.rect(0, 0, layout.width, layout.height, palette.surface)
+  drawAxis(pen, layout, scene)
+  let y = drawCalls(pen, layout, scene, TOP)
+  const scale = Math.max(1, ...run.rows.flatMap(({ admitted, refused }) => [highest(admitted, layout.bars), highest(refused, layout.bars)]))
+  for (const row of run.rows) y = drawRow(pen, layout, scene, row, scale, y)
+}
+
+function drawAxis(pen: Pen, layout: Layout, { run, palette, texts }: Scene): void {
+  const bottom = layout.height - AXIS_HEIGHT
+  const stepUs = tickUs(run.lengthUs, layout.isNarrow ? 4 : 8)
+  for (let us = 0; us <= run.lengthUs; us += stepUs) {
+    const x = layout.plotX + (us / run.lengthUs) * layout.plotWidth
+    pen.line(Math.round(x) + 0.5, TOP, Math.round(x) + 0.5, bottom + 4, palette.grid)
+    const isLast = x > layout.width - 40
+    const text = `${plain(us / 1_000_000)} ${texts.picture.seconds}`
+    pen.text(isLast ? layout.width - 4 : x, bottom + 17, text, { size: 11, colour: palette.quiet, anchor: isLast ? 'end' : 'middle' })
+  }
+}
+
+/** 1, 2 or 5 of some power of ten, so that there are about so many. */
+function tickUs(lengthUs: number, about: number): number {
+  const raw = lengthUs / about
+  const power = 10 ** Math.floor(Math.log10(raw))
+  return ([1, 2, 5].find((digit) => digit * power >= raw) ?? 10) * power
+}
+
+function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene, top: number): number {
+  const y = layout.isNarrow ? top + TITLE_HEIGHT : top
+  const title = { size: 13, colour: palette.ink, bold: true }
+  const total = counted(run.atUs.length)
+  if (layout.isNarrow) {
+    pen.text(2, top + 13, texts.picture.calls, title)
+    pen.text(layout.width - 4, top + 13, total, { ...title, anchor: 'end' })
+  } else {
+    pen.text(2, y + 13, texts.picture.calls, title)
+    pen.text(2, y + 30, total, { size: 12, colour: palette.quiet })
+  }
+  const bins = binned(run.arrived, layout.bars)
+  drawBars(pen, layout, bins, y + CALLS_HEIGHT, CALLS_HEIGHT / Math.max(1, ...bins), palette.calls)
+  drawScale(pen, layout, y, Math.max(...bins), palette)
+  pen.line(layout.plotX, y + CALLS_HEIGHT + 0.5, layout.plotX + layout.plotWidth, y + CALLS_HEIGHT + 0.5, palette.quiet)
+  return y + CALLS_HEIGHT + ROW_GAP
+}
+
+function drawRow(pen: Pen, layout: Layout, scene: Scene, row: Row, scale: number, top: number): number {
+  const { palette } = scene
+  const y = layout.isNarrow ? top + TITLE_HEIGHT : top
+  const base = y + SIDE_HEIGHT
+  const perCall = (SIDE_HEIGHT - 1) / scale
+  drawBars(pen, layout, binned(row.admitted, layout.bars), base, perCall, palette.admitted)
+  drawBars(pen, layout, binned(row.refused, layout.bars), base + 1, -perCall, palette.refused)
+  pen.line(layout.plotX, base + 0.5, layout.plotX + layout.plotWidth, base + 0.5, palette.quiet)
+  drawScale(pen, layout, y, scale, palette)
+  drawNames(pen, layout, scene, row, top, y)
+  const gauge = y + 2 * SIDE_HEIGHT + GAUGE_GAP + (layout.isNarrow ? 14 : 0)
+  drawGauge(pen, layout, scene, row, gauge)
+  return gauge + GAUGE_HEIGHT + ROW_GAP
+}
+
+function drawNames(pen: Pen, layout: Layout, { texts, palette, limits }: Scene, row: Row, top: number, y: number): void {
+  const name = texts.types[row.type]
+  const { admitted, refused } = row.totals
+  const title = { size: 13, colour: palette.ink, bold: true }
+  const up = `▲ ${counted(admitted)} ${texts.picture.admitted}`
+  const down = `▼ ${counted(refused)} ${texts.picture.refused}`
+  if (layout.isNarrow) {
+    pen.text(2, top + 13, name, title)
+    pen.text(layout.width - 4, top + 13, `▼ ${counted(refused)}`, { size: 12, colour: palette.refused, anchor: 'end', bold: true })
+    const room = 26 + counted(refused).length * 8
+    pen.text(layout.width - 4 - room, top + 13, `▲ ${counted(admitted)}`, { size: 12, colour: palette.admitted, anchor: 'end', bold: true })
+    return
+  }
+  pen.text(2, y + 11, name, title)
+  pen.text(GUTTER - 4, y + 11, numbersOf(limits[row.type]), { size: 11, colour: palette.quiet, anchor: 'end' })
+  pen.text(2, y + 28, up, { size: 12, colour: palette.admitted, bold: true })
+  pen.text(2, y + 44, down, { size: 12, colour: palette.refused, bold: true })
+}
+
+/** The numbers of a limit, as short as they can be told: '10/s · 20', '100 / 1min'. */
+export function numbersOf(data: LimitData): string {
+  const [most, pace] = FIELDS[data.type as LimitType] as [string, string]
+  return 'window' in data ? `${data[most]} / ${durationText(data.window)}` : `${data[pace]} · ${data[most]}`
+}
+
+const durationText = (value: unknown) => (typeof value === 'number' ? `${value}ms` : String(value))
+
+/** A band between least and most of each cell: a line where nothing happens, a stroke where something does. */
+function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row, top: number): void {
+  const bottom = top + GAUGE_HEIGHT
+  const yOf = (value: number) => bottom - (Math.min(value, row.ceiling) / row.ceiling) * GAUGE_HEIGHT
+  const xOf = (cell: number) => layout.plotX + ((cell + 0.5) / CELLS) * layout.plotWidth
+  const upper: Point[] = []
+  const lower: Point[] = []
+  for (let cell = 0; cell < CELLS; cell++) {
+    upper.push([xOf(cell), yOf(row.high[cell] as number) - 0.6])
+    lower.unshift([xOf(cell), yOf(row.low[cell] as number) + 0.6])
+  }
+  const line = thinned(upper)
+  const fill: Point[] = [[layout.plotX, bottom], ...line, [layout.plotX + layout.plotWidth, bottom]]
+  pen.shape(fill, withAlpha(palette.gauge, 0.14))
+  pen.shape([...line, ...thinned(lower)], palette.gauge)
+  pen.line(layout.plotX, top + 0.5, layout.plotX + layout.plotWidth, top + 0.5, palette.grid, true)
+  pen.line(layout.plotX, bottom + 0.5, layout.plotX + layout.plotWidth, bottom + 0.5, palette.grid)
+  const small = { size: 11, colour: palette.quiet }
+  pen.text(2, layout.isNarrow ? top - 4 : top + 19, texts.quantities[row.type], small)
+  pen.text(layout.plotX - 5, top + 8, plain(row.ceiling), { ...small, anchor: 'end' })
+  pen.text(layout.plotX - 5, bottom + 1, '0', { ...small, anchor: 'end' })
+}
+
+/** Without the points that lie on the way between their neighbours: most do, and a file with all of them is four times as large. */
+function thinned(points: readonly Point[]): Point[] {
+  const kept: Point[] = []
+  for (const [k, point] of points.entries()) {
+    const before = kept.at(-1)
+    const after = points[k + 1]
+    if (before === undefined || after === undefined) kept.push(point)
+    else {
+      const share = (point[0] - before[0]) / (after[0] - before[0])
+      if (Math.abs(before[1] + share * (after[1] - before[1]) - point[1]) > 0.05) kept.push(point)
+    }
+  }
+  return kept
+}
+
+function drawScale(pen: Pen, layout: Layout, y: number, most: number, { quiet }: Palette): void {
+  pen.text(layout.plotX - 5, y + 9, counted(most), { size: 11, colour: quiet, anchor: 'end' })
+}
+
+/** Upwards from the base line if `perCall` is above zero, downwards below it. */
+function drawBars(pen: Pen, layout: Layout, bins: readonly number[], base: number, perCall: number, colour: string): void {
+  const step = layout.plotWidth / bins.length
+  const width = Math.max(1.5, step - 1)
+  for (const [bin, count] of bins.entries()) {
+    if (count === 0) continue
+    // What is there is seen, however little it is beside the rest.
+    const height = Math.max(3, Math.abs(count * perCall))
+    pen.rect(layout.plotX + bin * step, perCall > 0 ? base - height : base, width, height, colour)
+  }
+}
+
+function binned(cells: Uint32Array, bins: number): number[] {
+  const size = cells.length / bins
+  return Array.from({ length: bins }, (_, bin) => cells.subarray(bin * size, (bin + 1) * size).reduce((sum, count) => sum + count, 0))
+}
+
+const highest = (cells: Uint32Array, bins: number): number => Math.max(...binned(cells, bins))
+
+/** Colours arrive as `rgb(r, g, b)`: that is how a browser tells a computed one. */
+function withAlpha(colour: string, alpha: number): string {
+  return colour.replace(/^rgb\(([^)]+)\)$/, `rgba($1, ${alpha})`)
+}
+
+/** What the picture says, for whoever cannot see it. */
+export function pictureLabel({ run, texts }: Scene): string {
+  const rows = run.rows.map(
+    ({ type, totals }) =>
+      `${texts.types[type]}: ${counted(totals.admitted)} ${texts.picture.admitted}, ${counted(totals.refused)} ${texts.picture.refused}`,
+  )
+  return `${texts.picture.label}. ${rows.join('; ')}.`
+}

@@ -1,0 +1,89 @@
+/** Where in the run we are: a call that is looked at, and while playing a time that passes. */
+
+export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 20] as const
+
+export interface PlayerListener {
+  /** `call` is the last that has come by `atUs`, -1 before the first. */
+  moved(call: number, atUs: number, isPlaying: boolean): void
+}
+
+export class Player {
+  readonly #listener: PlayerListener
+  #atUs: Float64Array = new Float64Array(0)
+  #lengthUs = 0
+  #nowUs = 0
+  #call = -1
+  #frame: number | undefined
+  #lastMs = 0
+  /** Simulated seconds a second. */
+  speed = 0.5
+
+  constructor(listener: PlayerListener) {
+    this.#listener = listener
+  }
+
+  get isPlaying(): boolean {
+    return this.#frame !== undefined
+  }
+
+  get call(): number {
+    return this.#call
+  }
+
+  load(atUs: Float64Array, lengthUs: number): void {
+    this.pause()
+    this.#atUs = atUs
+    this.#lengthUs = lengthUs
+  }
+
+  goTo(call: number): void {
+    this.pause()
+    this.#call = Math.max(0, Math.min(this.#atUs.length - 1, call))
+    this.#nowUs = this.#atUs[this.#call] ?? 0
+    this.#tell()
+  }
+
+  /** To the last call that has come by then. */
+  seek(us: number): void {
+    this.goTo(this.#lastBy(us))
+  }
+
+  play(): void {
+    if (this.isPlaying) return
+    if (this.#nowUs >= (this.#atUs.at(-1) ?? 0)) this.#nowUs = 0
+    this.#lastMs = performance.now()
+    this.#frame = requestAnimationFrame((ms) => this.#tick(ms))
+    this.#tell()
+  }
+
+  pause(): void {
+    if (this.#frame === undefined) return
+    cancelAnimationFrame(this.#frame)
+    this.#frame = undefined
+    this.#tell()
+  }
+
+  #tick(ms: number): void {
+    this.#nowUs += Math.max(0, ms - this.#lastMs) * 1000 * this.speed
+    this.#lastMs = ms
+    this.#call = this.#lastBy(this.#nowUs)
+    const isOver = this.#nowUs >= this.#lengthUs
+    this.#frame = isOver ? undefined : requestAnimationFrame((next) => this.#tick(next))
+    this.#tell()
+  }
+
+  #tell(): void {
+    this.#listener.moved(this.#call, this.#nowUs, this.isPlaying)
+  }
+
+  #lastBy(us: number): number {
+    let low = 0
+    let high = this.#atUs.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#atUs[middle] as number) <= us) low = middle + 1
+      else high = middle
+    }
+    return low - 1
+  }
+}

@@ -1,0 +1,78 @@
+/** What came of it, as tables: the totals of each algorithm, and a worked example beside its published figures. */
+import { h } from '../dom.ts'
+import { counted, plain, seconds, time } from '../numbers.ts'
+import { type Run, Stage } from '../simulation/run.ts'
+import { rowsOf } from '../simulation/tapes.ts'
+import type { Decision, Tape } from '../sluice.ts'
+import type { Texts } from '../text/en.ts'
+
+export function totalsTable({ rows }: Run, texts: Texts): HTMLElement {
+  const { totals } = texts
+  const head = [totals.algorithm, totals.admitted, totals.refused, totals.most, totals.wait]
+  const body = rows.map(({ type, totals: of }) =>
+    h(
+      'tr',
+      { 'data-row': type },
+      h('th', { scope: 'row' }, texts.types[type]),
+      h('td', { class: 'number admitted' }, counted(of.admitted)),
+      h('td', { class: 'number refused' }, counted(of.refused)),
+      h('td', { class: 'number' }, totals.mostIn(counted(of.mostInWindow), seconds(of.windowUs))),
+      h('td', { class: 'number' }, waitText(of.longestWaitUs, totals.never)),
+    ),
+  )
+  return table(head, body, totals.heading)
+}
+
+const waitText = (us: number, never: string): string => (us === 0 ? '–' : Number.isFinite(us) ? time(us) : never)
+
+const FIGURES = ['outcome', 'remaining', 'retryAfterMs', 'resetAfterMs', 'delayMs'] as const
+
+/** Every row of the tape: what the table states, what the library says now, and whether they are the same. */
+export function tapeTable(tape: Tape, texts: Texts): HTMLElement {
+  const { table: words } = texts
+  const head = [words.at, words.cost, words.times, words.outcome, words.remaining, words.retry, words.reset, words.delay, words.agrees]
+  const body = playedRows(tape).map(({ row, decisions }) => {
+    const { atMs, cost, repeat = 1, ...stated } = row
+    const last = decisions.at(-1) as Decision
+    const agrees = decisions.every((decision) =>
+      FIGURES.every((name) => !(name in stated) || Object.is((stated as Record<string, unknown>)[name], decision[name])),
+    )
+    const figure = (name: (typeof FIGURES)[number]) =>
+      h(
+        'td',
+        { class: name in stated ? 'number stated' : 'number' },
+        name === 'outcome' ? words.outcomes[last.outcome] : shown(name, last[name], texts.totals.never),
+      )
+    return h(
+      'tr',
+      {},
+      h('td', { class: 'number' }, `${plain(atMs)} ms`),
+      h('td', { class: 'number' }, plain(cost)),
+      h('td', { class: 'number' }, repeat),
+      ...FIGURES.map(figure),
+      h('td', { class: agrees ? 'agrees' : 'disagrees' }, agrees ? `✓ ${words.yes}` : `✗ ${words.no}`),
+    )
+  })
+  return table(head, body, words.heading)
+}
+
+function playedRows(tape: Tape): { row: Tape['tape'][number]; decisions: Decision[] }[] {
+  const stage = new Stage(tape.limit)
+  return rowsOf(tape).map(({ count }, k) => {
+    const row = tape.tape[k] as Tape['tape'][number]
+    return { row, decisions: Array.from({ length: count }, () => stage.consume(Math.round(row.atMs * 1000), row.cost)) }
+  })
+}
+
+function shown(name: string, value: number, never: string): string {
+  if (name === 'remaining') return plain(value)
+  return Number.isFinite(value) ? `${plain(value)} ms` : never
+}
+
+export function table(head: readonly string[], body: readonly HTMLElement[], label: string): HTMLElement {
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+    h('table', {}, h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))), h('tbody', {}, ...body)),
+  )
+}

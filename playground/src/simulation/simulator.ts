@@ -1,0 +1,68 @@
+/** The page's side of the worker. Of several runs asked for in a hurry only the last matters: the ones between are never started. */
+import type { Moment } from './cursor.ts'
+import type { Answer, Failure, Job, Request } from './job.ts'
+import type { Run } from './run.ts'
+
+export interface Listener {
+  ran(run: Run): void
+  looked(call: number, moments: readonly Moment[]): void
+  failed(failure: Failure): void
+}
+
+export class Simulator {
+  readonly #worker: Worker
+  readonly #listener: Listener
+  #lastId = 0
+  #sent: Request | undefined
+  #nextJob: Job | undefined
+  #nextCall: number | undefined
+
+  /** `script` is the address of the page's own script: see main.ts. */
+  constructor(script: string, listener: Listener) {
+    this.#worker = new Worker(script, { type: 'module' })
+    this.#listener = listener
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<Answer>) => this.#answered(data))
+    this.#worker.addEventListener('error', ({ message }) =>
+      listener.failed({ kind: 'limit', message: message ?? 'the worker could not be started' }),
+    )
+  }
+
+  run(job: Job): void {
+    this.#nextJob = job
+    // A look belongs to the run before it.
+    this.#nextCall = undefined
+    this.#send()
+  }
+
+  look(call: number): void {
+    this.#nextCall = call
+    this.#send()
+  }
+
+  close(): void {
+    this.#worker.terminate()
+  }
+
+  #send(): void {
+    if (this.#sent !== undefined) return
+    const id = ++this.#lastId
+    if (this.#nextJob !== undefined) this.#sent = { id, ask: 'run', job: this.#nextJob }
+    else if (this.#nextCall !== undefined) this.#sent = { id, ask: 'look', call: this.#nextCall }
+    else return
+    if (this.#sent.ask === 'run') this.#nextJob = undefined
+    else this.#nextCall = undefined
+    this.#worker.postMessage(this.#sent)
+  }
+
+  #answered(answer: Answer): void {
+    const sent = this.#sent
+    this.#sent = undefined
+    // What a newer run will replace is not shown.
+    if (sent?.id === answer.id && this.#nextJob === undefined) {
+      if ('failure' in answer) this.#listener.failed(answer.failure)
+      else if ('run' in answer) this.#listener.ran(answer.run)
+      else this.#listener.looked((sent as { call: number }).call, answer.moments)
+    }
+    this.#send()
+  }
+}

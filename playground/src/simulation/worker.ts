@@ -1,0 +1,39 @@
+/** Where simulations run, so that the page never stands still for one. */
+import { Cursor, type Moment } from './cursor.ts'
+import { type Answer, arrivalsFor, failureOf, type Job, type Request } from './job.ts'
+import { play, type Run } from './run.ts'
+
+let cursor: Cursor | undefined
+
+export function startWorker(): void {
+  addEventListener('message', ({ data }: MessageEvent<Request>) => {
+    const answer = answerTo(data)
+    postMessage(answer, 'run' in answer ? { transfer: buffersOf(answer.run) } : {})
+  })
+}
+
+function answerTo(request: Request): Answer {
+  const { id } = request
+  try {
+    return request.ask === 'run' ? { id, run: run(request.job) } : { id, moments: look(request.call) }
+  } catch (error) {
+    return { id, failure: failureOf(error) }
+  }
+}
+
+function run({ traffic, limits }: Job): Run {
+  cursor = undefined
+  const arrivals = arrivalsFor(traffic)
+  // The cursor keeps its own: what is answered is handed over, not copied.
+  cursor = new Cursor({ ...arrivals, atUs: arrivals.atUs.slice(), cost: arrivals.cost.slice() }, limits)
+  return play(arrivals, limits)
+}
+
+function look(call: number): Moment[] {
+  return cursor?.at(call) ?? []
+}
+
+function buffersOf({ atUs, cost, arrived, rows }: Run): ArrayBuffer[] {
+  const ofRows = rows.flatMap(({ admitted, refused, low, high }) => [admitted, refused, low, high])
+  return [atUs, cost, arrived, ...ofRows].map(({ buffer }) => buffer)
+}

@@ -1,0 +1,16 @@
+/** The one file that reaches for the library: the same sources that are published. */
+export { durationUs, type Pace, paceOf } from '../../src/algorithms/rate.ts'
+export { burst, inOrder, steady } from '../../src/cli/traffic.ts'
+export { limitFrom } from '../../src/config/index.ts'
+export {
+  type Clock,
+  createLimiter,
+  type Decision,
+  type Duration,
+  type Limit,
+  type MemoryStore,
+  memoryStore,
+  type Rate,
+  SluiceError,
+} from '../../src/index.ts'
+export type { LimitData, Tape } from '../../src/testing/tape.ts'

@@ -1,0 +1,125 @@
+/** A question to the service: what goes over the wire, and the same as curl and as TypeScript. */
+
+export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'look', 'reset'] as const
+export type TryVerb = (typeof VERBS)[number]
+
+export interface Asked {
+  readonly verb: TryVerb
+  readonly limiter: string
+  readonly key: string
+  /** Whole permits, or an object of them, as it was typed. */
+  readonly cost: string
+  readonly plan: string
+  readonly maxWaitMs: string
+  readonly timeoutMs: string
+  readonly atMs: string
+  readonly token: string
+}
+
+export interface WireRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+export class CostError extends Error {}
+
+/** Which of the optional fields a verb takes. */
+export const FIELDS_OF: Readonly<Record<TryVerb, readonly ('cost' | 'plan' | 'maxWaitMs' | 'timeoutMs' | 'atMs')[]>> = {
+  consume: ['cost', 'plan'],
+  peek: ['cost', 'plan'],
+  reserve: ['cost', 'plan', 'maxWaitMs'],
+  acquire: ['cost', 'plan', 'timeoutMs'],
+  refund: ['cost', 'atMs'],
+  look: ['cost', 'plan'],
+  reset: [],
+}
+
+/** Throws a CostError for a cost that is no number and no JSON. */
+export function wireRequest(asked: Asked): WireRequest {
+  const { verb } = asked
+  if (verb === 'look' || verb === 'reset') return ofKey(asked)
+  const takes = FIELDS_OF[verb]
+  const body = {
+    limiter: asked.limiter,
+    key: asked.key,
+    ...(verb === 'acquire' || verb === 'consume' ? {} : { verb }),
+    ...(asked.cost.trim() === '1' ? {} : { cost: costOf(asked.cost) }),
+    ...(takes.includes('plan') && asked.plan !== '' ? { plan: asked.plan } : {}),
+    ...numberOf(asked, 'maxWaitMs'),
+    ...numberOf(asked, 'timeoutMs'),
+    ...numberOf(asked, 'atMs'),
+  }
+  const headers = { 'content-type': 'application/json', ...authorization(asked) }
+  return { method: 'POST', path: verb === 'acquire' ? '/v1/acquire' : '/v1/decide', headers, body: JSON.stringify(body) }
+}
+
+function ofKey(asked: Asked): WireRequest {
+  const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
+  if (asked.verb === 'reset') return { method: 'DELETE', path, headers: authorization(asked), body: undefined }
+  const query = new URLSearchParams()
+  if (asked.cost.trim() !== '1') query.set('cost', String(costOf(asked.cost)))
+  if (asked.plan !== '') query.set('plan', asked.plan)
+  const text = query.toString()
+  return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: {}, body: undefined }
+}
+
+function costOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CostError(text)
+  }
+}
+
+function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number> {
+  const text = asked[name].trim()
+  return FIELDS_OF[asked.verb].includes(name) && text !== '' ? { [name]: Number(text) } : {}
+}
+
+const authorization = ({ token }: Asked): Record<string, string> => (token === '' ? {} : { authorization: `Bearer ${token}` })
+
+export function curlOf({ method, path, headers, body }: WireRequest, origin: string): string {
+  const parts = ['curl -i']
+  if (method === 'DELETE') parts.push('-X DELETE')
+  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quoted(`${name}: ${value}`)}`)
+  if (body !== undefined) parts.push(`-d ${quoted(body)}`)
+  return [...parts, quoted(`${origin}${path}`)].join(' ')
+}
+
+/** For a shell: nothing inside single quotes means anything but the quote itself. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+export function codeOf({ method, path, headers, body }: WireRequest, origin: string): string {
+  const options = [
+    ...(method === 'GET' ? [] : [`method: '${method}',`]),
+    ...(Object.keys(headers).length === 0 ? [] : [`headers: ${literal(headers)},`]),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${literal(JSON.parse(body))}),`]),
+  ]
+  const init = options.length === 0 ? '' : `, {\n${options.map((line) => `  ${line}\n`).join('')}}`
+  const answer = method === 'DELETE' ? 'console.log(response.status)' : 'console.log(response.status, await response.json())'
+  return `const response = await fetch(${literal(origin + path)}${init})\n${answer}\n`
+}
+
+/** A value as people write it in TypeScript. */
+export function literal(value: unknown): string {
+  if (typeof value === 'string') return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).map(([name, of]) => `${/^[a-zA-Z_]\w*$/.test(name) ? name : literal(name)}: ${literal(of)}`)
+  return `{ ${fields.join(', ')} }`
+}
+
+/** The request as it goes over the wire. */
+export function shownRequest({ method, path, headers, body }: WireRequest): string {
+  const lines = [`${method} ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
+  return body === undefined ? lines.join('\n') : `${lines.join('\n')}\n\n${pretty(body)}`
+}
+
+export function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

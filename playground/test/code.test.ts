@@ -1,0 +1,108 @@
+/** What can be copied from the page does what the page showed. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limiterCode } from '../src/playground/code.ts'
+import { SvgPen } from '../src/playground/pen.ts'
+import { drawPicture, layoutFor, PALETTE_NAMES, type Palette } from '../src/playground/picture.ts'
+import { FIRST_LIMITS } from '../src/playground/state.ts'
+import { TYPES } from '../src/simulation/limits.ts'
+import { play } from '../src/simulation/run.ts'
+import { TAPES } from '../src/simulation/tapes.ts'
+import { arrivalsOf } from '../src/simulation/traffic.ts'
+import type { LimitData } from '../src/sluice.ts'
+import { en } from '../src/text/en.ts'
+import { zh } from '../src/text/zh.ts'
+import { DIST } from './support/static-server.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-code-'))
+  // The package itself, but for its clock, which the test turns.
+  const index = pathToFileURL(join(root, 'dist/index.js')).href
+  writeFileSync(
+    join(folder, 'sluice.mjs'),
+    `import { createLimiter as make } from '${index}'
+export * from '${index}'
+export const time = { us: 0 }
+export const createLimiter = (limits) => make(limits, { clock: { nowUs: () => time.us, setTimer: () => () => undefined } })`,
+  )
+})
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const calls = arrivalsOf({ kind: 'poisson', perSecond: 40, seconds: 3, seed: 11 })
+const limits: readonly LimitData[] = [
+  ...TYPES.map((type) => FIRST_LIMITS[type]),
+  ...Object.values(TAPES)
+    .flat()
+    .map(({ limit }) => limit),
+]
+
+test.each(limits.map((data, k) => [JSON.stringify(data), data, k] as const))(
+  'the code for %s makes the decisions of the picture',
+  async (_, data, k) => {
+    const file = join(folder, `limiter-${k}.mjs`)
+    writeFileSync(file, limiterCode(data).replace("'sluice'", "'./sluice.mjs'"))
+    const { time } = await import(/* @vite-ignore */ join(folder, 'sluice.mjs'))
+    time.us = 0
+    const { limiter } = await import(/* @vite-ignore */ file)
+    limiter.reset('user:42')
+    const admitted = [...calls.atUs].filter((us) => {
+      time.us = us
+      return limiter.consume('key').allowed
+    })
+    const [row] = play(calls, [data]).rows
+    expect(admitted.length).toBe(row?.totals.admitted)
+    expect(admitted.length).toBeGreaterThan(0)
+  },
+)
+
+describe('an exported picture', () => {
+  const palette = Object.fromEntries(PALETTE_NAMES.map((name, k) => [name, `rgb(${k}, 0, 0)`])) as unknown as Palette
+  const drawn = (texts: typeof en, width: number) => {
+    const pen = new SvgPen()
+    const run = play(
+      calls,
+      TYPES.map((type) => FIRST_LIMITS[type]),
+    )
+    const layout = layoutFor(width, run.rows.length)
+    drawPicture(pen, layout, { run, limits: FIRST_LIMITS, texts, palette })
+    return { svg: pen.svg(layout.width, layout.height, 'a < b & c'), layout }
+  }
+
+  test.each([
+    ['wide', en, 960],
+    ['narrow', zh, 360],
+  ] as const)('is an SVG that says what it shows (%s)', (_, texts, width) => {
+    const { svg } = drawn(texts, width)
+    for (const type of TYPES) expect(svg).toContain(`>${texts.types[type]}</text>`)
+    expect(svg).toContain('<title>a &lt; b &amp; c</title>')
+    expect(svg).not.toMatch(/NaN|undefined|Infinity/)
+  })
+
+  test('stays within its frame', () => {
+    const { svg, layout } = drawn(en, 960)
+    const corners = [...svg.matchAll(/d="M([\d.-]+) ([\d.-]+)/g)]
+    expect(corners.length).toBeGreaterThan(100)
+    for (const [, x, y] of corners) {
+      expect(Number(x)).toBeGreaterThanOrEqual(0)
+      expect(Number(x)).toBeLessThanOrEqual(layout.width)
+      expect(Number(y)).toBeGreaterThanOrEqual(0)
+      expect(Number(y)).toBeLessThanOrEqual(layout.height)
+    }
+  })
+})
+
+test('script and style are at most 80 kB gzipped, and nothing is inlined', () => {
+  const assets = readdirSync(join(DIST, 'assets')).filter((name) => /\.(js|css)$/.test(name))
+  expect(assets.map((name) => name.replace(/-[\w-]+\./, '.')).sort()).toEqual(['index.css', 'index.js'])
+  const bytes = assets.reduce((sum, name) => sum + gzipSync(readFileSync(join(DIST, 'assets', name))).length, 0)
+  expect(bytes).toBeLessThanOrEqual(80_000)
+  expect(readFileSync(join(DIST, 'index.html'), 'utf8')).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)/)
+})

@@ -1,0 +1,355 @@
+/** The playground in a real Chromium, from static files: no service is behind it. */
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { fromAddress } from '../src/playground/state.ts'
+import { TAPES } from '../src/simulation/tapes.ts'
+import type { Traffic } from '../src/simulation/traffic.ts'
+import type { Tape } from '../src/sluice.ts'
+import { zh } from '../src/text/zh.ts'
+import { expectNoSeriousIssue } from './support/axe.ts'
+import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './support/chromium.ts'
+import { type StaticServer, serveStatic } from './support/static-server.ts'
+
+let browser: Browser
+let server: StaticServer
+let opened: Opened
+
+beforeAll(async () => {
+  ;[browser, server] = await Promise.all([launchBrowser(), serveStatic()])
+})
+afterAll(async () => {
+  server.close()
+  await browser.close()
+})
+afterEach(async () => {
+  expectNoTrouble(opened)
+  await opened.page.context().close()
+})
+
+async function playground(address = '', options = {}): Promise<Page> {
+  opened = await openPage(browser, `${server.url}${address === '' ? '' : `#playground?${address}`}`, options)
+  await settled(opened.page)
+  return opened.page
+}
+
+const totalsOf = (page: Page) =>
+  page.$$eval('[data-row]', (rows) =>
+    Object.fromEntries(rows.map((row) => [row.getAttribute('data-row'), [...row.querySelectorAll('td')].map((cell) => cell.textContent)])),
+  )
+const words = (page: Page) => page.textContent('.words')
+const atCall = (page: Page, call: number) => page.waitForSelector(`.words[data-call="${call}"]`)
+
+async function boxOf(page: Page, selector: string): Promise<{ x: number; y: number; width: number; height: number }> {
+  const box = await page.locator(selector).boundingBox()
+  if (box === null) throw new Error(`${selector} is not to be seen`)
+  return box
+}
+
+/** What the picture shows, as a number that differs when it does. */
+const picture = (page: Page) =>
+  page.$eval('[data-part=picture]', (canvas) => {
+    const { width, height } = canvas as HTMLCanvasElement
+    const context = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D
+    const { data } = context.getImageData(0, 0, width, height)
+    return data.reduce((sum, value, k) => (sum * 31 + value * (k % 7)) % 1_000_003, 7)
+  })
+
+describe('at first', () => {
+  test('six algorithms are seen at the boundary, and a worker computes them', async () => {
+    const page = await playground('traffic=boundary&count=10&after=0')
+    expect(await totalsOf(page)).toEqual({
+      fixedWindow: ['20', '0', '20 in 1 s', '–'],
+      slidingWindow: ['10', '10', '10 in 1 s', '900 ms'],
+      slidingLog: ['10', '10', '10 in 1 s', '980 ms'],
+      tokenBucket: ['10', '10', '10 in 1 s', '80 ms'],
+      gcra: ['10', '10', '10 in 1 s', '80 ms'],
+      leakyBucket: ['10', '10', '10 in 1 s', '900 ms'],
+    })
+    expect(await page.getAttribute('[data-part=picture]', 'aria-label')).toContain('Fixed window: 20 admitted, 0 refused')
+    expect(page.workers()).toHaveLength(1)
+  })
+
+  test('the first call that somebody refuses is explained', async () => {
+    const page = await playground()
+    await atCall(page, 11)
+    expect(await words(page)).toContain('0 tokens + 0.02 s × 10/s = 0.2; needs 1, 0.8 missing: enough in 0.08 s')
+  })
+})
+
+test('every worked example shows the numbers of its table', async () => {
+  const page = await playground()
+  for (const tape of Object.values(TAPES).flat()) {
+    await page.selectOption('[data-part=example]', tape.id)
+    await page.waitForSelector(`[data-tape=${tape.id}]`)
+    expect(await tapeRows(page), tape.id).toEqual(tape.tape.map(statedRow))
+    const [[admitted, refused]] = Object.values(await totalsOf(page)) as [string[]]
+    if (tape.tape.every(({ outcome }) => outcome !== undefined)) {
+      expect([Number(admitted), Number(refused)], tape.id).toEqual([
+        calls(tape, 'allowed'),
+        calls(tape, 'limited') + calls(tape, 'impossible'),
+      ])
+    }
+    expect(page.url()).toContain(`traffic=tape&id=${tape.id}`)
+  }
+})
+
+const tapeRows = (page: Page) =>
+  page.$$eval('[data-tape] tbody tr', (all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent)))
+
+const calls = ({ tape }: Tape, outcome: string) =>
+  tape.filter((row) => row.outcome === outcome).reduce((sum, { repeat = 1 }) => sum + repeat, 0)
+
+const OUTCOMES: Readonly<Record<string, string>> = { allowed: 'admitted', limited: 'refused', impossible: 'never fits' }
+
+/** The row of a table as the page must show it; what the table does not state may be anything. */
+function statedRow({ atMs, cost, repeat = 1, outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: Tape['tape'][number]): unknown[] {
+  const orAny = (stated: number | undefined, unit: string) => (stated === undefined ? expect.any(String) : `${stated}${unit}`)
+  return [
+    `${atMs} ms`,
+    `${cost}`,
+    `${repeat}`,
+    outcome === undefined ? expect.any(String) : OUTCOMES[outcome],
+    orAny(remaining, ''),
+    orAny(retryAfterMs, ' ms'),
+    orAny(resetAfterMs, ' ms'),
+    orAny(delayMs, ' ms'),
+    '✓ yes',
+  ]
+}
+
+describe('drawing by hand', () => {
+  test('with the mouse changes what is decided', async () => {
+    const page = await playground('traffic=drawn&columns=0.0.1')
+    expect((await totalsOf(page)).fixedWindow?.slice(0, 2)).toEqual(['1', '0'])
+    const before = await picture(page)
+    const { x, y, width, height } = await boxOf(page, '.board')
+    await page.mouse.move(x + 1, y + height - 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 1, y + 1, { steps: 20 })
+    await page.mouse.up()
+    await page.waitForFunction(() => Number(document.querySelector('[data-row=fixedWindow] .refused')?.textContent) > 100)
+    expect(await picture(page)).not.toBe(before)
+    const { traffic } = fromAddress(page.url().split('?')[1] as string)
+    const { columns } = traffic as Traffic & { kind: 'drawn' }
+    expect(columns).toEqual(columns.toSorted((a, b) => a - b))
+    expect(columns.at(-1)).toBeGreaterThan(27)
+  })
+
+  test('with the keyboard changes one column, and the arrows go on to the next', async () => {
+    const page = await playground('traffic=drawn&columns=0')
+    await page.focus('.board [tabindex="0"]')
+    for (const key of ['ArrowRight', 'ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown']) await page.keyboard.press(key)
+    await page.waitForFunction(() => document.querySelector('[data-row=gcra] .admitted')?.textContent === '2')
+    expect(page.url()).toContain('columns=0.2.0.')
+    // What was drawn stays when the length changes, and it is no example any more.
+    await page.fill('[data-number=seconds]', '8')
+    await page.waitForFunction(() => location.hash.includes('seconds=8'))
+    expect(page.url()).toContain('columns=0.2.0.')
+    expect(await page.inputValue('[data-part=example]')).toBe('')
+    await page.focus('.board [tabindex="0"]')
+    expect(await page.$eval(':focus', (column) => column.getAttribute('aria-valuenow'))).toBe('2')
+  })
+})
+
+describe('going through a run', () => {
+  test('a step shows the arithmetic of one call, forwards and back', async () => {
+    const page = await playground('traffic=tape&id=token-bucket-walkthrough')
+    await atCall(page, 3)
+    expect(await words(page)).toContain('0 tokens + 0 s × 1/s = 0; needs 1, 1 missing: enough in 1 s')
+    await page.click('.bar [data-part=step]')
+    await atCall(page, 4)
+    expect(await words(page)).toContain('0 tokens + 1.4 s × 1/s = 1.4; needs 1, leaves 0.4')
+    for (const call of [3, 2, 1]) {
+      await page.click('[data-part=back]')
+      await atCall(page, call)
+    }
+    expect(await words(page)).toContain('a full bucket, 2 tokens; needs 1, leaves 1')
+  })
+
+  test('play goes on by itself, pause stops it, and a click on the picture goes there', async () => {
+    const page = await playground('traffic=steady&perSecond=50&seconds=20')
+    await page.press('[data-part=place]', 'Home')
+    await atCall(page, 1)
+    await page.click('[data-part=play]')
+    await page.waitForFunction(() => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) > 3)
+    await page.click('[data-part=play]')
+    expect(await page.textContent('[data-part=play]')).toContain('Play')
+    const place = Number(await page.inputValue('[data-part=place]'))
+    await atCall(page, place)
+    expect(place).toBeLessThan(1000)
+    const { width } = await boxOf(page, '.over')
+    await page.click('.over', { position: { x: width - 40, y: 60 } })
+    await page.waitForFunction((from) => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) > from, place + 500)
+  })
+
+  test('a run to its end stops there', async () => {
+    const page = await playground('traffic=pasted&times=0+5+10')
+    await page.click('[data-part=play]')
+    await page.waitForFunction(() => document.querySelector('[data-part=play]')?.textContent?.includes('Play'))
+    await atCall(page, 3)
+  })
+})
+
+describe('limits', () => {
+  test('one pair of numbers sets all six; each can have its own; a wrong one is told and changes nothing', async () => {
+    const page = await playground('traffic=boundary&count=10&after=0')
+    await page.fill('[data-part=permits]', '5')
+    await page.waitForFunction(() => document.querySelector('[data-row=slidingLog] .admitted')?.textContent === '5')
+    expect(page.url()).toContain('gcra=5,5/s')
+    await page.click('summary:has-text("GCRA")')
+    await page.fill('[data-option="gcra.burst"]', '7')
+    await page.waitForFunction(() => document.querySelector('[data-row=gcra] .admitted')?.textContent === '7')
+    await page.fill('[data-option="gcra.rate"]', 'fast')
+    expect(await page.textContent('.limit:has([data-option="gcra.rate"]) .error')).toContain('gcra rate "fast" must be permits per time')
+    expect((await totalsOf(page)).gcra?.[0]).toBe('7')
+  })
+
+  test('rows can be left out', async () => {
+    const page = await playground()
+    for (const type of ['fixedWindow', 'slidingWindow', 'slidingLog', 'tokenBucket', 'leakyBucket'])
+      await page.uncheck(`[data-show=${type}]`)
+    await page.waitForFunction(() => document.querySelectorAll('[data-row]').length === 1)
+    expect(Object.keys(await totalsOf(page))).toEqual(['gcra'])
+    await page.click('[data-show=gcra]')
+    expect(await page.isChecked('[data-show=gcra]')).toBe(true)
+  })
+
+  test('traffic that cannot be is told in words', async () => {
+    const page = await playground('traffic=pasted&times=1')
+    await page.fill('textarea', '1 2 three')
+    await page.waitForSelector('.error:has-text("This is not a time that can be drawn: three")')
+  })
+})
+
+describe('to take away', () => {
+  test('the address leads to the same picture elsewhere', async () => {
+    const page = await playground()
+    await page.selectOption('[data-part=example]', 'crawler')
+    await page.waitForFunction(() => location.hash.includes('crawler'))
+    await settled(page)
+    const [totals, seen] = [await totalsOf(page), await picture(page)]
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.click('text=Copy link')
+    await page.waitForSelector('text=Copied')
+    const link = await page.evaluate(() => navigator.clipboard.readText())
+    await page.context().close()
+    opened = await openPage(browser, link)
+    await settled(opened.page)
+    expect(await totalsOf(opened.page)).toEqual(totals)
+    expect(await picture(opened.page)).toBe(seen)
+  })
+
+  test('the picture as SVG and as PNG', async () => {
+    const page = await playground()
+    const saved = async (kind: string) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click(`[data-export=${kind}]`)])
+      return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) }
+    }
+    const svg = await saved('svg')
+    expect(svg.name).toBe('sluice-boundary.svg')
+    // The picture in the README is an export of the page as it is.
+    expect(svg.bytes.toString()).toBe(readFileSync(new URL('../../docs/pictures/boundary-burst.svg', import.meta.url), 'utf8'))
+    const png = await saved('png')
+    expect([...png.bytes.subarray(0, 4)]).toEqual([0x89, 0x50, 0x4e, 0x47])
+    expect(png.bytes.readUInt32BE(16)).toBe(1920)
+  })
+
+  test('the code of the chosen algorithm', async () => {
+    const page = await playground('traffic=tape&id=leaky-bucket-lazy-leak')
+    expect(await page.textContent('[data-part=code]')).toContain("createLimiter(leakyBucket({ capacity: 10, leak: '2/s' }))")
+  })
+})
+
+describe('for everybody', () => {
+  test('Chinese is remembered, and changes all that is said', async () => {
+    const page = await playground()
+    await page.click('[data-language=zh]')
+    await settled(page)
+    expect(await page.getAttribute('html', 'lang')).toBe('zh-CN')
+    expect(await page.textContent('h1')).toBe(zh.intro.heading)
+    await page.waitForFunction(() => document.querySelector('.words')?.textContent?.includes('个令牌'))
+    await page.reload()
+    await settled(page)
+    expect(await page.title()).toBe(zh.title)
+    expect(await page.$eval(':root', (root) => root.scrollWidth <= innerWidth)).toBe(true)
+  })
+
+  test('a browser that speaks Chinese is spoken to in Chinese', async () => {
+    const page = await playground('', { locale: 'zh-CN' })
+    expect(await page.textContent('h1')).toBe(zh.intro.heading)
+  })
+
+  test('the theme follows the system until it is chosen, and the picture follows the theme', async () => {
+    const page = await playground()
+    const ground = () => page.$eval('body', () => getComputedStyle(document.documentElement).backgroundColor)
+    const [light, drawn] = [await ground(), await picture(page)]
+    await page.emulateMedia({ colorScheme: 'dark' })
+    const dark = await ground()
+    expect(dark).not.toBe(light)
+    await expect.poll(() => picture(page), { timeout: 60_000 }).not.toBe(drawn)
+    await page.selectOption('[data-part=theme]', 'light')
+    expect(await ground()).toBe(light)
+    expect(await picture(page)).toBe(drawn)
+    await page.reload()
+    await settled(page)
+    expect(await ground()).toBe(light)
+  })
+
+  test('the keyboard alone is enough', async () => {
+    const page = await playground()
+    const focused = () =>
+      page.$eval(':focus', (element) => element.textContent?.trim() || element.getAttribute('aria-label') || element.tagName)
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Skip to the content')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('ArrowDown')
+    await page.waitForFunction(() => location.hash.includes('traffic=flash'))
+    await settled(page)
+    for (let k = 0; k < 40 && !(await focused()).startsWith('Step'); k++) await page.keyboard.press('Tab')
+    const call = Number(await page.inputValue('[data-part=place]'))
+    await page.keyboard.press('Enter')
+    await atCall(page, call + 1)
+  })
+
+  test.each(['light', 'dark'] as const)('axe finds nothing serious (%s)', async (colorScheme) => {
+    const page = await playground('traffic=drawn', { colorScheme })
+    await page.click('summary:has-text("GCRA")')
+    await expectNoSeriousIssue(page)
+    await page.selectOption('[data-part=example]', 'gcra-walkthrough')
+    await page.waitForSelector('[data-tape]')
+    await expectNoSeriousIssue(page)
+  })
+
+  test.each([360, 768])('at %i pixels nothing has to be scrolled sideways', async (width) => {
+    const page = await playground('traffic=drawn', { viewport: { width, height: 780 } })
+    for (const summary of await page.$$('summary')) await summary.click()
+    expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(width)
+  })
+})
+
+test('a hundred thousand calls are computed by the worker, and drawn as cells', async () => {
+  const page = await playground()
+  await page.selectOption('[data-part=example]', 'many')
+  await page.waitForFunction(() => Number(document.querySelector<HTMLElement>('.playground')?.dataset.calls) > 99_000)
+  expect(page.workers()).toHaveLength(1)
+  const totals = await totalsOf(page)
+  for (const [admitted, refused] of Object.values(totals) as [string, string][]) {
+    expect(Number(admitted.replace(',', '')) + Number(refused.replace(',', ''))).toBeGreaterThan(99_000)
+  }
+})
+
+test('without a service, Live and Try say so kindly', async () => {
+  opened = await openPage(browser, `${server.url}#live`)
+  const { page, troubles } = opened
+  await page.waitForSelector('text=npm start')
+  expect(await page.textContent('[data-part=state]')).toBe('No service')
+  await page.click('[data-tab=try]')
+  await page.waitForSelector('text=there is nobody to ask')
+  expect(await page.textContent('[data-part=curl]')).toContain('/v1/decide')
+  await expectNoSeriousIssue(page)
+  // That nobody answered is all there is to say.
+  expect(troubles.filter((trouble) => !trouble.includes('404'))).toEqual([])
+  troubles.length = 0
+})

@@ -1,0 +1,210 @@
+/** Live and Try in a real Chromium, served by the real service as a process of its own. */
+import { spawnSync } from 'node:child_process'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { expectNoSeriousIssue } from './support/axe.ts'
+import { expectNoTrouble, launchBrowser, type Opened, openPage } from './support/chromium.ts'
+import { decide, type RunningService, startService } from './support/service.ts'
+
+let browser: Browser
+let service: RunningService
+let opened: Opened
+
+beforeAll(async () => {
+  ;[browser, service] = await Promise.all([launchBrowser(), startService(0, '--top-refused', '5')])
+})
+afterAll(async () => {
+  await browser.close()
+  await service.stop()
+})
+afterEach(async () => {
+  expectNoTrouble(opened)
+  await opened.page.context().close()
+})
+
+async function tab(name: string, options = {}): Promise<Page> {
+  opened = await openPage(browser, `${service.url}#${name}`, options)
+  return opened.page
+}
+
+/** Asks without a break until it is told to stop. */
+function load(url: string): { stop(): Promise<void> } {
+  let isOn = true
+  const asking = (async () => {
+    for (let k = 0; isOn; k++)
+      await Promise.all([decide(url, { limiter: 'api', key: 'busy' }), decide(url, { limiter: 'llm', key: `team:${k}` })])
+  })()
+  return {
+    async stop() {
+      isOn = false
+      await asking
+    },
+  }
+}
+
+const cell = (limiter: string, column: number) => `[data-limiter="${limiter}"] td:nth-of-type(${column})`
+const isAbove = (page: Page, selector: string, least: number) =>
+  page.waitForFunction(([at, than]) => Number(document.querySelector(at as string)?.textContent?.replace(/\D/g, '')) > Number(than), [
+    selector,
+    least,
+  ] as const)
+
+test('the service serves the page, with a content-security-policy that it keeps', async () => {
+  const page = await tab('playground')
+  await page.waitForSelector('[data-row=gcra]')
+  const response = await fetch(service.url)
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+  expect(page.workers()).toHaveLength(1)
+})
+
+describe('Live', () => {
+  test('counters move under real load, for all and for one limiter, and refused keys are named', async () => {
+    const page = await tab('live')
+    const busy = load(service.url)
+    await isAbove(page, cell('api', 2), 0)
+    await isAbove(page, cell('llm', 1), 0)
+    await isAbove(page, '[data-figure=admitted] .value', 0)
+    await page.waitForSelector('[data-part=top] th:has-text("busy")')
+    await page.click('[data-choose=api]')
+    expect(await page.textContent('h2')).toBe('api')
+    await page.waitForSelector('.chart canvas')
+    await busy.stop()
+    await page.waitForFunction(() => document.querySelector('[data-figure=refused] .value')?.textContent === '0')
+    expect(await page.textContent('[data-limiter=api] .health')).toBe('up')
+    await expectNoSeriousIssue(page)
+  })
+
+  test('waits are shown', async () => {
+    const page = await tab('live')
+    await page.waitForSelector('[data-limiter=queue]')
+    const ask = { limiter: 'queue', key: 'k', cost: 10 }
+    const waits = Array.from({ length: 20 }, () =>
+      fetch(`${service.url}v1/acquire`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(ask) }),
+    )
+    await isAbove(page, cell('queue', 4), 0)
+    await page.waitForSelector('[data-limiter=queue] td:has-text(" ms")')
+    await Promise.all(waits)
+  })
+
+  test('it comes back by itself when the service does', async () => {
+    const own = await startService()
+    opened = await openPage(browser, `${own.url}#live`)
+    const { page, troubles } = opened
+    await page.waitForSelector('[data-state=live]')
+    expect(await page.textContent('[data-part=top]')).toContain('--top-refused')
+    await own.stop()
+    await page.waitForSelector('[data-state=reconnecting]')
+    const again = await startService(own.port)
+    await page.waitForSelector('[data-state=live]')
+    await page.waitForSelector('[data-part=since]:has-text("restarted")')
+    await decide(again.url, { limiter: 'api', key: 'k' })
+    await page.waitForFunction(() => document.querySelector('[data-limiter=api] td:last-child')?.textContent === '1')
+    await again.stop()
+    // The browser itself says that nobody answered for a while.
+    expect(troubles.filter((trouble) => !/Failed to load resource|net::/.test(trouble))).toEqual([])
+    troubles.length = 0
+  })
+
+  test('dark, in Chinese, on a phone', async () => {
+    const page = await tab('live', { viewport: { width: 390, height: 800 }, colorScheme: 'dark', locale: 'zh-CN' })
+    await page.waitForSelector('[data-limiter=api]')
+    expect(await page.textContent('[data-part=state]')).toBe('实时')
+    expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(390)
+    await expectNoSeriousIssue(page)
+  })
+})
+
+describe('Try', () => {
+  const body = async (page: Page) => JSON.parse((await page.textContent('[data-part=body]')) ?? '')
+
+  async function send(page: Page): Promise<void> {
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=status]')
+  }
+
+  test('shows request, answer and headers', async () => {
+    const page = await tab('try')
+    await page.waitForSelector('[data-ask=limiter] option[value=llm]', { state: 'attached' })
+    await page.fill('[data-ask=key]', 'first')
+    await page.fill('[data-ask=cost]', '2')
+    expect(await page.textContent('[data-part=request]')).toContain('POST /v1/decide HTTP/1.1\ncontent-type: application/json')
+    await send(page)
+    expect(await page.textContent('[data-part=status]')).toContain('200 OK')
+    expect(await body(page)).toMatchObject({ limiter: 'api', allowed: true, limit: 5, remaining: 3 })
+    expect(await page.textContent('[data-part=headers]')).toContain('content-type: application/json')
+    await expectNoSeriousIssue(page)
+  })
+
+  test('several in a row are counted', async () => {
+    const page = await tab('try', { colorScheme: 'dark' })
+    await page.fill('[data-ask=key]', 'series')
+    await page.fill('[data-ask=times]', '8')
+    await send(page)
+    expect(await page.textContent('[data-part=series]')).toBe('8 sent: 5 admitted, 3 refused')
+    expect(await body(page)).toMatchObject({ allowed: false, outcome: 'limited' })
+    await expectNoSeriousIssue(page)
+  })
+
+  test('every verb gets its answer', async () => {
+    const page = await tab('try')
+    await page.waitForSelector('[data-ask=limiter] option[value=llm]', { state: 'attached' })
+    await page.selectOption('[data-ask=limiter]', 'llm')
+    await page.fill('[data-ask=key]', 'verbs')
+    await page.fill('[data-ask=cost]', '{ "requests": 1, "tokens": 400 }')
+    for (const [verb, expected] of [
+      ['consume', { parts: { tokens: { remaining: 600 } } }],
+      ['peek', { parts: { tokens: { remaining: 600 } } }],
+      ['reserve', { parts: { tokens: { remaining: 200 } } }],
+      ['refund', { refunded: true }],
+      ['acquire', { waitedMs: expect.any(Number) }],
+    ] as const) {
+      await page.selectOption('[data-ask=verb]', verb)
+      await send(page)
+      expect(await body(page), verb).toMatchObject(expected)
+    }
+    await page.fill('[data-ask=cost]', '1')
+    await page.selectOption('[data-ask=verb]', 'look')
+    await send(page)
+    expect(await body(page)).toMatchObject({ parts: { tokens: { remaining: 200 } } })
+    await page.selectOption('[data-ask=verb]', 'reset')
+    await send(page)
+    expect(await page.textContent('[data-part=status]')).toContain('204')
+    await page.selectOption('[data-ask=verb]', 'look')
+    await send(page)
+    expect(await body(page)).toMatchObject({ parts: { tokens: { remaining: 1000 } } })
+  })
+
+  test('what the service refuses is shown as it says it', async () => {
+    const page = await tab('try')
+    await page.fill('[data-ask=cost]', '1.5')
+    await send(page)
+    expect(await page.textContent('[data-part=status]')).toContain('400')
+    expect(await body(page)).toMatchObject({ code: 'COST', detail: expect.stringContaining('1.5') })
+    await page.fill('[data-ask=cost]', 'much')
+    expect(await page.textContent('.error')).toContain('The cost must be a whole number')
+    opened.troubles.length = 0
+  })
+
+  test('the code that it shows does the same when it is run, and a shell reads curl as it is meant', async () => {
+    const page = await tab('try')
+    const key = `it's "odd" $HOME \\ ✓`
+    await page.fill('[data-ask=key]', key)
+    const code = (await page.textContent('[data-part=typescript]')) as string
+    const said: unknown[] = []
+    const run = Object.getPrototypeOf(async () => undefined).constructor('console', code) as (console: object) => Promise<void>
+    await run({ log: (...words: unknown[]) => said.push(...words) })
+    expect(said).toMatchObject([200, { limiter: 'api', remaining: 4 }])
+    const curl = (await page.textContent('[data-part=curl]')) as string
+    const words = spawnSync('sh', ['-c', `curl() { for word; do printf '%s\\n' "$word"; done; }\n${curl}`], {
+      encoding: 'utf8',
+    }).stdout.split('\n')
+    expect(words.slice(0, -1)).toEqual([
+      '-i',
+      '-H',
+      'content-type: application/json',
+      '-d',
+      JSON.stringify({ limiter: 'api', key }),
+      `${service.url}v1/decide`,
+    ])
+  })
+})

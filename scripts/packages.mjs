@@ -1,0 +1,60 @@
+// Makes sure that the programs which the tests need are there: installs them with the system's package manager where they are missing.
+import { existsSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import { fail, run, step, succeeds } from './run.mjs'
+
+export function ensureRedis() {
+  const isThere = () => succeeds('redis-server', ['--version'])
+  ensure({ name: 'redis-server', wanted: 'redis-server (6.2 or later)', brew: ['redis'], isThere })
+}
+
+const CHROMIUMS = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+/** Where there is a Chromium that starts, or undefined: some systems have a script of that name that only says where to get one. */
+export function chromiumPath() {
+  const folders = (process.env.PATH ?? '').split(':')
+  const places = CHROMIUMS.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
+  return [process.env.CHROMIUM, ...places].find((path) => path && existsSync(path) && succeeds(path, ['--version']))
+}
+
+/** The page is tested in a real one. */
+export function ensureChromium() {
+  ensure({ name: 'chromium', wanted: 'chromium', brew: ['--cask', 'chromium'], isThere: () => chromiumPath() !== undefined })
+}
+
+function ensure({ name, wanted, brew, isThere }) {
+  if (isThere()) return
+  step(`installing ${name}`)
+  if (succeeds('apt-get', ['--version'])) installWithApt(name)
+  else if (succeeds('brew', ['--version'])) run('brew', ['install', ...brew])
+  if (isThere()) return
+  fail(
+    `The tests need ${wanted} and could install it neither with apt-get nor with brew.\nInstall it by hand, so that \`${name} --version\` works, and run \`npm test\` again.`,
+  )
+}
+
+/** Valkey is tested too where the system's packages have it. It is not in all of them, so it is not required. */
+export function tryValkey() {
+  if (succeeds('valkey-server', ['--version']) || !succeeds('apt-cache', ['show', 'valkey-server'])) return
+  step('installing valkey-server')
+  const apt = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get']
+  succeeds(apt[0], [...apt.slice(1), 'install', '-y', '-q', '--no-install-recommends', 'valkey-server'])
+}
+
+function installWithApt(name) {
+  const root = process.getuid?.() === 0
+  const apt = root ? ['apt-get'] : ['sudo', '-n', 'apt-get']
+  if (!root && !succeeds('sudo', ['-n', 'true'])) {
+    fail(`The tests need ${name}, and installing it needs root: run \`sudo apt-get install ${name}\` and then \`npm test\` again.`)
+  }
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  run(apt[0], [...apt.slice(1), 'update', '-q'], { env })
+  run(apt[0], [...apt.slice(1), 'install', '-y', '-q', '--no-install-recommends', name], { env })
+}
