@@ -2,7 +2,7 @@
  * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, whoever was handed to `listen`, and
  * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
-import { warn } from '../errors.ts'
+import { SluiceError, shown, warn } from '../errors.ts'
 import type { Decision } from './decision.ts'
 import type { Cost, Key } from './input.ts'
 import type { HealthEvent } from './outage/health.ts'
@@ -55,6 +55,8 @@ const NOBODY: Channel = { hasSubscribers: false, publish() {} }
 const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
 const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
+const TOLD = ['onDecision', 'onFailure', 'onHealth'] as const
+
 export class Listeners {
   #all: readonly Listener[] = []
   /** Whether one of them wants decisions: looked at for each. */
@@ -62,6 +64,10 @@ export class Listeners {
   #hearFailures = false
 
   add(listener: Listener): () => void {
+    for (const name of TOLD) {
+      const ear: unknown = listener[name]
+      if (ear !== undefined && typeof ear !== 'function') throw new SluiceError('CONFIG', `${name} ${shown(ear)} must be a function`)
+    }
     this.#set([...this.#all, listener])
     return () => this.#set(this.#all.filter((other) => other !== listener))
   }

@@ -126,11 +126,12 @@ const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'rese
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: StoreLimiter<L, S, P>): Limiter<L, S, P> {
-  const verbs = ASYNC_VERBS.map((verb) => {
+  const verbs = limiter as unknown as Record<string, (...args: unknown[]) => unknown>
+  for (const verb of ASYNC_VERBS) {
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    return [verb, (...args: unknown[]) => promised(apply, args)]
-  })
-  return Object.assign(limiter, Object.fromEntries(verbs))
+    verbs[verb] = (...args) => promised(apply, args)
+  }
+  return limiter
 }
 
 /** What an async function would give, without its detours. */

@@ -164,7 +164,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = this.#parts(plan, key, cost)
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
-    const sinceUs = this.#ownClock.nowUs()
+    const sinceUs = this.#heardSinceUs()
     return this.#apply(verb, plan, parts, (verdicts) => {
       const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel: this.#canceller(parts, verdicts, options.plan) })
       this.#tell('reserve', key, cost, options, decision, sinceUs)
@@ -322,7 +322,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const plan = this.#planOf(options)
-    const sinceUs = this.#ownClock.nowUs()
+    const sinceUs = this.#heardSinceUs()
     return this.#apply(TAKE, plan, this.#parts(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
       this.#tell(verb, key, cost, options, decision, sinceUs)
@@ -330,6 +330,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     })
   }
 
+  /** The time, for whoever listens; -1, without a look at the clock, if nobody does. */
+  #heardSinceUs(): number {
+    return this.#listeners.any ? this.#ownClock.nowUs() : -1
+  }
+
+  /** Of a call that began when nobody listened nobody is told. `endUs`: when a wait ended, 0 for now. */
   #tell(
     verb: DecisionEvent['verb'],
     key: Key<LimitName<L>>,
@@ -337,12 +343,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     options: VerbOptions<P> | undefined,
     decision: Decision,
     sinceUs: number,
-    waits = false,
     endUs?: number,
   ): void {
-    if (!this.#listeners.any) return
-    const tookMs = ((endUs ?? this.#ownClock.nowUs()) - sinceUs) / 1000
-    this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits, tookMs })
+    if (!this.#listeners.any || sinceUs < 0) return
+    const tookMs = ((endUs || this.#ownClock.nowUs()) - sinceUs) / 1000
+    this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits: endUs !== undefined, tookMs })
   }
 
   #failed(error: unknown): never {
@@ -413,19 +418,19 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
       what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
     }
-    const tell = (decision: Decision, endUs?: number) => this.#tell(verb, key, cost, options, decision, sinceUs, true, endUs)
+    const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
     let turn: Turn
     try {
       turn = await this.#waiting.wait(queueId(parts, plan), request, bounds)
     } catch (error) {
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
       if (!(error instanceof WaitError) || error.decision?.allowed !== false) return this.#failed(error)
-      tell(error.decision)
+      tell(error.decision, 0)
       throw error
     }
-    const { decision, delayUs, servedUs } = turn
+    const { servedUs } = turn
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-    const acquired = atItsTime(decision, delayUs, isBooked)
+    const acquired = atItsTime(turn.decision, turn.delayUs, isBooked)
     tell(acquired, servedUs)
     return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
   }

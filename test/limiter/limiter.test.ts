@@ -618,6 +618,31 @@ describe('listeners', () => {
     expect(heard).toHaveLength(told.length)
   })
 
+  test('a listener that came later hears the same, until it is ended', () => {
+    const { limiter } = setUp(limit, { plans: { pro: limit } })
+    limiter.consume('before')
+    // As a method of an object, which it may need.
+    const listener = {
+      heard,
+      onDecision: function (event: DecisionEvent) {
+        this.heard.push(event)
+      },
+    }
+    const end = limiter.listen(listener)
+    everyVerb(limiter)
+    expect(heard.map(brief)).toEqual(told)
+    end()
+    limiter.consume('after')
+    expect(heard).toHaveLength(told.length)
+  })
+
+  test.each(['onDecision', 'onFailure', 'onHealth'])('a listener whose %s is no function is refused, and nobody is told of it', (name) => {
+    const { limiter } = setUp(limit)
+    expect(() => limiter.listen({ [name]: 5 } as never)).toThrow(`${name} 5 must be a function`)
+    expect(() => limiter.listen(undefined as never)).toThrow(TypeError)
+    expect(limiter.consume('key').allowed).toBe(true)
+  })
+
   test('the event has the keys and costs as they were given, and the decision that the caller gets', () => {
     const { limiter } = setUp({ user: limit, tenant: limit }, { onDecision: listen })
     const key = { user: 'u1', tenant: 't9' }
