@@ -10,8 +10,11 @@
  */
 import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
-import { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
+import * as layout from './memory.ts'
 import { spin } from './spin.ts'
+
+// As constants of this module, as in table.ts.
+const { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, TAG_BITS } = layout
 
 /** Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
 const STATE = 0
@@ -41,8 +44,7 @@ const USED_SHIFT = COUNT_BITS
 const FREED_SHIFT = 2 * COUNT_BITS
 const BEFORE_SHIFT = 3 * COUNT_BITS
 
-/** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. It shares a word with the scope. */
-export const TAG_BITS = 20
+/** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. */
 const TAG_MASK = 2 ** TAG_BITS - 1
 const CELL_BITS = 8
 const STEP_MASK = 2 ** (TAG_BITS - CELL_BITS) - 1
@@ -68,7 +70,7 @@ interface Sighting {
 }
 
 /** Gives every cell its spares: the records behind those that are in chains. */
-export function fillPockets(memory: SharedMemory): void {
+export function fillPockets(memory: layout.SharedMemory): void {
   for (let cell = 0; cell < memory.cellCount; cell++) {
     const at = memory.cellAt(cell)
     for (let k = 0; k < POCKET; k++) memory.ints[at + POCKET_AT + k] = memory.maxKeys + cell * POCKET + k + 1
@@ -77,7 +79,7 @@ export function fillPockets(memory: SharedMemory): void {
 }
 
 export class Cells {
-  readonly #memory: SharedMemory
+  readonly #memory: layout.SharedMemory
   readonly #ints: Int32Array
   readonly #atomic: AtomicOperations
   readonly #recordsAt: number
@@ -89,7 +91,7 @@ export class Cells {
   #state = 0
   readonly #sightings: (Sighting | undefined)[] = []
 
-  constructor(memory: SharedMemory) {
+  constructor(memory: layout.SharedMemory) {
     this.#memory = memory
     this.#ints = memory.ints
     this.#atomic = memory.atomic
@@ -111,7 +113,7 @@ export class Cells {
 
   /** Gives the cell back, unless it was taken over meanwhile. */
   release(): void {
-    this.#atomic.swap(this.#at + STATE, this.#state, (this.#state + 1) | 0)
+    if (this.#ints[this.#at] === this.#state) this.#atomic.release(this.#at + STATE, (this.#state + 1) | 0)
   }
 
   /** What the records that are written now bear. */

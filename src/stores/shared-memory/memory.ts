@@ -53,6 +53,8 @@ export const FINGERPRINT_LOW = 0
 export const FINGERPRINT_HIGH = 1
 export const NEXT = 2
 export const SCOPE_AND_TAG = 3
+/** How many bits of that word are the tag. */
+export const TAG_BITS = 20
 /** Within a record, in doubles. */
 export const IDLE_AT = 2
 

@@ -6,18 +6,12 @@
  * A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until somebody needs them.
  */
 import type { AtomicOperations } from './atomic.ts'
-import { type Cells, TAG_BITS } from './cells.ts'
+import type { Cells } from './cells.ts'
 import { fingerprint } from './fingerprint.ts'
-import {
-  FINGERPRINT_HIGH,
-  FINGERPRINT_LOW,
-  IDLE_AT,
-  NEXT,
-  POCKET,
-  RECORD_HEADER_WORDS,
-  SCOPE_AND_TAG,
-  type SharedMemory,
-} from './memory.ts'
+import * as layout from './memory.ts'
+
+// As constants of this module. What is imported is read anew at each use, and whether it is there yet is checked: a tenth of a call.
+const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, POCKET, RECORD_HEADER_WORDS, SCOPE_AND_TAG, TAG_BITS } = layout
 
 /** What `find` answers besides a place in the chain. */
 export const ABSENT = -1
@@ -37,7 +31,7 @@ export interface Address {
 }
 
 export class Table {
-  readonly #memory: SharedMemory
+  readonly #memory: layout.SharedMemory
   readonly #ints: Int32Array
   readonly #doubles: Float64Array
   readonly #atomic: AtomicOperations
@@ -62,7 +56,7 @@ export class Table {
   /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
   soonestIdleUs = 0
 
-  constructor(memory: SharedMemory, cells: Cells) {
+  constructor(memory: layout.SharedMemory, cells: Cells) {
     this.#memory = memory
     this.#ints = memory.ints
     this.#doubles = memory.doubles
@@ -94,7 +88,7 @@ export class Table {
     const high = this.#fingerprint[1] as number
     // As a fraction the low half chooses a head: its bits are evenly spread.
     const headAt = this.#headsAt + ((((low >>> 0) * this.#headsPerBit) | 0) << 1)
-    const version = this.#atomic.load(headAt + 1)
+    const version = this.#atomic.acquire(headAt + 1)
     let next = ints[headAt] as number
     let place = ABSENT
     let length = 0
@@ -183,7 +177,7 @@ export class Table {
   /** Looks at a whole chain. What it sees is checked when something is swapped. */
   #look(headAt: number): void {
     this.#headAt = headAt
-    this.#version = this.#atomic.load(headAt + 1)
+    this.#version = this.#atomic.acquire(headAt + 1)
     this.#first = this.#ints[headAt] as number
     let next = this.#first
     let length = 0
