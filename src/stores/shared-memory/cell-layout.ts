@@ -11,12 +11,13 @@ export const HELD = 2
 export const COUNTS = 3
 export const HEAD = 4
 export const TAG = 5
-/** If no record was written: the tag and the fingerprint of the one that is let go. */
-export const FREED_TAG = 6
+/** If no record was written: the fingerprint of the one that is let go. */
 export const FREED_LOW = 7
 export const FREED_HIGH = 8
 export const POCKET_AT = 16
+/** The records that are let go, and the word of each with its scope and tag, as it was in the chain. */
 export const FREED_AT = 32
+export const BORE_AT = 48
 
 /** Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped. */
 export const NOTHING = 0

@@ -12,6 +12,7 @@ import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
 import {
   BEFORE_SHIFT,
+  BORE_AT,
   CELL_BITS,
   COUNT_MASK,
   COUNTS,
@@ -20,7 +21,6 @@ import {
   FREED_HIGH,
   FREED_LOW,
   FREED_SHIFT,
-  FREED_TAG,
   HEAD,
   HELD,
   LET_GO,
@@ -34,6 +34,7 @@ import {
   TAG_MASK,
   USED_SHIFT,
 } from './cell-layout.ts'
+import type { Chains } from './chains.ts'
 import { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
 import { spin } from './spin.ts'
 
@@ -119,22 +120,24 @@ export class Cells {
    * Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. If none is
    * used, call `noteFreed` first.
    */
-  note(headAt: number, used: number, chain: Int32Array, freed: number): void {
+  note(headAt: number, used: number, { chain, bore }: Pick<Chains, 'chain' | 'bore'>, freed: number): void {
     const ints = this.#ints
     const at = this.held.at
     ints[at + HEAD] = headAt
     ints[at + TAG] = this.tag
-    for (let k = 0; k < freed; k++) ints[at + FREED_AT + k] = chain[k] as number
+    for (let k = 0; k < freed; k++) {
+      ints[at + FREED_AT + k] = chain[k] as number
+      ints[at + BORE_AT + k] = bore[k] as number
+    }
     // Last, because it makes the note complete.
     const counts = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
     this.#atomic.release(at + COUNTS, counts)
   }
 
-  /** Notes what a record bears that is to be let go, while it is in its chain. The fingerprint too, because the tags of a cell repeat after 4,096 steps. */
+  /** Notes the fingerprint of a record that is to be let go, while it is in its chain: the tags of a cell repeat after 4,096 steps. */
   noteFreed(record: number): void {
     const ints = this.#ints
     const recordAt = this.#memory.recordAt(record)
-    ints[this.held.at + FREED_TAG] = this.#tagOf(record)
     ints[this.held.at + FREED_LOW] = ints[recordAt + FINGERPRINT_LOW] as number
     ints[this.held.at + FREED_HIGH] = ints[recordAt + FINGERPRINT_HIGH] as number
   }
@@ -270,7 +273,8 @@ export class Cells {
 
   /** Whether a record that was as noted is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
   #isElsewhere(record: number, isAsNoted: (record: number) => boolean): boolean {
-    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record) || !isAsNoted(record)
+    const bears = this.#wordOf(record)
+    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record, bears) || !isAsNoted(record)
   }
 
   #isAsFreed(record: number): boolean {
@@ -279,7 +283,7 @@ export class Cells {
     const recordAt = this.#memory.recordAt(record)
     const isSameKey =
       ints[recordAt + FINGERPRINT_LOW] === ints[at + FREED_LOW] && ints[recordAt + FINGERPRINT_HIGH] === ints[at + FREED_HIGH]
-    return this.#tagOf(record) === ints[at + FREED_TAG] && isSameKey
+    return this.#wordOf(record) === ints[at + BORE_AT] && isSameKey
   }
 
   #isInChain(record: number): boolean {
@@ -292,31 +296,40 @@ export class Cells {
     }
   }
 
-  /** Whether a step that is under way in another cell lets the record go. */
-  #isLetGoByAnother(record: number): boolean {
+  /**
+   * Whether a step that is under way in another cell lets the record go, bearing that. A step that died before its swap may have noted it long ago, when it
+   * was another's: then it bore something else.
+   */
+  #isLetGoByAnother(record: number, bears: number): boolean {
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      if (at !== this.held.at && this.#isLetGoBy(at, record)) return true
+      if (at !== this.held.at && this.#isLetGoBy(at, record, bears)) return true
     }
     return false
   }
 
-  #isLetGoBy(at: number, record: number): boolean {
+  #isLetGoBy(at: number, record: number, bears: number): boolean {
     for (;;) {
       const state = this.#atomic.load(at + STATE)
       const counts = this.#atomic.load(at + COUNTS)
       if ((state & 1) === 0 || counts === NOTHING) return false
       let found = false
-      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
+      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) {
+        found ||= this.#atomic.load(at + FREED_AT + k) === record && this.#atomic.load(at + BORE_AT + k) === bears
+      }
       if (!found) return false
       // Otherwise its step came to an end, or it was taken over too and the step still goes on: that is seen by looking again.
       if (this.#atomic.load(at + STATE) === state) return true
     }
   }
 
-  /** What a record bears. */
   #tagOf(record: number): number {
-    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
+    return this.#wordOf(record) & TAG_MASK
+  }
+
+  /** What a record bears: its scope and tag. */
+  #wordOf(record: number): number {
+    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG)
   }
 }
 

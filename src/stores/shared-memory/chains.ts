@@ -11,7 +11,8 @@ import * as layout from './memory.ts'
 
 // As constants of this module. What is imported is read anew at each use, and whether it is there yet is checked: a tenth of a call.
 const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, POCKET, RECORD_HEADER_WORDS, SCOPE_AND_TAG, TAG_BITS } = layout
-const { CELL_BITS, COUNTS, FREED_AT, FREED_SHIFT, HEAD, LET_GO, NOTED, NOTHING, POCKET_AT, STEP_MASK, TAG, USED_SHIFT } = cellLayout
+const { BORE_AT, CELL_BITS, COUNTS, FREED_AT, FREED_SHIFT, HEAD, LET_GO, NOTED, NOTHING, POCKET_AT, STEP_MASK, TAG, USED_SHIFT } =
+  cellLayout
 
 /** What `find` answers besides a place in the chain. */
 export const ABSENT = -1
@@ -37,13 +38,15 @@ export interface Chains {
   readonly seen: Seen
   /** The records of the chain that was seen. */
   readonly chain: Int32Array
+  /** The word of each with its scope and tag. */
+  readonly bore: Int32Array
   /** What was looked for last. */
   readonly sought: Int32Array
   /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
   readonly idleAtUs: Float64Array
   /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
   find(key: string, address: Address, words: Float64Array): number
-  /** Looks at a whole chain. What it sees is checked when something is swapped. */
+  /** Looks at a whole chain. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
   look(headAt: number): void
   isAsSeen(): boolean
   /** Whether words differ from those of the record that was found. If that has been rewritten since, they may: then a swap fails. */
@@ -67,6 +70,7 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
   const recordWords = recordInts >> 1
   const sought = new Int32Array(2)
   const chain = new Int32Array(POCKET)
+  const bore = new Int32Array(POCKET)
   const idleAtUs = new Float64Array(1)
   const seen: Seen = { headAt: 0, version: 0, first: 0, length: 0, after: 0 }
 
@@ -83,8 +87,10 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     seen.first = next
     while (next !== 0 && length < POCKET && place < 0) {
       const at = recordsAt + next * recordInts
+      const scopeAndTag = ints[at + SCOPE_AND_TAG] as number
       chain[length] = next
-      if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && (ints[at + SCOPE_AND_TAG] as number) >>> TAG_BITS === scope) {
+      bore[length] = scopeAndTag
+      if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && scopeAndTag >>> TAG_BITS === scope) {
         place = length
         read((at >> 1) + RECORD_HEADER_WORDS, words)
       }
@@ -116,6 +122,7 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     seen.length = 0
     for (let next = seen.first; next !== 0 && seen.length < POCKET; next = ints[recordsAt + next * recordInts + NEXT] as number) {
       chain[seen.length] = next
+      bore[seen.length] = ints[recordsAt + next * recordInts + SCOPE_AND_TAG] as number
       seen.length += 1
     }
   }
@@ -157,7 +164,10 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     if (place > 0) link(copied(1, place, first), behind)
     ints[cellAt + HEAD] = headAt
     ints[cellAt + TAG] = tag
-    for (let k = 0; k <= place; k++) ints[cellAt + FREED_AT + k] = chain[k] as number
+    for (let k = 0; k <= place; k++) {
+      ints[cellAt + FREED_AT + k] = chain[k] as number
+      ints[cellAt + BORE_AT + k] = bore[k] as number
+    }
     atomic.release(cellAt + COUNTS, NOTED | ((place + 1) << USED_SHIFT) | ((place + 1) << FREED_SHIFT))
     const swapped = atomic.swapPair(headAt, chain[0] as number, version, first, (version + 1) | 0)
     for (let k = 0; swapped && k <= place; k++) {
@@ -195,5 +205,5 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     ints[recordsAt + record * recordInts + NEXT] = next
   }
 
-  return { seen, chain, sought, idleAtUs, find, look, isAsSeen, differs, replace, copied, link }
+  return { seen, chain, bore, sought, idleAtUs, find, look, isAsSeen, differs, replace, copied, link }
 }

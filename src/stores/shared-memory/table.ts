@@ -97,14 +97,15 @@ export class Table {
 
   /** Takes a cell with a spare for one more key, if there is one; a cell in any case. */
   #claimRoom(nowUs: number): boolean {
-    const { seen, chain } = this.chains
+    const { seen, chain, bore } = this.chains
     this.#cells.claim()
     this.#startSearch(nowUs)
     if (seen.length >= POCKET) return false
     if (this.#cells.hasSurplus) return true
-    const [seenBefore, chainBefore] = [{ ...seen, after: 0 }, chain.slice()]
+    const [seenBefore, chainBefore, boreBefore] = [{ ...seen, after: 0 }, chain.slice(), bore.slice()]
     const found = this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH) || this.#cells.changeToSurplus()
     chain.set(chainBefore)
+    bore.set(boreBefore)
     Object.assign(seen, seenBefore)
     return found
   }
@@ -140,17 +141,12 @@ export class Table {
   }
 
   #unlink(place: number): boolean {
-    const { seen, chain, link, copied } = this.chains
+    const { seen, chain, link, copied, isAsSeen } = this.chains
     const behind = place + 1 < seen.length ? (chain[place + 1] as number) : 0
-    if (place === 0) return this.#unlinkFirst(behind)
-    link(copied(0, place, 0), behind)
-    return this.#swap(this.#cells.spare(0), place, place + 1)
-  }
-
-  #unlinkFirst(behind: number): boolean {
-    this.#cells.noteFreed(this.chains.seen.first)
-    // Only if it is still in the chain now, that is what it bore there.
-    return this.chains.isAsSeen() && this.#swap(behind, 0, 1)
+    if (place > 0) link(copied(0, place, 0), behind)
+    else this.#cells.noteFreed(seen.first)
+    // Only if they are still in the chain now, what was read of its records is what they bore there.
+    return isAsSeen() && this.#swap(place > 0 ? this.#cells.spare(0) : behind, place, place + 1)
   }
 
   #push(scope: number, words: Float64Array): boolean {
@@ -169,7 +165,7 @@ export class Table {
 
   #swap(first: number, used: number, freed: number): boolean {
     const { headAt, version, first: firstBefore } = this.chains.seen
-    this.#cells.note(headAt, used, this.chains.chain, freed)
+    this.#cells.note(headAt, used, this.chains, freed)
     const swapped = this.#memory.atomic.swapPair(headAt, firstBefore, version, first, (version + 1) | 0)
     this.#cells.settle(swapped)
     return swapped
