@@ -359,10 +359,12 @@ describe('a dead thread is taken over while another works on the same chain', ()
   })
 
   test.each([
-    { first: take(held), second: take(held), before: [take(held)] },
-    { first: take(held), second: take(other), before: [take(other), take(held)] },
-    { first: take(other), second: take(held), before: [take(held)] },
-  ])('two that died one after the other, wherever, are taken over by two at once: $first.key, $second.key', ({ first, second, before }) => {
+    { first: [take(held)], second: [take(held)], before: [take(held)] },
+    { first: [take(held)], second: [take(other)], before: [take(other), take(held)] },
+    { first: [take(other)], second: [take(held)], before: [take(held)] },
+    // The second lets go, and then has in hand, what the first was about to let go.
+    { first: [take(held)], second: [take(held), take(held)], before: [take(held)] },
+  ])('two that died one after the other, wherever, are taken over by two at once: %#', ({ first, second, before }) => {
     let [schedules, pairs] = [0n, 0]
     const diedAfter = (pointsOfFirst: number, pointsOfSecond: number, abruptly: boolean) => {
       const store = sharedStore({ maxKeys: 2, maxThreads: 4, limits, reclaimAfterMs: 3_600_000 })
@@ -376,7 +378,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
         siteOf: (index: number) => (index >= memory.headsAt ? 'head' : 'cell'),
         check: () => expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 }),
       }
-      const threadFor = (call: Call) => ({ run: () => callsOn(limits, sharedStore(handle))(call) })
+      const threadFor = (calls: readonly Call[]) => ({ run: () => calls.map(callsOn(limits, sharedStore(handle))) })
       const isFirstDone = runFor(world, threadFor(first), pointsOfFirst, { abruptly })
       const isSecondDone = runFor(world, threadFor(second), pointsOfSecond, { abruptly })
       const areTaken = [1, 2].every((cell) => ((memory.ints[memory.cellAt(cell)] as number) & 1) === 1)

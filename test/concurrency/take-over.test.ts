@@ -1,6 +1,7 @@
 /** When a cell counts as that of a dead thread, and what becomes of the cell of one that was only slow. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
+import { BORE_AT, FREED_AT } from '../../src/stores/shared-memory/cell-layout.ts'
 import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { SCOPE_AND_TAG, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
@@ -86,9 +87,9 @@ test('a record of another key that bears a repeated tag is not taken for the one
   const emptyHead = [0, 1, 2, 3, 4, 5, 6, 7].find((head) => ints[memory.headAt(head)] === 0) as number
   const at = memory.cellAt(2)
   const [low, high] = [1234, 5678]
-  const tag = (ints[memory.recordAt(live) + SCOPE_AND_TAG] as number) & 0xf_ff_ff
-  ints.set([1, 0, 12, 1 | (1 << 8) | (12 << 12), memory.headAt(emptyHead), 0, tag, low, high], at)
-  ints[at + 32] = live
+  ints.set([1, 0, 12, 1 | (1 << 8) | (12 << 12), memory.headAt(emptyHead), 0, 0, low, high], at)
+  ints[at + FREED_AT] = live
+  ints[at + BORE_AT] = ints[memory.recordAt(live) + SCOPE_AND_TAG] as number
   ints[RECLAIM_AFTER_MS] = 0
   const cells = new Cells(new SharedMemory(store.handle))
   expect(cells.takeOver(2) || cells.takeOver(2)).toBe(true)

@@ -8,6 +8,8 @@ import { wasm } from './wasm.ts'
 
 export interface AtomicOperations {
   load(index: number): number
+  /** Reads a word before everything that is read after it. */
+  acquire(index: number): number
   /** Swaps a word if it is what is expected. Tells whether it was. */
   swap(index: number, expected: number, next: number): boolean
   /** The same for the two words at an even index and behind it. */
@@ -32,6 +34,8 @@ function withoutFences(operations: AtomicOperations, ints: Int32Array): AtomicOp
   const { load } = operations
   return {
     ...operations,
+    acquire: (index) => ints[index] as number,
+    // Not a plain read: the compiler could take it for the first one over again.
     isStill: (index, value) => load(index) === value,
     release: (index, value) => {
       ints[index] = value
@@ -46,6 +50,7 @@ function byAtomics(buffer: SharedArrayBuffer): AtomicOperations {
   const [expectedHalves, nextHalves] = [new Int32Array(expected.buffer), new Int32Array(next.buffer)]
   return {
     load: (index) => Atomics.load(ints, index),
+    acquire: (index) => Atomics.load(ints, index),
     swap: (index, from, to) => Atomics.compareExchange(ints, index, from, to) === from,
     swapPair(index, low, high, nextLow, nextHigh) {
       expectedHalves[0] = low
@@ -82,6 +87,7 @@ function byWasm({ memory }: SharedBytes): AtomicOperations | undefined {
     const { load, store, swap, swapPair, isStill } = instance.exports as unknown as Exports
     return {
       load: (index) => load(index << 2),
+      acquire: (index) => load(index << 2),
       swap: (index, expected, next) => swap(index << 2, expected, next) === 1,
       swapPair: (index, low, high, nextLow, nextHigh) => swapPair(index << 2, low, high, nextLow, nextHigh) === 1,
       isStill: (index, value, fence) => isStill(index << 2, value, fence << 2) === 1,

@@ -10,45 +10,33 @@
  */
 import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
+import {
+  BEFORE_SHIFT,
+  BORE_AT,
+  CELL_BITS,
+  COUNT_MASK,
+  COUNTS,
+  FENCE,
+  FREED_AT,
+  FREED_HIGH,
+  FREED_LOW,
+  FREED_SHIFT,
+  HEAD,
+  HELD,
+  LET_GO,
+  NOTED,
+  NOTHING,
+  POCKET_AT,
+  STATE,
+  STEP_MASK,
+  SWAPPED,
+  TAG,
+  TAG_MASK,
+  USED_SHIFT,
+} from './cell-layout.ts'
+import type { Chains } from './chains.ts'
 import { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
 import { spin } from './spin.ts'
-
-/** Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
-const STATE = 0
-/** Written and never read: what is read before it was read before what is read after it. */
-const FENCE = 1
-/** How many records the cell holds. */
-const HELD = 2
-/** The note: what stage the step is at and how many records it uses and lets go, which head, what tag its records bear. */
-const COUNTS = 3
-const HEAD = 4
-const TAG = 5
-/** If no record was written: the tag and the fingerprint of the one that is let go. */
-const FREED_TAG = 6
-const FREED_LOW = 7
-const FREED_HIGH = 8
-const POCKET_AT = 16
-const FREED_AT = 32
-
-/** Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped. */
-const NOTHING = 0
-const NOTED = 1
-const SWAPPED = 2
-/** The counts and the stage are one word: 4 bits for each, 4 more for how many records the cell held before. */
-const COUNT_BITS = 4
-const COUNT_MASK = 2 ** COUNT_BITS - 1
-const USED_SHIFT = COUNT_BITS
-const FREED_SHIFT = 2 * COUNT_BITS
-const BEFORE_SHIFT = 3 * COUNT_BITS
-
-/** A tag tells by which step a record was written: 8 bits for the cell, 12 for the step. It shares a word with the scope. */
-export const TAG_BITS = 20
-const TAG_MASK = 2 ** TAG_BITS - 1
-const CELL_BITS = 8
-const STEP_MASK = 2 ** (TAG_BITS - CELL_BITS) - 1
-/** Of a record that was let go. No step has it, because there are fewer cells. */
-const LET_GO = TAG_MASK
-export const MOST_CELLS = 2 ** CELL_BITS - 2
 
 /** How long a thread waits for a cell when all are taken. */
 const PATIENCE_MS = 1_000
@@ -76,107 +64,88 @@ export function fillPockets(memory: SharedMemory): void {
   }
 }
 
+/** The cell that a thread has, or had last: mostly nobody else wants it. */
+export interface Held {
+  at: number
+  /** Counted from 1. */
+  number: number
+  state: number
+}
+
 export class Cells {
   readonly #memory: SharedMemory
   readonly #ints: Int32Array
   readonly #atomic: AtomicOperations
-  readonly #recordsAt: number
-  readonly #recordInts: number
-  /** The cell that this thread had last: mostly nobody else wants it. */
-  #at: number
-  /** Its number, counted from 1. */
-  #cell: number
-  #state = 0
+  readonly held: Held
   readonly #sightings: (Sighting | undefined)[] = []
 
   constructor(memory: SharedMemory) {
     this.#memory = memory
     this.#ints = memory.ints
     this.#atomic = memory.atomic
-    this.#recordsAt = memory.recordAt(0)
-    this.#recordInts = memory.recordInts
-    this.#at = memory.cellAt((Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount)
-    this.#cell = this.#numberOf(this.#at)
+    const cell = (Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount
+    this.held = { at: memory.cellAt(cell), number: cell + 1, state: 0 }
   }
 
   /** A word that others hardly ever write, for `isStill`. */
   get fence(): number {
-    return this.#at + FENCE
+    return this.held.at + FENCE
   }
 
   /** Takes a cell. */
   claim(): void {
-    if (!this.#tryClaim(this.#at, this.#ints[this.#at] as number)) this.#claimAnother()
+    if (!this.#tryClaim(this.held.at, this.#ints[this.held.at] as number)) this.#claimAnother()
   }
 
   /** Gives the cell back, unless it was taken over meanwhile. */
   release(): void {
-    this.#atomic.swap(this.#at + STATE, this.#state, (this.#state + 1) | 0)
+    if (this.#ints[this.held.at] === this.held.state) this.#atomic.release(this.held.at + STATE, (this.held.state + 1) | 0)
   }
 
   /** What the records that are written now bear. */
   get tag(): number {
-    return (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
+    return (((this.held.state >>> 1) & STEP_MASK) << CELL_BITS) | this.held.number
   }
 
   spare(k: number): number {
-    return this.#ints[this.#at + POCKET_AT + k] as number
+    return this.#ints[this.held.at + POCKET_AT + k] as number
   }
 
   /** Whether there is a spare that the cell does not need for itself: one more key can be held. */
   get hasSurplus(): boolean {
-    return (this.#ints[this.#at + HELD] as number) > POCKET
+    return (this.#ints[this.held.at + HELD] as number) > POCKET
   }
 
   /**
    * Notes what is about to be done: spares 0 to `used` become the new beginning of a chain, and its first `freed` records are let go. If none is
    * used, call `noteFreed` first.
    */
-  note(headAt: number, used: number, chain: Int32Array, freed: number): void {
+  note(headAt: number, used: number, { chain, bore }: Pick<Chains, 'chain' | 'bore'>, freed: number): void {
     const ints = this.#ints
-    const at = this.#at
+    const at = this.held.at
     ints[at + HEAD] = headAt
     ints[at + TAG] = this.tag
-    for (let k = 0; k < freed; k++) ints[at + FREED_AT + k] = chain[k] as number
+    for (let k = 0; k < freed; k++) {
+      ints[at + FREED_AT + k] = chain[k] as number
+      ints[at + BORE_AT + k] = bore[k] as number
+    }
     // Last, because it makes the note complete.
     const counts = NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT)
     this.#atomic.release(at + COUNTS, counts)
   }
 
-  /** Notes what a record bears that is to be let go, while it is in its chain. The fingerprint too, because the tags of a cell repeat after 4,096 steps. */
+  /** Notes the fingerprint of a record that is to be let go, while it is in its chain: the tags of a cell repeat after 4,096 steps. */
   noteFreed(record: number): void {
     const ints = this.#ints
     const recordAt = this.#memory.recordAt(record)
-    ints[this.#at + FREED_TAG] = this.#tagOf(record)
-    ints[this.#at + FREED_LOW] = ints[recordAt + FINGERPRINT_LOW] as number
-    ints[this.#at + FREED_HIGH] = ints[recordAt + FINGERPRINT_HIGH] as number
-  }
-
-  /**
-   * Note, swap and exchange in one, for the usual case that as many records are let go as are written: the first `count` spares take the place of the
-   * first `count` of a chain. Spelt out, so that the compiler makes one piece of it.
-   */
-  swapEqual(headAt: number, chain: Int32Array, count: number, version: number): boolean {
-    const ints = this.#ints
-    const at = this.#at
-    ints[at + HEAD] = headAt
-    ints[at + TAG] = (((this.#state >>> 1) & STEP_MASK) << CELL_BITS) | this.#cell
-    for (let k = 0; k < count; k++) ints[at + FREED_AT + k] = chain[k] as number
-    this.#atomic.release(at + COUNTS, NOTED | (count << USED_SHIFT) | (count << FREED_SHIFT))
-    const swapped = this.#atomic.swapPair(headAt, chain[0] as number, version, ints[at + POCKET_AT] as number, (version + 1) | 0)
-    for (let k = 0; swapped && k < count; k++) {
-      const record = chain[k] as number
-      ints[this.#recordsAt + record * this.#recordInts + SCOPE_AND_TAG] = LET_GO
-      ints[at + POCKET_AT + k] = record
-    }
-    this.#atomic.release(at + COUNTS, NOTHING)
-    return swapped
+    ints[this.held.at + FREED_LOW] = ints[recordAt + FINGERPRINT_LOW] as number
+    ints[this.held.at + FREED_HIGH] = ints[recordAt + FINGERPRINT_HIGH] as number
   }
 
   /** The head was swapped, or not: the note is done with. */
   settle(swapped: boolean): void {
     if (swapped) this.#exchange()
-    else this.#atomic.release(this.#at + COUNTS, NOTHING)
+    else this.#atomic.release(this.held.at + COUNTS, NOTHING)
   }
 
   /** Whether some cell that nobody has has one. */
@@ -209,11 +178,11 @@ export class Cells {
   }
 
   #have(at: number, state: number): void {
-    if (at !== this.#at) {
-      this.#at = at
-      this.#cell = this.#numberOf(at)
+    if (at !== this.held.at) {
+      this.held.at = at
+      this.held.number = this.#numberOf(at)
     }
-    this.#state = state
+    this.held.state = state
   }
 
   #numberOf(at: number): number {
@@ -262,7 +231,7 @@ export class Cells {
    */
   #exchange(): void {
     const ints = this.#ints
-    const at = this.#at
+    const at = this.held.at
     const counts = ints[at + COUNTS] as number
     const used = (counts >> USED_SHIFT) & COUNT_MASK
     const freed = (counts >> FREED_SHIFT) & COUNT_MASK
@@ -277,7 +246,7 @@ export class Cells {
 
   #exchangeUnequal(counts: number, used: number, freed: number): void {
     const ints = this.#ints
-    const at = this.#at
+    const at = this.held.at
     const before = (counts >> BEFORE_SHIFT) & COUNT_MASK
     this.#atomic.release(at + COUNTS, (counts & ~COUNT_MASK) | SWAPPED)
     // One more than was used goes behind the others; or one less came back, and the last fills the gap.
@@ -292,7 +261,7 @@ export class Cells {
    */
   #wasSwapped(): boolean {
     const ints = this.#ints
-    const at = this.#at
+    const at = this.held.at
     const counts = this.#atomic.load(at + COUNTS)
     const stage = counts & COUNT_MASK
     if (stage !== NOTED) return stage === SWAPPED
@@ -304,20 +273,21 @@ export class Cells {
 
   /** Whether a record that was as noted is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
   #isElsewhere(record: number, isAsNoted: (record: number) => boolean): boolean {
-    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record) || !isAsNoted(record)
+    const bears = this.#wordOf(record)
+    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record, bears) || !isAsNoted(record)
   }
 
   #isAsFreed(record: number): boolean {
     const ints = this.#ints
-    const at = this.#at
+    const at = this.held.at
     const recordAt = this.#memory.recordAt(record)
     const isSameKey =
       ints[recordAt + FINGERPRINT_LOW] === ints[at + FREED_LOW] && ints[recordAt + FINGERPRINT_HIGH] === ints[at + FREED_HIGH]
-    return this.#tagOf(record) === ints[at + FREED_TAG] && isSameKey
+    return this.#wordOf(record) === ints[at + BORE_AT] && isSameKey
   }
 
   #isInChain(record: number): boolean {
-    const headAt = this.#ints[this.#at + HEAD] as number
+    const headAt = this.#ints[this.held.at + HEAD] as number
     for (;;) {
       const version = this.#atomic.load(headAt + 1)
       let next = this.#atomic.load(headAt)
@@ -326,31 +296,40 @@ export class Cells {
     }
   }
 
-  /** Whether a step that is under way in another cell lets the record go. */
-  #isLetGoByAnother(record: number): boolean {
+  /**
+   * Whether a step that is under way in another cell lets the record go, bearing that. A step that died before its swap may have noted it long ago, when it
+   * was another's: then it bore something else.
+   */
+  #isLetGoByAnother(record: number, bears: number): boolean {
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      if (at !== this.#at && this.#isLetGoBy(at, record)) return true
+      if (at !== this.held.at && this.#isLetGoBy(at, record, bears)) return true
     }
     return false
   }
 
-  #isLetGoBy(at: number, record: number): boolean {
+  #isLetGoBy(at: number, record: number, bears: number): boolean {
     for (;;) {
       const state = this.#atomic.load(at + STATE)
       const counts = this.#atomic.load(at + COUNTS)
       if ((state & 1) === 0 || counts === NOTHING) return false
       let found = false
-      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) found ||= this.#atomic.load(at + FREED_AT + k) === record
+      for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) {
+        found ||= this.#atomic.load(at + FREED_AT + k) === record && this.#atomic.load(at + BORE_AT + k) === bears
+      }
       if (!found) return false
       // Otherwise its step came to an end, or it was taken over too and the step still goes on: that is seen by looking again.
       if (this.#atomic.load(at + STATE) === state) return true
     }
   }
 
-  /** What a record bears. */
   #tagOf(record: number): number {
-    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG) & TAG_MASK
+    return this.#wordOf(record) & TAG_MASK
+  }
+
+  /** What a record bears: its scope and tag. */
+  #wordOf(record: number): number {
+    return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG)
   }
 }
 

@@ -16,7 +16,7 @@ import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
 /** Of the layout. Whoever changes what lies where, the fingerprints, or the protocol, counts it up. */
-export const LAYOUT_VERSION = 3
+export const LAYOUT_VERSION = 4
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2
@@ -53,6 +53,8 @@ export const FINGERPRINT_LOW = 0
 export const FINGERPRINT_HIGH = 1
 export const NEXT = 2
 export const SCOPE_AND_TAG = 3
+/** How many bits of that word are the tag. */
+export const TAG_BITS = 20
 /** Within a record, in doubles. */
 export const IDLE_AT = 2
 

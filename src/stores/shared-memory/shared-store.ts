@@ -3,19 +3,21 @@
  * A step reads the record, decides on a private copy, writes that to a spare record and compares and swaps the key's head.
  * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
  */
-import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, type Op, takeOne, type Verdict } from '../../algorithms/decide.ts'
+import type { EncodedState } from '../../algorithms/algorithm.ts'
+import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
+import { ABSENT, type Address, LOST } from './chains.ts'
 import { fingerprint } from './fingerprint.ts'
+import { sharedLane } from './lane.ts'
 import type { SharedHandle, SharedMemory } from './memory.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { RecordShape } from './record-shape.ts'
 import { timeFrom } from './shared-time.ts'
 import { spin } from './spin.ts'
-import { ABSENT, type Address, LOST, Table } from './table.ts'
+import { Table } from './table.ts'
 
 export interface SharedStore extends SyncStore {
   /** Give this to the other threads: `sharedStore(handle)` there is the same store. */
@@ -37,9 +39,6 @@ export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStor
 
 /** When to come again if the table is full and no key was seen that will be idle, because others have the records in hand. */
 const NOBODY_SEEN_US = 1_000_000
-
-/** The longest key that is worth looking for. Longer ones are refused by the limiter. */
-const LONGEST_KEY = 1024
 
 /** A limiter, as this thread's steps need it. */
 interface Desk {
@@ -89,7 +88,7 @@ class Shared implements SharedStore {
 
   lane(scope: Scope): Lane {
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    return new SharedLane(this.#table, this.#desk(scope), rule, (lost) => this.#yield(lost))
+    return sharedLane(this.#table.chains, this.#desk(scope).address, rule, (lost) => this.#yield(lost))
   }
 
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
@@ -98,7 +97,7 @@ class Shared implements SharedStore {
     if (scope === undefined || known === undefined) return undefined
     const { shape, address } = this.#desk(scope)
     let place = LOST
-    while (place === LOST) place = this.#table.find(key, address, shape.record)
+    while (place === LOST) place = this.#table.chains.find(key, address, shape.record)
     if (place === ABSENT) return undefined
     shape.take()
     const written = shape.writtenRule(limit, known.rule)
@@ -107,9 +106,9 @@ class Shared implements SharedStore {
 
   /** One try at the step. False if another thread was faster. */
   #attempt(step: Step, key: string, { address, shape }: Desk): boolean {
-    const place = this.#table.find(key, address, shape.record)
+    const place = this.#table.chains.find(key, address, shape.record)
     if (place === LOST) return false
-    if (step.op === 'forget') return this.#forget(place)
+    if (step.op === 'forget') return this.#forget(place, shape.record)
     if (place === ABSENT) shape.clear()
     else shape.take()
     const nowUs = step.nowUs as number
@@ -136,9 +135,9 @@ class Shared implements SharedStore {
     for (const verdict of this.#verdicts) limitedFor(verdict, us)
   }
 
-  #forget(place: number): boolean {
+  #forget(place: number, words: Float64Array): boolean {
     this.#verdicts.length = 0
-    return place === ABSENT || this.#table.replace(place, 0, NOTHING)
+    return place === ABSENT || this.#table.chains.replace(place, 0, words)
   }
 
   #publish(step: Step, scope: number, shape: RecordShape, place: number, nowUs: number): boolean {
@@ -147,8 +146,8 @@ class Shared implements SharedStore {
       const cell = this.#cells[k] as Cell
       if (cell.changed) shape.sign((parts[k] as Part).limit, cell.rule)
     }
-    this.#table.idleAtUs[0] = shape.idleAtUs(nowUs)
-    if (place !== ABSENT) return this.#table.replace(place, scope, shape.packed())
+    this.#table.chains.idleAtUs[0] = shape.idleAtUs(nowUs)
+    if (place !== ABSENT) return this.#table.chains.replace(place, scope, shape.packed())
     const inserted = this.#table.insert(scope, shape.packed(), nowUs)
     if (inserted === undefined && !this.#memory.allowWhenFull) {
       // Nothing is charged: it is decided again as a question, and refused.
@@ -190,78 +189,6 @@ class Shared implements SharedStore {
     return desk
   }
 }
-
-/** One limit, where the key is held and was written under the same numbers: no step, no cells, no objects. */
-class SharedLane implements Lane {
-  readonly #table: Table
-  readonly #address: Address
-  readonly #rule: Rule
-  readonly #figures: Float64Array
-  readonly #words: Float64Array
-  readonly #verdict = emptyVerdict()
-  readonly #yield: (lost: number) => void
-  /** The verdict of `take` is wanted. */
-  #tells = false
-
-  constructor(table: Table, { address }: Desk, rule: Rule, onLost: (lost: number) => void) {
-    this.#table = table
-    this.#address = address
-    this.#rule = rule
-    this.#figures = Float64Array.from(rule.figures)
-    this.#words = new Float64Array(rule.figures.length + rule.algorithm.words(rule))
-    this.#yield = onLost
-  }
-
-  tryTake(key: unknown, cost: number, nowUs: number): boolean | undefined {
-    this.#tells = false
-    return this.#take(key, cost, nowUs)
-  }
-
-  take(key: unknown, cost: number, nowUs: number): Verdict | undefined {
-    this.#tells = true
-    return this.#take(key, cost, nowUs) === undefined ? undefined : this.#verdict
-  }
-
-  #take(key: unknown, cost: number, nowUs: number): boolean | undefined {
-    if (typeof key !== 'string' || key.length > LONGEST_KEY || cost < 1 || cost > this.#rule.capacity) return undefined
-    for (let lost = 0; ; lost++) {
-      const place = this.#table.find(key, this.#address, this.#words)
-      if (place >= 0) {
-        if (!this.#isPresent()) return undefined
-        const taken = this.#decide(cost, nowUs)
-        if (!taken && !this.#isRepaired()) return false
-        if (this.#publish(place, nowUs)) return taken
-      } else if (place === ABSENT) return undefined
-      this.#yield(lost)
-    }
-  }
-
-  /** Written under the same numbers. Anything else takes the long way once. */
-  #isPresent(): boolean {
-    for (let k = 0; k < this.#figures.length; k++) if (this.#words[k] !== this.#figures[k]) return false
-    return true
-  }
-
-  #decide(cost: number, nowUs: number): boolean {
-    const rule = this.#rule
-    if (!this.#tells) return rule.algorithm.tryTake(rule, this.#words, this.#figures.length, nowUs, cost)
-    takeOne(rule, this.#words, this.#figures.length, nowUs, cost, this.#verdict)
-    return this.#verdict.outcome === 'allowed'
-  }
-
-  /** Whether a refusal changed the state: then it repaired its clock, and that is written. */
-  #isRepaired(): boolean {
-    return this.#table.differs(this.#words)
-  }
-
-  #publish(place: number, nowUs: number): boolean {
-    const rule = this.#rule
-    this.#table.idleAtUs[0] = nowUs + rule.algorithm.resetUs(rule, this.#words, this.#figures.length, nowUs)
-    return this.#table.replace(place, this.#address.scope, this.#words)
-  }
-}
-
-const NOTHING = new Float64Array(0)
 
 function onlyKey(parts: readonly Part[]): string {
   const key = (parts[0] as Part).key
