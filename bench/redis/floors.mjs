@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /** One EVALSHA for each decision. */
 export const MINIMAL = 'minimal.lua'
-/** The same for many keys in one EVALSHA. No goal: it shows how far batching alone goes. */
+/** The same for many keys in one EVALSHA, with nothing around it. No goal: it shows how far batching can go. */
 export const BATCHED = 'minimal.lua, batched'
 /** Counts and decides nothing. */
 export const INCR = 'INCR'
@@ -18,7 +18,11 @@ export const FLOORS = {
   [BATCHED]: async ({ send }, limits) => {
     const evalsha = await loaded(send, './minimal-batched.lua')
     const keysOf = (keys) => keys.map((key) => `batched:${key}`)
-    return { askAll: (keys) => evalsha(keysOf(keys), intervalUs(limits), limits.burst), isAllowed }
+    const askAll = async (keys) => {
+      const figures = await evalsha(keysOf(keys), intervalUs(limits), limits.burst)
+      return keys.map((_, k) => figures[2 * k])
+    }
+    return { askAll, isAllowed: (remaining) => remaining >= 0 }
   },
 
   [INCR]: async ({ send, incrAll }, { window }) => {

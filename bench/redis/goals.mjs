@@ -41,7 +41,7 @@ function onEachClient(part, figuresOf) {
     })
 }
 
-/** Beside it what the batched floor reaches, which is how far batching alone goes. */
+/** Beside it what the batched floor reaches, which is how far batching can go. */
 function toMinimal(speeds) {
   const bound = timesAsFast(speeds[BATCHED], speeds[MINIMAL]).median
   return [[timesAsFast(speeds[HEADLINE], speeds[MINIMAL]), `${HEADLINE} (${BATCHED}: ${plain(bound)})`]]

@@ -66,8 +66,8 @@ function method({ done }) {
   one decision of cost 1 at a time by each caller. Limits are those of \`npm run bench\` for 10,000 keys: 10 per minute and 1e7 at once,
   windows 1e7 per hour, so that all is allowed and no key expires.
 - Sluice is called by \`consume\`, with the options it has by default. \`${MINIMAL}\` is the floor: one EVALSHA for each decision.
-  \`${BATCHED}\` (\`redis/minimal-batched.lua\`) is the same script with 128 keys to a call, two calls under way: it shows how far
-  batching alone goes. \`INCR\` decides nothing; with 256 in flight it is two pipelines of 128, one at a time it is one command.
+  \`${BATCHED}\` (\`redis/minimal-batched.lua\`) is the same decision with 128 keys to a call, two calls under way, by one
+  MGET and with one promise for all: it shows how far batching can go, and is no limiter. \`INCR\` decides nothing; with 256 in flight it is two pipelines of 128, one at a time it is one command.
 - Peers are called as their middleware or their users do, without the web framework around them: rate-limiter-flexible by \`consume\`,
   rate-limit-redis by \`increment\`, @fastify/rate-limit's RedisStore by \`incr\`, redis-gcra by \`limit\`. The last two are for ioredis only.
 - Redis processor time is \`used_cpu_user\` + \`used_cpu_sys\` of INFO, after a round less before it, divided by the decisions. Script calls are those of

@@ -10,8 +10,8 @@ function fixedWindow.shortForm(numbers, cost, nowUs)
     startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
   return {
-    capacity = limit + 0,
-    windowUs = windowUs + 0,
+    capacity = tonumber(limit),
+    windowUs = tonumber(windowUs),
     cost = cost,
     pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
     -- Of a window that begins now, or has begun: its start, and how what is written now ends.
@@ -32,7 +32,7 @@ function fixedWindow.takeIfFits(short, text, nowUs)
       return nil
     end
     -- Mostly it is the window that began for all keys: then nothing need be read.
-    local heldUs = heldText == startText and startUs or heldText + 0
+    local heldUs = heldText == startText and startUs or tonumber(heldText)
     if heldUs > nowUs then
       return nil
     elseif countText ~= '0' and nowUs < heldUs + windowUs then

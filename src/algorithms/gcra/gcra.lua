@@ -43,7 +43,7 @@ end
 -- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
 function gcra.shortForm(numbers, cost)
   local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
-  capacity, permits, periodUs = capacity + 0, permits + 0, periodUs + 0
+  capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
     return nil

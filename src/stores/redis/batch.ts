@@ -75,7 +75,8 @@ export class Batches {
     // It may have left already, because it was full.
     if (turn.length === 0) return
     this.#turn = []
-    this.#sendAll(turn)
+    if (turn.length === 1) this.#send(turn)
+    else this.#sendAll(turn)
   }
 
   #sendAll(errands: readonly Errand[]): void {

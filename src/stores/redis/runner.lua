@@ -32,13 +32,13 @@ local decideLong
 -- Where the run begins, and how many keys come before those of the next decision.
 local first, key, made, firstError = 2, 0, 0, nil
 while first <= #ARGV do
-  local decisions, parts = ARGV[first + 1] + 0, ARGV[first + 2] + 0
+  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
 
   -- What the short forms know of each part; nothing at all where one of them has none.
   local shorts = ARGV[first] == 'take -1 -1' and {} or nil
   for k = 1, shorts and parts or 0 do
     local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm, cost = algorithms[ARGV[at]], ARGV[at + 3] + 0
+    local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
     local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
     if not short then
       shorts = nil

@@ -462,8 +462,8 @@ function fixedWindow.shortForm(numbers, cost, nowUs)
     startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
   return {
-    capacity = limit + 0,
-    windowUs = windowUs + 0,
+    capacity = tonumber(limit),
+    windowUs = tonumber(windowUs),
     cost = cost,
     pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
     -- Of a window that begins now, or has begun: its start, and how what is written now ends.
@@ -484,7 +484,7 @@ function fixedWindow.takeIfFits(short, text, nowUs)
       return nil
     end
     -- Mostly it is the window that began for all keys: then nothing need be read.
-    local heldUs = heldText == startText and startUs or heldText + 0
+    local heldUs = heldText == startText and startUs or tonumber(heldText)
     if heldUs > nowUs then
       return nil
     elseif countText ~= '0' and nowUs < heldUs + windowUs then
@@ -670,7 +670,7 @@ end
 -- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
 function gcra.shortForm(numbers, cost)
   local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
-  capacity, permits, periodUs = capacity + 0, permits + 0, periodUs + 0
+  capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
     return nil
@@ -1412,13 +1412,13 @@ local decideLong
 -- Where the run begins, and how many keys come before those of the next decision.
 local first, key, made, firstError = 2, 0, 0, nil
 while first <= #ARGV do
-  local decisions, parts = ARGV[first + 1] + 0, ARGV[first + 2] + 0
+  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
 
   -- What the short forms know of each part; nothing at all where one of them has none.
   local shorts = ARGV[first] == 'take -1 -1' and {} or nil
   for k = 1, shorts and parts or 0 do
     local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm, cost = algorithms[ARGV[at]], ARGV[at + 3] + 0
+    local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
     local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
     if not short then
       shorts = nil
