@@ -51,7 +51,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   const log = pino({ level: logLevel(values['log-level']), base: null })
   const { config, text } = loadConfig(file)
   const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
-  const opened = openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
+  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
   const service = await startService({
     config,
     store: opened.store,
