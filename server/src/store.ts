@@ -1,5 +1,4 @@
 /** Where counts live: the memory of this process, or Redis, so that many copies of the service hold one limit. */
-import { Cluster, Redis } from 'ioredis'
 import { memoryStore, redisStore, type Store } from './sluice.ts'
 
 export interface OpenedStore {
@@ -10,10 +9,12 @@ export interface OpenedStore {
 }
 
 /** A URL is one server (or the master behind it); several, separated by commas, are nodes of a cluster. */
-export function openStore(redisUrl: string | undefined, onError: (error: Error) => void): OpenedStore {
+export async function openStore(redisUrl: string | undefined, onError: (error: Error) => void): Promise<OpenedStore> {
   if (redisUrl === undefined || redisUrl === '') return { store: memoryStore(), description: 'the memory of this process', close() {} }
   const urls = redisUrl.split(',').map((url) => url.trim())
   for (const url of urls) checkUrl(url)
+  // Only where it is used: loading it takes a quarter of the start.
+  const { Cluster, Redis } = await import('ioredis')
   // Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is away: the failure policy decides.
   const client =
     urls.length === 1

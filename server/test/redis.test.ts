@@ -16,7 +16,7 @@ describe('two copies of the service', () => {
 
   beforeEach(async () => {
     const config = `limiters:\n  ${name}: { limits: { type: fixedWindow, limit: 100, window: 366d, anchor: first } }\n`
-    opened = Array.from({ length: COPIES }, () => openStore(`redis://127.0.0.1:${inject('redisPort')}`, () => undefined))
+    opened = await Promise.all(Array.from({ length: COPIES }, () => openStore(`redis://127.0.0.1:${inject('redisPort')}`, () => undefined)))
     copies = await Promise.all(opened.map(({ store }) => serviceOn(config, store)))
   })
 
@@ -45,7 +45,7 @@ describe('two copies of the service', () => {
 test('several URLs are the nodes of a cluster', async () => {
   const cluster = await startCluster()
   const urls = cluster.servers.slice(0, 2).map(({ host, port }) => `redis://${host}:${port}`)
-  const { store, close, description } = openStore(urls.join(', '), () => undefined)
+  const { store, close, description } = await openStore(urls.join(', '), () => undefined)
   const service = await serviceOn('limiters: { api: { limits: { type: gcra, rate: 1/h, burst: 2 } } }', store)
   try {
     expect(description).toBe(urls.join(', '))
@@ -62,13 +62,13 @@ test('several URLs are the nodes of a cluster', async () => {
   expectNoFailure(service)
 })
 
-test.each(['localhost:6379', 'http://localhost', 'redis://a:6379,nonsense', '://'])('%j is no Redis URL', (url) => {
-  expect(() => openStore(url, () => undefined)).toThrow(/must be such as redis:\/\/localhost:6379/)
+test.each(['localhost:6379', 'http://localhost', 'redis://a:6379,nonsense', '://'])('%j is no Redis URL', async (url) => {
+  await expect(openStore(url, () => undefined)).rejects.toThrow(/must be such as redis:\/\/localhost:6379/)
 })
 
-test('a password is not told', () => {
-  const { description, close } = openStore('redis://user:secret@127.0.0.1:1', () => undefined)
+test('a password is not told', async () => {
+  const { description, close } = await openStore('redis://user:secret@127.0.0.1:1', () => undefined)
   close()
   expect(description).toBe('redis://127.0.0.1:1')
-  expect(() => openStore('ftp://user:secret@host', () => undefined)).toThrow(/^(?!.*secret)/)
+  await expect(openStore('ftp://user:secret@host', () => undefined)).rejects.toThrow(/^(?!.*secret)/)
 })
