@@ -1,13 +1,16 @@
 // A contestant is { name, ask, isAllowed, isAwaited }: `ask(key)` is the call that its users write, `isAllowed(answer)` how they read it.
 import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../dist/index.js'
 import { floor } from './floor.mjs'
+import { floorDecision } from './floor-decision.mjs'
+import { FLOOR_CONSUME } from './jobs.mjs'
 import { PEERS } from './peers.mjs'
 
 const isYes = (answer) => answer
 
-/** By name: 'floor', the name of a peer, or an algorithm and a verb of Sluice such as 'gcra.tryAcquire'. */
+/** By name: 'floor', 'floor.consume', the name of a peer, or an algorithm and a verb of Sluice such as 'gcra.tryAcquire'. */
 export async function contestant(name, limits, options = {}) {
   if (name === 'floor') return floorContestant(limits)
+  if (name === FLOOR_CONSUME) return telling(name, floorDecision(floorOptions(limits)))
   if (PEERS[name]) return { name, isAwaited: false, ...(await PEERS[name](limits)) }
   return sluiceContestant(name, limits, options)
 }
@@ -24,10 +27,14 @@ function sluiceContestant(name, limits, options) {
   const [algorithm, verb] = name.split('.')
   const limiter = createLimiter(sluiceLimit(algorithm, limits), options)
   if (verb === 'tryAcquire') return { name, ask: (key) => limiter.tryAcquire(key), isAllowed: isYes, isAwaited: false }
-  // The decision is kept, because the compiler may leave out an object that nobody can see.
+  return telling(name, (key) => limiter.consume(key))
+}
+
+/** The decision is kept, because the compiler may leave out an object that nobody can see. */
+function telling(name, consume) {
   const kept = { decision: undefined }
   const ask = (key) => {
-    kept.decision = limiter.consume(key)
+    kept.decision = consume(key)
     return kept.decision
   }
   return { name, ask, isAllowed: (decision) => decision.allowed, isAwaited: false }

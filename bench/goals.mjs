@@ -1,6 +1,6 @@
 // What Sluice wants to reach, and whether it does. A goal reads the results and gives its figures: [figure, where it was measured].
 import { CROWDS } from './crowds.mjs'
-import { CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
+import { CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { spreadOf, timesAsFast } from './statistics.mjs'
@@ -22,7 +22,7 @@ export const GOALS = [
   atLeast(0.85, 'tryAcquire of gcra and the buckets, to the floor', (results) => toFloor(results, LEVELS)),
   atLeast(0.8, 'tryAcquire of the fixed and the sliding window, to the floor', (results) => toFloor(results, WINDOWS)),
   atLeast(0.5, 'tryAcquire of the sliding log, to the floor', (results) => toFloor(results, LOG)),
-  atLeast(0.7, 'consume of gcra and the buckets, to the floor', (results) => toFloor(results, CONSUME)),
+  atLeast(0.7, 'consume of gcra and the buckets, to the floor', consumeToFloor),
   atLeast(2, 'hot key with the turn clock, to the floor', turnClockToFloor),
   ...EVERYWHERE.map((scenario) => atLeast(5, `${HEADLINE}, to ${FLEXIBLE}`, (results) => toFlexible(results, scenario))),
   atLeast(0.9, `${HEADLINE} on a hot key, to every other peer`, (results) => toPeers(results, OTHER_PEERS, HOT)),
@@ -49,6 +49,15 @@ function atMost(target, title, figures) {
 /** The worst figure decides. Undefined when nothing was measured. */
 export function worstOf({ figures, worse }, results) {
   return figures(results).reduce((worst, each) => (worst === undefined || worse(each[0], worst[0]) ? each : worst), undefined)
+}
+
+/** With what the floor reaches when it tells as much. */
+function consumeToFloor(results) {
+  return toFloor(results, CONSUME).map(([figure, where]) => {
+    const scenario = where.split(', ')[1]
+    const [least] = toFloor(results, [FLOOR_CONSUME]).find(([, at]) => at.endsWith(scenario)) ?? []
+    return [figure, least === undefined ? where : `${where} (${FLOOR_CONSUME}: ${least.toPrecision(3)})`]
+  })
 }
 
 function toFloor(results, subjects) {

@@ -23,7 +23,24 @@ import { fixedWindow } from '../dist/index.js'
 const HOUR_MS = 3_600_000
 /** How many an hour: never reached, or reached by the first. */
 export const SCENARIOS = { admitted: 1e9, refused: 1 }
-export const CONTESTANTS = ['none', 'ours', 'usual']
+/** `headers` only sets as many as the limiters do: what none of them can do without. */
+export const CONTESTANTS = ['none', 'ours', 'usual', 'headers']
+
+const DRAFT_7 = [
+  ['ratelimit-policy', '1000000000;w=3600'],
+  ['ratelimit', 'limit=1000000000, remaining=999999999, reset=3600'],
+]
+const DRAFT_6 = [
+  ['ratelimit-limit', '1000000000'],
+  ['ratelimit-remaining', '999999999'],
+  ['ratelimit-reset', '3600'],
+]
+
+/** For Express, and for Nest on it. */
+const onlyHeaders = (headers) => (_request, response, next) => {
+  for (const [name, value] of headers) response.setHeader(name, value)
+  next()
+}
 
 const ours = (limit) => fixedWindow({ limit, window: HOUR_MS, anchor: 'first' })
 
@@ -36,6 +53,7 @@ export const FRAMEWORKS = {
       const app = express()
       if (contestant === 'ours') app.use(ownExpress.rateLimit({ limit: ours(limit), headers: 'draft-7' }))
       if (contestant === 'usual') app.use(expressRateLimit({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', legacyHeaders: false }))
+      if (contestant === 'headers') app.use(onlyHeaders(DRAFT_7))
       app.get('/', (_request, response) => response.send('hello'))
       return { server: createServer(app), inject: () => lightMyRequest(app, REQUEST) }
     },
@@ -48,6 +66,12 @@ export const FRAMEWORKS = {
       const app = fastify()
       if (contestant === 'ours') await app.register(ownFastify.rateLimit({ limit: ours(limit), headers: 'draft-6' }))
       if (contestant === 'usual') await app.register(fastifyRateLimit, { max: limit, timeWindow: HOUR_MS, enableDraftSpec: true })
+      if (contestant === 'headers') {
+        app.addHook('onRequest', (_request, reply, done) => {
+          for (const [name, value] of DRAFT_6) reply.header(name, value)
+          done()
+        })
+      }
       app.get('/', (_request, reply) => reply.send('hello'))
       await app.ready()
       return { server: app.server, inject: () => app.inject(REQUEST) }
@@ -64,6 +88,12 @@ export const FRAMEWORKS = {
       const keyGenerator = isInProcess ? () => '127.0.0.1' : (c) => getConnInfo(c).remote.address
       if (contestant === 'ours') app.use(ownHono.rateLimit({ limit: ours(limit), headers: 'draft-7', ...address }))
       if (contestant === 'usual') app.use(honoRateLimiter({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', keyGenerator }))
+      if (contestant === 'headers') {
+        app.use((c, next) => {
+          for (const [name, value] of DRAFT_7) c.header(name, value)
+          return next()
+        })
+      }
       app.get('/', (c) => c.text('hello'))
       return { server: createAdaptorServer(app), inject: async () => (await app.request('http://localhost/')).text() }
     },
@@ -83,6 +113,7 @@ export const FRAMEWORKS = {
       class Root {}
       const imports = {
         none: [],
+        headers: [],
         ours: [ownNest.RateLimitModule.forRoot({ limit: ours(limit), headers: 'legacy' })],
         // It walks over all hits of its window at every call: where nothing is refused its window is a millisecond, in its favour.
         usual: [ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }])],
@@ -90,6 +121,7 @@ export const FRAMEWORKS = {
       const providers = contestant === 'usual' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : []
       Module({ imports, providers, controllers: [Home] })(Root)
       const app = await NestFactory.create(Root, { logger: false })
+      if (contestant === 'headers') app.use(onlyHeaders(DRAFT_6))
       await app.init()
       const handler = app.getHttpAdapter().getInstance()
       return { server: createServer(handler), inject: () => lightMyRequest(handler, REQUEST) }

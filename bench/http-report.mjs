@@ -8,15 +8,15 @@ import { plain, table } from './tables.mjs'
 const MOST = { express: 0.7, fastify: 0.7, nest: 0.7, hono: 1 }
 
 /**
- * What the limiters add to a request: { none, ours, usual, share }, in microseconds of processor time. By the lower quartile of the rounds: whatever
+ * What the limiters add to a request: { none, ours, usual, headers, share }, in microseconds of processor time. By the lower quartile of the rounds: whatever
  * else the machine does can only add to a round, never take away.
  */
 function addedBy({ measured }) {
-  const [none, withOurs, withUsual] = measured.map((rounds) => spreadOf(rounds).low)
-  const [ours, usual] = [withOurs - none, withUsual - none]
+  const [none, ...others] = measured.map((rounds) => spreadOf(rounds).low)
+  const [ours, usual, headers] = others.map((low) => low - none)
   // Refusing may cost less than answering: whoever adds nothing adds a share of nothing.
   const share = ours <= 0 ? 0 : usual <= 0 ? Number.POSITIVE_INFINITY : ours / usual
-  return { none, ours, usual, share }
+  return { none, ours, usual, headers, share }
 }
 
 /** The same from the medians of what was added in each round, to see how far the two agree. */
@@ -31,9 +31,10 @@ function reached(result) {
 
 export function goalLines(results) {
   return results.map((result) => {
-    const { none, ours, usual, share } = addedBy(result)
+    const { none, ours, usual, headers, share } = addedBy(result)
     const [byMedian, usualByMedian] = medianAdded(result)
-    const figures = `none ${plain(none)}, ours +${plain(ours)} (${plain(byMedian)}), usual +${plain(usual)} (${plain(usualByMedian)}) µs`
+    const added = `ours +${plain(ours)} (${plain(byMedian)}), usual +${plain(usual)} (${plain(usualByMedian)}), headers +${plain(headers)}`
+    const figures = `none ${plain(none)}, ${added} µs`
     return `${result.name}: ${figures}: ${shareText(share)} ${reached(result) ? 'reached' : 'NOT REACHED'}`
   })
 }
@@ -46,14 +47,17 @@ export function writeHttpReport(results, { node, cpu, cores }, quick) {
   const warning = quick ? '\n\n**From a `--quick` run: too few and too short rounds to rely on.**' : ''
   const [{ rounds, calls }] = results
   const rows = results.map((result) => {
-    const { none, ours, usual, share } = addedBy(result)
+    const { none, ours, usual, headers, share } = addedBy(result)
     const [byMedian, usualByMedian] = medianAdded(result)
     const { title, usual: name } = FRAMEWORKS[result.framework]
     const figures = [plain(none), `${plain(ours)} (${plain(byMedian)})`, `${plain(usual)} (${plain(usualByMedian)}) ${name}`]
+    // Of a refusal they are the smaller part, and it goes without the answer.
+    const floor = result.scenario === 'admitted' ? plain(headers) : ''
     const verdict = reached(result) ? 'reached' : '**not reached**'
-    return [title, result.mode, result.scenario, ...figures, shareText(share), `at most ${MOST[result.framework]}`, verdict]
+    return [title, result.mode, result.scenario, ...figures, floor, shareText(share), `at most ${MOST[result.framework]}`, verdict]
   })
-  const columns = ['framework', 'how', 'requests', 'without a limiter, µs', 'ours adds, µs', 'the usual one adds, µs', 'share', 'goal', '']
+  const added = ['ours adds, µs', 'the usual one adds, µs', 'headers alone, µs']
+  const columns = ['framework', 'how', 'requests', 'without a limiter, µs', ...added, 'share', 'goal', '']
   const headers = Object.values(FRAMEWORKS).map(({ title, usual, headers }) => `${title}: ${headers}, by ${usual} and by ours`)
   const text = `# Results of \`npm run bench:http\`
 
@@ -63,7 +67,8 @@ ${table(columns, rows, '---')}
 
 ## How it was measured
 
-- Each row is a process of its own that holds the framework three times: without a limiter, with ours, with the usual one. They take turns,
+- Each row is a process of its own that holds the framework four times: without a limiter, with ours, with the usual one, and with
+  something that only sets as many headers, which is what no limiter can do without. They take turns,
   another one first in every round, after a warm-up: ${rounds} rounds of ${calls.toLocaleString('en')} requests each.
 - Figures are microseconds of processor time (user and system) of that process for one request, by the lower quartile of the rounds: whatever else
   the machine does can only add to a round. In parentheses is the median of what was added in each round to the one without a limiter. The

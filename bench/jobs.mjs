@@ -8,6 +8,8 @@ const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
 export const ALGORITHMS = [...LEVELS, 'fixedWindow', 'slidingWindow', 'slidingLog']
 export const TRY_ACQUIRE = ALGORITHMS.map((algorithm) => `${algorithm}.tryAcquire`)
 export const CONSUME = LEVELS.map((algorithm) => `${algorithm}.consume`)
+/** The least that a full decision can cost. */
+export const FLOOR_CONSUME = 'floor.consume'
 /** What stands beside the peers. */
 export const HEADLINE = 'gcra.tryAcquire'
 
@@ -54,7 +56,7 @@ export function allJobs(quick) {
 
 function speedJobs(length) {
   return Object.keys(SCENARIOS).flatMap((scenario) => {
-    const own = [...TRY_ACQUIRE, ...CONSUME].map((name) => [name, ['floor', name]])
+    const own = [...TRY_ACQUIRE, ...CONSUME, FLOOR_CONSUME].map((name) => [name, ['floor', name]])
     const beside = PEER_NAMES.map((name) => [name, ['floor', HEADLINE, name]])
     return [...own, ...beside].map(([subject, contestants]) => jobOf('speed', scenario, subject, { scenario, contestants, ...length }))
   })

@@ -1,7 +1,7 @@
 // Writes RESULTS.md from the kept results.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { GOALS, PHASES, worstOf } from './goals.mjs'
-import { CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
+import { CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { keptResults } from './results.mjs'
 import { SCENARIOS } from './scenarios.mjs'
@@ -55,13 +55,14 @@ function method({ everySpeed }) {
 - All keys have been called once before the first round. Peers without keys stand behind a Map. rate-limiter-flexible, express-rate-limit and
   @nestjs/throttler answer with promises and are awaited, which is what their users pay; the others are called synchronously, below the
   middleware that would await them.
+- \`floor.consume\` is the floor with the full decision told (\`floor-decision.mjs\`): the least that \`consume\` can cost.
 - Limits are equal in effect. Denied: 1 per hour. One key allowed: 10 million per second and a billion at once, windows 1e9 per 100 s. Many keys:
   10 per minute and 1e7 at once, windows 1e7 per hour. A sliding log holds 100,000 per key at most: 100,000 per 10 ms (one key) or per 100 ms
   (many). @nestjs/throttler walks over all hits of its window at every call: where nothing is denied its window is 1 ms, in its favour.`
 }
 
 function speedTable(results, scenario) {
-  const own = [...TRY_ACQUIRE, ...CONSUME].map((name) => ownRow(results.of('speed', scenario, name), name))
+  const own = [...TRY_ACQUIRE, ...CONSUME, FLOOR_CONSUME].map((name) => ownRow(results.of('speed', scenario, name), name))
   const peers = PEER_NAMES.map((name) => peerRow(results.of('speed', scenario, name), name))
   const rows = [floorRow(results.of('speed', scenario, HEADLINE)), ...own, ...peers].filter((row) => row !== undefined)
   if (rows.length === 0) return ''

@@ -7,6 +7,7 @@ export class Verdicts {
   #path
   #root
   #sources
+  #sourcesHash = new Map()
   #helpers
   #hashes = new Map()
   #known = new Map()
@@ -15,37 +16,38 @@ export class Verdicts {
   constructor(path, root, sources) {
     this.#path = path
     this.#root = root
-    this.#sources = this.#hashOf(sources)
+    this.#sources = sources
     this.#helpers = this.#hashOf(helpersIn(root))
     mkdirSync(dirname(path), { recursive: true })
     for (const line of existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []) this.#learn(line)
   }
 
   /** How a mutant ended. Whatever tests are added, it stays killed. */
-  endOf({ id }) {
-    return this.#known.get(this.#key(id))
+  endOf(mutant) {
+    return this.#known.get(this.#key(mutant))
   }
 
-  keepEnd({ id }, verdict) {
-    this.#keep(this.#key(id), verdict)
+  keepEnd(mutant, verdict) {
+    this.#keep(this.#key(mutant), verdict)
   }
 
   /** In how many milliseconds a mutant has passed a test, or undefined. That holds only as long as the test stays what it is. */
-  passedInMs({ id }, test) {
-    return this.#known.get(this.#keyOfPass(id, test))?.ms
+  passedInMs(mutant, test) {
+    return this.#known.get(this.#keyOfPass(mutant, test))?.ms
   }
 
-  keepPass({ id }, test, ms) {
-    this.#keep(this.#keyOfPass(id, test), { ms })
+  keepPass(mutant, test, ms) {
+    this.#keep(this.#keyOfPass(mutant, test), { ms })
   }
 
-  #keyOfPass(id, { path, only, traces }) {
+  #keyOfPass(mutant, { path, only, traces }) {
     if (!this.#hashes.has(path)) this.#hashes.set(path, this.#hashOf([path]))
-    return this.#key(id, path, only, traces, this.#helpers, this.#hashes.get(path))
+    return this.#key(mutant, path, only, traces, this.#helpers, this.#hashes.get(path))
   }
 
-  #key(...parts) {
-    return hashOfText(JSON.stringify([this.#sources, ...parts]))
+  #key({ id, file }, ...parts) {
+    if (!this.#sourcesHash.has(file)) this.#sourcesHash.set(file, this.#hashOf(this.#sources.filter((source) => concerns(source, file))))
+    return hashOfText(JSON.stringify([this.#sourcesHash.get(file), id, ...parts]))
   }
 
   #hashOf(files) {
@@ -63,6 +65,16 @@ export class Verdicts {
       this.#known.set(...JSON.parse(line))
     } catch {}
   }
+}
+
+/**
+ * Whether what becomes of a mutant of `file` may change with `source`: not if they are two different algorithms; and TypeScript is judged by itself,
+ * while Lua is compared with it. Without a file: the code as it is, which everything concerns.
+ */
+function concerns(source, file = '.lua') {
+  const [ofSource, ofFile] = [source, file].map((path) => /algorithms\/([^/]+)\//.exec(path)?.[1])
+  const sameLanguage = file.endsWith('.lua') || source.endsWith('.ts')
+  return sameLanguage && (ofSource === undefined || ofFile === undefined || ofSource === ofFile)
 }
 
 /** What the tests of the algorithms are made of besides themselves. */

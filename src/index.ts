@@ -7,7 +7,7 @@ export { turnClock } from './clock/turn-clock.ts'
 export { SluiceError, type SluiceErrorCode, type SluiceErrorOptions } from './errors.ts'
 export { type AcquireSyncOptions, acquireSync } from './limiter/acquire-sync.ts'
 export type { Decision, DecisionPart } from './limiter/decision.ts'
-export type { DecisionEvent } from './limiter/events.ts'
+export type { DecisionEvent, FailureEvent, Listener } from './limiter/events.ts'
 export type { Abortable } from './limiter/input.ts'
 export {
   type Acquired,

@@ -5,8 +5,10 @@
 export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
 export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
+export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/headers.ts'
 export * from '../../src/index.ts'
 export { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
+export * from '../../src/otel/measures.ts'
 export { redisStore } from '../../src/stores/redis/index.ts'
 
 /** The commands of the library, which read the arguments of the process themselves. */

@@ -1,19 +1,18 @@
 /** The command line as it is built. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configSchema } from '../src/config/schema.ts'
 import { hints } from '../src/hints.ts'
 import { watching } from './support/live-client.ts'
+import { main, postDecide, startedProcess } from './support/process.ts'
 
-const main = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url))
 const sample = fileURLToPath(new URL('../sample.yaml', import.meta.url))
 let folder: string
 
@@ -64,30 +63,10 @@ test('the commands of the library are there too', () => {
 })
 
 describe('sluice serve', () => {
-  /** Free ports, and a log that is JSON lines. */
-  async function started(...args: string[]) {
-    const process_ = spawn(process.execPath, [main, 'serve', '--port', '0', '--grpc-port', '0', ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const lines: string[] = []
-    const output = createInterface({ input: process_.stdout })
-    output.on('line', (line) => lines.push(line))
-    const ended = once(process_, 'exit')
-    const line = async (text: string): Promise<string> => {
-      for (;;) {
-        const found = lines.find((each) => each.includes(text))
-        if (found !== undefined) return found
-        await once(output, 'line')
-      }
-    }
-    const { httpPort } = JSON.parse(await line('sluice is serving')) as { httpPort: number }
-    return { process: process_, lines, line, ended, url: `http://127.0.0.1:${httpPort}` }
-  }
-
   test('serves the sample, prints what to try, takes up a change and stops in peace', async () => {
     const file = join(folder, 'live.yaml')
     writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 3 } } }\n')
-    const service = await started(file, '--hints')
+    const service = await startedProcess(file, '--hints')
     try {
       expect(await service.line('/v1/acquire')).toContain('curl -H')
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
@@ -106,21 +85,18 @@ describe('sluice serve', () => {
   })
 
   test('a stop under load fails nobody', async () => {
-    const service = await started()
+    const service = await startedProcess()
     const agent = new Agent({ keepAlive: true })
-    const statuses = new Set<number | undefined>()
+    const statuses = new Set<number>()
     let answers = 0
     /** Until the service says that the connection ends. */
     async function caller(): Promise<void> {
       for (;;) {
-        const sent = request(`${service.url}/v1/decide`, { method: 'POST', agent, headers: { 'content-type': 'application/json' } })
-        sent.end(JSON.stringify({ limiter: 'api', key: 'u1' }))
-        const [response] = (await once(sent, 'response')) as [IncomingMessage]
-        await response.resume().toArray()
-        statuses.add(response.statusCode)
+        const { status, isLast } = await postDecide(service.url, agent, { limiter: 'api', key: 'u1' })
+        statuses.add(status)
         answers += 1
         if (answers === 100) service.process.kill('SIGTERM')
-        if (response.headers.connection === 'close') return
+        if (isLast) return
       }
     }
     await Promise.all(Array.from({ length: 8 }, caller))
@@ -131,7 +107,7 @@ describe('sluice serve', () => {
   })
 
   test('has a sample for those without a file, and listens on this machine only', async () => {
-    const service = await started()
+    const service = await startedProcess()
     try {
       const { limiters } = (await (await fetch(`${service.url}/v1/limiters`)).json()) as { limiters: { name: string }[] }
       expect(limiters.map(({ name }) => name)).toEqual(['api', 'llm', 'login'])
@@ -145,7 +121,7 @@ describe('sluice serve', () => {
   })
 
   test('shows keys, and leaves the page out, if told to', async () => {
-    const service = await started('--no-page', '--top-refused', '5', '--allow-host', 'limits.example, other.example')
+    const service = await startedProcess('--no-page', '--top-refused', '5', '--allow-host', 'limits.example, other.example')
     try {
       expect(await (await fetch(service.url)).json()).toMatchObject({ status: 404, code: 'PATH' })
       const sent = request(service.url, { path: '/healthz', headers: { host: 'other.example' } }).end()

@@ -38,7 +38,7 @@ describe('a good file', () => {
   })
 
   test('has domains with trees of descriptors', () => {
-    const [address, login, assets, tenant] = readConfig(sample, 'sample.yaml').domains.get('edge') ?? []
+    const [address, login, assets, tenant] = readConfig(sample, 'sample.yaml').domains.get('edge')?.descriptors ?? []
     expect(address).toMatchObject({ key: 'remote_address', value: undefined, wildcard: false, unlimited: false })
     expect(login).toMatchObject({ value: '/login', limiter: { limits: { default: { type: 'fixedWindow' } } } })
     expect(assets).toMatchObject({ value: '/static/', wildcard: true, unlimited: true, limiter: undefined })
@@ -63,7 +63,7 @@ describe('a good file', () => {
     const nameIn = (text: string) =>
       readConfig(text, 'x.yaml')
         .domains.get('d')
-        ?.find(({ key }) => key === 'ip')?.limiter?.name
+        ?.descriptors.find(({ key }) => key === 'ip')?.limiter?.name
     const head = 'domains:\n  d:\n    descriptors:\n'
     expect(nameIn(head + rule(1))).toBe(nameIn(`${head}      - { key: path, unlimited: true }\n${rule(9)}`))
   })
@@ -134,6 +134,11 @@ describe('a mistake is shown with its line and column:', () => {
       'x.yaml:2:3: the name of a limiter "rls.x" must not begin with \'rls.\'',
     ],
     ['descriptors that are no list', 'domains:\n  d:\n    descriptors: 5', 'x.yaml:3:18: descriptors 5 must be a list'],
+    [
+      'headers of no kind',
+      `domains:\n  d:\n    headers: true\n    descriptors: []`,
+      'x.yaml:3:14: headers true must be one of none, draft-11, draft-7, draft-6, legacy',
+    ],
     ['no key', `domains:\n  d:\n    descriptors:\n      - limit: ${LIMIT}`, 'x.yaml:4:9: key undefined must be a text'],
     ['nothing to do', 'domains:\n  d:\n    descriptors:\n      - key: a', 'x.yaml:4:9: descriptor "a" must have a limit'],
     [

@@ -1,14 +1,14 @@
 /** Envoy's rate limit service through a real grpc-js client. Time is the test's. */
-import { type Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { type Client, Metadata, status } from '@grpc/grpc-js'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config/read.ts'
 import { keyOf } from '../src/grpc/find-rule.ts'
-import { rateLimitService } from '../src/grpc/server.ts'
 import { perUnit } from '../src/grpc/units.ts'
 import { limitFrom, redisStore } from '../src/sluice.ts'
 import { Tokens } from '../src/tokens.ts'
+import { connected, shouldRateLimit } from './support/grpc.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
 const CONFIG = `
@@ -27,15 +27,10 @@ domains:
           - { key: verb, value: write, limit: { type: tokenBucket, capacity: 5, refill: 1/s } }
 `
 
-type Answer = Record<string, unknown> & { overall_code: string; statuses: Record<string, unknown>[] }
 type Entries = readonly (readonly [key: string, value?: string])[]
 
 let service: TestService
 let client: Client
-
-function connected({ grpcPort }: TestService): Client {
-  return new (rateLimitService())(`127.0.0.1:${grpcPort}`, credentials.createInsecure())
-}
 
 beforeEach(async () => {
   service = await serviceOn(CONFIG)
@@ -48,16 +43,7 @@ afterEach(async () => {
   expectNoFailure(service)
 })
 
-function ask(request: object, by: Client = client, metadata = new Metadata()): Promise<Answer> {
-  const method = (by as unknown as Record<string, (...args: unknown[]) => void>).ShouldRateLimit as (...args: unknown[]) => void
-  return new Promise((resolve, reject) => {
-    const deadline = Date.now() + 60_000
-    method.call(by, request, metadata, { deadline }, (error: ServiceError | null, answer: Answer) =>
-      error ? reject(error) : resolve(answer),
-    )
-  })
-}
-
+const ask = (request: object, by: Client = client, metadata?: Metadata) => shouldRateLimit(by, request, metadata)
 const described = (...entries: Entries) => ({ entries: entries.map(([key, value = '']) => ({ key, value })) })
 const askOf = (...entries: Entries) => ask({ domain: 'edge', descriptors: [described(...entries)] })
 const statusOf = async (...entries: Entries) => (await askOf(...entries)).statuses[0]
@@ -248,6 +234,54 @@ test('a new configuration keeps what was used under a rule', async () => {
   await askOf(['path', '/other'])
   service.limiters.use(readConfig(CONFIG.replace('limit: 4, window: 7d', 'limit: 10, window: 7d'), 'test.yaml'))
   expect(await statusOf(['path', '/other'])).toMatchObject({ current_limit: { requests_per_unit: 10 }, limit_remaining: 8 })
+})
+
+describe('headers', () => {
+  const IP = 'domains:\n  edge:\n    headers: STYLE\n    descriptors:\n      - { key: ip, limit: { type: gcra, rate: 1/s, burst: 2 } }\n'
+  const MORE = `      - { key: path, limit: { type: fixedWindow, limit: 1, window: 1min } }
+      - { key: quiet, shadow: true, limit: { type: slidingLog, limit: 1, window: 1h } }
+      - { key: free, unlimited: true }
+`
+  const use = (style: string) => service.limiters.use(readConfig(IP.replace('STYLE', style) + MORE, 'test.yaml'))
+  const headersOf = async (...descriptors: object[]) =>
+    Object.fromEntries((await ask({ domain: 'edge', descriptors })).response_headers_to_add.map(({ key, value }) => [key, value]))
+  const ip = described(['ip', '1.1.1.1'])
+
+  test.each([
+    ['draft-11', { 'ratelimit-policy': '"default";q=2;w=2', ratelimit: '"default";r=1;t=1' }],
+    ['draft-7', { 'ratelimit-policy': '2;w=2', ratelimit: 'limit=2, remaining=1, reset=1' }],
+    ['draft-6', { 'ratelimit-limit': '2', 'ratelimit-remaining': '1', 'ratelimit-reset': '1' }],
+    ['legacy', { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '1001' }],
+    ['none', {}],
+  ])('%s', async (style, expected) => {
+    use(style)
+    expect(await headersOf(ip)).toEqual(expected)
+  })
+
+  test('tell who is refused when to come back', async () => {
+    use('draft-6')
+    await headersOf(ip)
+    expect(await headersOf(ip)).toEqual({ 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '2' })
+    expect(await headersOf(ip)).toMatchObject({ 'ratelimit-remaining': '0', 'ratelimit-reset': '1', 'retry-after': '1' })
+    // No wait helps.
+    expect(await headersOf({ ...ip, hits_addend: { value: 3 } })).not.toHaveProperty('retry-after')
+    // Who gives something back passes, though nothing is left.
+    expect(await headersOf({ ...ip, hits_addend: { value: 0 }, is_negative_hits: true })).not.toHaveProperty('retry-after')
+  })
+
+  test('are of the descriptor that binds: the longest wait, or else the fewest left', async () => {
+    use('draft-6')
+    const path = described(['path', '/'])
+    expect(await headersOf(ip, path)).toMatchObject({ 'ratelimit-limit': '1', 'ratelimit-remaining': '0' })
+    expect(await headersOf(ip, path)).toMatchObject({ 'ratelimit-limit': '1', 'retry-after': '20' })
+  })
+
+  test('are not of what counts nothing or is in shadow', async () => {
+    use('draft-6')
+    const unseen = [described(['free', 'x']), described(['quiet', 'x']), described(['other', 'x'])]
+    expect(await headersOf(...unseen)).toEqual({})
+    expect(await headersOf(...unseen, ip)).toMatchObject({ 'ratelimit-limit': '2' })
+  })
 })
 
 test('a store that fails under throw is an error, never a code UNKNOWN', async () => {

@@ -4,6 +4,8 @@ local MAX_EXACT = 9007199254740991
 -- Looked up once: a script may call them a thousand times.
 local floor, ceil = math.floor, math.ceil
 
+-- The long way.
+
 local function divide(product, c)
   local quotient = floor(product / c)
   return quotient, product - quotient * c

@@ -1,6 +1,6 @@
 -- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in `level`, or has two functions for one, this returns
--- two values. What stands behind the words "The long way" is made only when it is needed (see script.ts).
+-- two values.
 
 -- The rule that a state names: `capacity permits periodUs`.
 local function levelRuleNamed(numbers, maxAheadUs)
@@ -32,8 +32,6 @@ local function timeOfCost(rule, cost)
   end
   return rule.costUs, rule.costPart
 end
-
--- The long way.
 
 -- How far the TAT lies ahead of `atUs`, never below zero: us, part.
 local function debt(s, atUs)

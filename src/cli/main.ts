@@ -21,6 +21,8 @@ sluice inspect KEY [--url redis://localhost:6379] [--json]
   Reads one key of Redis, such as sluice:api:{user:42}:default, and says what it means now. It needs one of the packages redis, ioredis,
   iovalkey beside it, and writes nothing.`
 
+const OF_THE_SERVICE = ['serve', 'check', 'schema']
+
 const CONTESTANTS: readonly Contestant[] = [
   {
     name: 'fixedWindow',
@@ -62,6 +64,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     if (command === 'simulate') return simulateCommand(rest)
     if (command === 'inspect') return said(await inspectCommand(rest, () => USAGE))
+    if (OF_THE_SERVICE.includes(command)) return elsewhere(command)
     return refused(`there is no command '${command}'`)
   } catch (error) {
     if (error instanceof SluiceError || isParseError(error)) return refused(error.message)
@@ -118,6 +121,14 @@ function colours(): Colours {
 function said(text: string): number {
   console.log(text)
   return 0
+}
+
+function elsewhere(command: string): number {
+  console.error(`sluice: '${command}' is a command of the service, which this package does not hold.
+
+In a clone of the project, \`npm start -- sluice.yaml\` installs, builds and runs the service. After \`npm run build:server\` its command line is
+\`node server/dist/server/src/main.js ${command}\`. deploy/Dockerfile makes an image of it.`)
+  return 2
 }
 
 function refused(reason: string): number {

@@ -1,6 +1,6 @@
 /**
- * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, and Node's diagnostics channels
- * `sluice:decision` and `sluice:health` for tools that were not there when the limiter was made. When nobody listens, a decision costs one look.
+ * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, whoever was handed to `listen`, and
+ * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
 import { warn } from '../errors.ts'
 import type { Decision } from './decision.ts'
@@ -15,6 +15,26 @@ export interface DecisionEvent {
   readonly cost: Cost<string>
   readonly plan: string | undefined
   readonly decision: Decision
+  /** Whether the call was one that waits for its turn: `acquire`, and `tryAcquire` with a time or a signal. */
+  readonly waits: boolean
+  /** From the call to its answer, by the limiter's clock, in milliseconds. */
+  readonly tookMs: number
+}
+
+/** A call that ended without a decision: the store failed, or a wait was given up before it was decided. */
+export interface FailureEvent {
+  /** The name of the limiter. */
+  readonly limiter: string
+  readonly error: unknown
+}
+
+/** Whoever wants to hear of a limiter: `limiter.listen(listener)`. */
+export interface Listener {
+  /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
+  onDecision?(event: DecisionEvent): void
+  onFailure?(event: FailureEvent): void
+  /** When the store goes down and when it is up again. */
+  onHealth?(event: HealthEvent): void
 }
 
 interface Channel {
@@ -36,30 +56,46 @@ const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
 const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
 export class Listeners {
-  readonly #onDecision: ((event: DecisionEvent) => void) | undefined
-  readonly #onHealth: ((event: HealthEvent) => void) | undefined
+  #all: readonly Listener[] = []
+  /** Whether one of them wants decisions: looked at for each. */
+  #hasEars = false
+  #hearFailures = false
 
-  constructor(onDecision: ((event: DecisionEvent) => void) | undefined, onHealth: ((event: HealthEvent) => void) | undefined) {
-    this.#onDecision = onDecision
-    this.#onHealth = onHealth
+  add(listener: Listener): () => void {
+    this.#set([...this.#all, listener])
+    return () => this.#set(this.#all.filter((other) => other !== listener))
   }
 
   get any(): boolean {
-    return this.#onDecision !== undefined || channel.hasSubscribers
+    return this.#hasEars || channel.hasSubscribers
+  }
+
+  get hearFailures(): boolean {
+    return this.#hearFailures
   }
 
   tell(event: DecisionEvent): void {
-    this.#onDecision?.(event)
-    if (channel.hasSubscribers) channel.publish(event)
+    for (const listener of this.#all) listener.onDecision?.(event)
+    channel.publish(event)
+  }
+
+  tellFailure(event: FailureEvent): void {
+    for (const listener of this.#all) listener.onFailure?.(event)
   }
 
   tellHealth(event: HealthEvent): void {
     try {
-      this.#onHealth?.(event)
+      for (const listener of this.#all) listener.onHealth?.(event)
     } catch (error) {
       // Whoever waits for a decision has nothing to do with it.
       warn('SLUICE_LISTENER', `onHealth of limiter '${event.limiter}' threw: ${String(error)}`, error)
     }
-    if (healthChannel.hasSubscribers) healthChannel.publish(event)
+    healthChannel.publish(event)
+  }
+
+  #set(listeners: readonly Listener[]): void {
+    this.#all = listeners
+    this.#hasEars = listeners.some(({ onDecision }) => onDecision !== undefined)
+    this.#hearFailures = listeners.some(({ onFailure }) => onFailure !== undefined)
   }
 }

@@ -2,6 +2,7 @@
 /** What a user holds: the verbs. On a synchronous store they answer at once, on any other with promises; they are the same functions. */
 import type { AsyncStore, Scope, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
+import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
 import { checkOptions, type LimiterOptions, type LimitName, type Limits, type SameLimits } from './options.ts'
 import type { Health } from './outage/health.ts'
@@ -59,6 +60,8 @@ export interface Reservation<S> {
 export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
   /** The name under which the store keeps its states. */
   readonly name: string
+  /** Where its states live. */
+  readonly store: Store
   /** Who decides when the store fails. */
   readonly onStoreError: FailurePolicy
   /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
@@ -101,6 +104,8 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   reset(key: Key<LimitName<L>>): Answer<S, void>
   /** How the store is. The memory of a process is always up. */
   health(): Health
+  /** Tells somebody of every decision and failure from now on, as `onDecision` and `onHealth` do; returns what ends it. */
+  listen(listener: Listener): () => void
   /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
   /** Ends the limiter: whoever waits is rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
@@ -118,23 +123,20 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
 }
 
 const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
-const OTHER_VERBS = ['acquire', 'wrap', 'pace', 'scope', 'waiting', 'health', 'update', 'close', Symbol.dispose] as const
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
-function rejecting<L extends Limits, S extends Store, P extends string>(limiter: Limiter<L, S, P>): Limiter<L, S, P> {
+function rejecting<L extends Limits, S extends Store, P extends string>(limiter: StoreLimiter<L, S, P>): Limiter<L, S, P> {
   const verbs = ASYNC_VERBS.map((verb) => {
     const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    return [verb, (...args: unknown[]) => promised(() => apply(...args))]
+    return [verb, (...args: unknown[]) => promised(apply, args)]
   })
-  const others = OTHER_VERBS.map((verb) => [verb, (limiter[verb] as () => unknown).bind(limiter)])
-  const { name, onStoreError } = limiter
-  return Object.fromEntries([['name', name], ['onStoreError', onStoreError], ...verbs, ...others]) as Limiter<L, S, P>
+  return Object.assign(limiter, Object.fromEntries(verbs))
 }
 
 /** What an async function would give, without its detours. */
-function promised(act: () => unknown): Promise<unknown> {
+function promised(act: (...args: unknown[]) => unknown, args: unknown[]): Promise<unknown> {
   try {
-    const answer = act()
+    const answer = act(...args)
     return answer instanceof Promise ? answer : Promise.resolve(answer)
   } catch (error) {
     return Promise.reject(error)

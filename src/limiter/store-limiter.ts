@@ -3,9 +3,9 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store } from '../stores/store.ts'
+import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
-import { type DecisionEvent, Listeners } from './events.ts'
+import { type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
 import type {
   Acquired,
@@ -41,6 +41,7 @@ import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
 import type { Queue, Verb } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
+import type { Turn } from './waiting/waiter.ts'
 import { Waiting } from './waiting/waiting.ts'
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
@@ -67,14 +68,16 @@ interface Plan<Name extends string> {
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
+  readonly store: Store
   readonly onStoreError: FailurePolicy
-  readonly #store: Store
+  /** The same, behind a watchman if it is remote. */
+  readonly #store: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
   /** What this process goes by. */
   readonly #ownClock: Clock
   readonly #maxAheadUs: number
-  readonly #listeners: Listeners
+  readonly #listeners = new Listeners()
   readonly #waiting: Waiting
   /** The limits' numbers, and those of the plans. */
   #base: Plan<LimitName<L>>
@@ -84,10 +87,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     const store = storeOf(options.store)
     this.name = nameOf(options.name, store)
+    this.store = store
     this.onStoreError = options.onStoreError ?? 'throw'
     this.#clock = clockOf(options.clock, store)
     this.#ownClock = this.#clock ?? systemClock
-    this.#listeners = new Listeners(options.onDecision, options.onHealth)
+    this.#listeners.add(options as Listener)
     this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
@@ -134,21 +138,21 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#base : this.#planOf(options)
     const { lane } = plan
-    if (lane !== undefined && Number.isInteger(cost) && !this.#closed && !this.#listeners.any) {
-      const verdict = lane.take(key, cost as number, this.#ownClock.nowUs())
-      if (verdict !== undefined)
-        return decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict) as Answer<S, Decision<LimitName<L>>>
+    if (lane !== undefined && Number.isInteger(cost) && !this.#closed) {
+      const nowUs = this.#ownClock.nowUs()
+      const verdict = lane.take(key, cost as number, nowUs)
+      if (verdict !== undefined) {
+        const decision = decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict)
+        this.#tell('consume', key, cost, options, decision, nowUs)
+        return decision as Answer<S, Decision<LimitName<L>>>
+      }
     }
-    return this.#consumeByStep(key, cost, options)
-  }
-
-  #consumeByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, Decision<LimitName<L>>> {
-    if (this.#listeners.any) return this.#told('consume', key, cost, options, (decision) => decision)
-    return this.#decide(TAKE, key, cost, options)
+    return this.#told('consume', key, cost, options, (decision) => decision)
   }
 
   peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
-    return this.#decide(ASK, key, cost, options)
+    const plan = this.#planOf(options)
+    return this.#apply(ASK, plan, this.#parts(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
   reserve(
@@ -160,9 +164,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = this.#parts(plan, key, cost)
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
+    const sinceUs = this.#ownClock.nowUs()
     return this.#apply(verb, plan, parts, (verdicts) => {
       const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel: this.#canceller(parts, verdicts, options.plan) })
-      this.#listeners.tell({ limiter: this.name, verb: 'reserve', key, cost, plan: options.plan, decision })
+      this.#tell('reserve', key, cost, options, decision, sinceUs)
       return decision
     })
   }
@@ -225,6 +230,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#apply(FORGET, this.#base, parts, () => {
       for (const queue of this.#queuesOf(parts)) queue.startAnew()
     })
+  }
+
+  listen(listener: Listener): () => void {
+    return this.#listeners.add(listener)
   }
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
@@ -304,17 +313,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     }))
   }
 
-  #decide(
-    verb: Verb,
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>>,
-    options: VerbOptions<P> | undefined,
-  ): Answer<S, Decision<LimitName<L>>> {
-    const plan = this.#planOf(options)
-    return this.#apply(verb, plan, this.#parts(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
-  }
-
-  /** A take that somebody listens to. */
+  /** A take, and whoever listens is told. */
   #told<T>(
     verb: DecisionEvent['verb'],
     key: Key<LimitName<L>>,
@@ -323,11 +322,32 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const plan = this.#planOf(options)
+    const sinceUs = this.#ownClock.nowUs()
     return this.#apply(TAKE, plan, this.#parts(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
-      this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision })
+      this.#tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
     })
+  }
+
+  #tell(
+    verb: DecisionEvent['verb'],
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+    decision: Decision,
+    sinceUs: number,
+    waits = false,
+    endUs?: number,
+  ): void {
+    if (!this.#listeners.any) return
+    const tookMs = ((endUs ?? this.#ownClock.nowUs()) - sinceUs) / 1000
+    this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits, tookMs })
+  }
+
+  #failed(error: unknown): never {
+    this.#listeners.tellFailure({ limiter: this.name, error })
+    throw error
   }
 
   #checkOpen(): void {
@@ -393,17 +413,21 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
       what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
     }
-    const tell = (decision: Decision) => this.#listeners.tell({ limiter: this.name, verb, key, cost, plan, decision })
+    const tell = (decision: Decision, endUs?: number) => this.#tell(verb, key, cost, options, decision, sinceUs, true, endUs)
+    let turn: Turn
     try {
-      const { decision, delayUs, servedUs } = await this.#waiting.wait(queueId(parts, plan), request, bounds)
-      const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-      const acquired = atItsTime(decision, delayUs, isBooked)
-      tell(acquired)
-      return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
+      turn = await this.#waiting.wait(queueId(parts, plan), request, bounds)
     } catch (error) {
-      if (error instanceof WaitError && error.decision !== undefined) tell(error.decision)
+      // What was booked once, before the numbers changed, is no decision on a wait that ended.
+      if (!(error instanceof WaitError) || error.decision?.allowed !== false) return this.#failed(error)
+      tell(error.decision)
       throw error
     }
+    const { decision, delayUs, servedUs } = turn
+    const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
+    const acquired = atItsTime(decision, delayUs, isBooked)
+    tell(acquired, servedUs)
+    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
   }
 
   /** The queues of a key, under whatever plan. */
@@ -428,8 +452,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#checkOpen()
     const step = this.#step(verb, plan, parts)
     const store = this.#store
-    const answer = store.mode === 'sync' ? read(store.apply(step)) : store.apply(step).then(read)
-    return answer as Answer<S, T>
+    return (store.mode === 'sync' ? read(store.apply(step)) : this.#asked(store, step, read)) as Answer<S, T>
+  }
+
+  /** One promise less where nobody wants to hear of failures. */
+  #asked<T>(store: GuardedStore, step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
+    if (!this.#listeners.hearFailures) return store.ask(step, read)
+    return store.apply(step).then(read, (error) => this.#failed(error))
   }
 
   #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {

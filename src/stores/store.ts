@@ -80,11 +80,16 @@ export interface AsyncStore {
   readonly mode: 'async'
   readonly shared: boolean
   apply(step: Step): Promise<readonly Verdict[]>
+  /** `apply` for who makes a promise himself: calls one of the two, once. Optional: it saves a store that is asked often three promises a step. */
+  submit?(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void
   /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
   probe?(step: Step): Promise<void>
   /** A short way for takes that are refused, where it is known without asking. */
   lane?(scope: Scope): Lane | undefined
 }
+
+export type OnVerdicts = (verdicts: readonly Verdict[]) => void
+export type OnFailure = (error: unknown) => void
 
 export type Store = SyncStore | AsyncStore
 

@@ -17,7 +17,8 @@
  * one admission now. Any call writes that.
  *
  * **Changed numbers.** The first contact under new numbers, by any call, settles under the old ones: re-dated if need be, then everything in use,
- * rounded up and clamped to the new limit, is one admission at the reading that the reading counts as. Always written. Then the new window is looked at.
+ * rounded up and clamped to the new limit, is one admission: of the time that the state was written at, if one of that time counts in full under the
+ * new numbers, and otherwise of now. Always written. Then the new window is looked at.
  *
  * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only from that window, slot or microsecond. It
  * never creates a key; where there is nothing to give back nothing is written.
@@ -58,6 +59,8 @@ interface Definition {
   used(numbers: WindowNumbers, admissions: readonly Admission[], atUs: number): Fraction
   /** Whether an admission counts for anything at a time. */
   counts(numbers: WindowNumbers, admissions: readonly Admission[], admission: Admission, atUs: number): boolean
+  /** Whether an admission that stands alone counts and does not fade yet. */
+  countsInFull(numbers: WindowNumbers, admission: Admission, atUs: number): boolean
   /** Whether an admission that counts is of a time: of the same window, slot or microsecond. */
   isOf(numbers: WindowNumbers, admissions: readonly Admission[], admission: Admission, ofUs: number): boolean
 }
@@ -152,10 +155,10 @@ export class WindowOracle {
   touch(nowUs: number): void {
     this.#redate(nowUs)
     if (!this.isOutdated) return
-    const { numbers, admissions } = this.#state as WindowState
-    const atUs = this.#countsAs(nowUs)
-    const used = roundedUp(this.#is.used(numbers, admissions, atUs))
-    this.#gather(this.#numbers, atUs, Math.min(used, this.#numbers.limit))
+    const { numbers, admissions, atUs } = this.#state as WindowState
+    const used = roundedUp(this.#is.used(numbers, admissions, this.#countsAs(nowUs)))
+    const stays = this.#is.countsInFull(this.#numbers, { atUs, held: 1 }, this.#countsAs(nowUs))
+    this.#gather(this.#numbers, stays ? atUs : nowUs, Math.min(used, this.#numbers.limit))
     this.#redate(nowUs)
   }
 
@@ -195,6 +198,7 @@ const fixedWindow: Definition = {
   used: (numbers, admissions, atUs) =>
     whole(heldBy(admissions.filter((admission) => fixedWindow.counts(numbers, admissions, admission, atUs)))),
   counts: (numbers, admissions, admission, atUs) => fixedWindow.isOf(numbers, admissions, admission, atUs),
+  countsInFull: (numbers, admission, atUs) => fixedWindow.counts(numbers, [admission], admission, atUs),
   isOf(numbers, admissions, _admission, ofUs) {
     // All admissions that are kept together are of one window: the one of the oldest.
     const startUs = fixedWindowStartUs(numbers, admissions) as number
@@ -227,6 +231,7 @@ const slidingWindow: Definition = {
     return { permits, parts }
   },
   counts: (numbers, _admissions, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) <= BigInt(numbers.slots),
+  countsInFull: (numbers, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) < BigInt(numbers.slots),
   isOf: (numbers, _admissions, admission, ofUs) => slotOf(numbers, ofUs) === slotOf(numbers, admission.atUs),
 }
 
@@ -240,6 +245,7 @@ const slidingLog: Definition = {
   used: (numbers, admissions, atUs) =>
     whole(heldBy(admissions.filter((admission) => slidingLog.counts(numbers, admissions, admission, atUs)))),
   counts: ({ lengthUs }, _admissions, admission, atUs) => admission.atUs > atUs - lengthUs,
+  countsInFull: (numbers, admission, atUs) => slidingLog.counts(numbers, [admission], admission, atUs),
   isOf: (_numbers, _admissions, admission, ofUs) => admission.atUs === ofUs,
 }
 

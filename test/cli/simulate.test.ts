@@ -61,3 +61,10 @@ test.each([
 test('help is an answer, not an error', () => {
   expect(sluice('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('sluice simulate') })
 })
+
+test.each(['serve', 'check', 'schema'])('%s is a command of the service, and is said to be', (command) => {
+  const { status, stderr } = sluice(command, 'sluice.yaml')
+  expect(stderr).toContain(`'${command}' is a command of the service, which this package does not hold`)
+  expect(stderr).toContain('npm start')
+  expect(status).toBe(2)
+})

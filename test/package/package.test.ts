@@ -148,9 +148,12 @@ describe('a strict TypeScript project that also checks our declarations type-che
     // Kept as text until here: within the project it would make `tsc` depend on a built dist/.
     writeFileSync(join(project.folder, file), readFileSync(join(project.folder, 'types.ts.txt')))
     const everything = specifiers.map((specifier, k) => `export * as path${k} from '${specifier}'`).join('\n')
+    // OpenTelemetry's declarations expect one, and not every platform's types have it.
+    const platform = lib.includes('dom') ? '' : 'declare const console: Record<string, (...args: unknown[]) => void>\n'
     writeFileSync(join(project.folder, 'paths.ts'), everything)
+    writeFileSync(join(project.folder, 'platform.d.ts'), platform)
     const compilerOptions = { strict: true, skipLibCheck: false, noEmit: true, target: 'es2022', types: [], module, moduleResolution, lib }
-    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file, 'paths.ts'] }))
+    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file, 'paths.ts', 'platform.d.ts'] }))
     const { stdout } = await run(join(root, 'node_modules/.bin/tsc'), ['-p', project.folder], project.folder)
     expect(stdout).toBe('')
   })

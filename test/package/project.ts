@@ -57,8 +57,9 @@ async function packedAndInstalled(folder: string): Promise<Pick<Project, 'tarbal
   }
 }
 
-/** Beside `sluice/nest` there is always Nest. What is needed of it stands in for it, so that nothing has to be fetched. */
+/** Beside `sluice/nest` there is always Nest, beside `sluice/otel` OpenTelemetry. Nothing has to be fetched: of Nest what is needed stands in for it. */
 function standIn(folder: string): void {
+  cpSync(join(root, 'node_modules/@opentelemetry/api'), join(folder, 'node_modules/@opentelemetry/api'), { recursive: true })
   const nest = join(folder, 'node_modules/@nestjs/common')
   mkdirSync(nest, { recursive: true })
   writeFileSync(join(nest, 'package.json'), JSON.stringify({ name: '@nestjs/common', version: '12.0.0', type: 'module', main: 'index.js' }))

@@ -35,11 +35,11 @@ const LIMIT = gcra({ rate: '5/h', burst: 5 })
 const keysOf = (args: readonly string[]) => args.slice(3, 3 + Number(args[2]))
 
 describe('one turn', () => {
-  test('a hundred decisions are two script calls, and one by itself is one', async () => {
+  test('two hundred decisions are two script calls, and one by itself is one', async () => {
     const limiter = limiterOn(LIMIT)
     sent.length = 0
-    await Promise.all(Array.from({ length: 100 }, (_, k) => limiter.consume(`key ${k}`)))
-    expect(sent.map((args) => keysOf(args).length)).toEqual([64, 36])
+    await Promise.all(Array.from({ length: 200 }, (_, k) => limiter.consume(`key ${k}`)))
+    expect(sent.map((args) => keysOf(args).length)).toEqual([128, 72])
     await limiter.consume('alone')
     expect(sent.length).toBe(3)
   })
@@ -75,6 +75,27 @@ describe('one turn', () => {
     setImmediate(() => order.push(`immediate, ${sent.length} sent`))
     await limiter.consume('k')
     expect(order[0]).toBe('immediate, 1 sent')
+  })
+
+  test('with a client that writes after the turn, what is beyond a full call leaves when that is written, in its order', async () => {
+    const sentBeforeWriting: number[] = []
+    const writingLater: RedisSender = {
+      writesLater: true,
+      send(args) {
+        setImmediate(() => sentBeforeWriting.push(sent.length))
+        return counting.send(args, '')
+      },
+    }
+    const limiter = limiterOn(LIMIT, { maxBatch: 10 }, writingLater)
+    sent.length = 0
+    const answers = Array.from({ length: 25 }, (_, k) => limiter.tryAcquire(`key ${k}`))
+    // After the end of the turn, and before the client has written: it must not overtake.
+    const late = new Promise<boolean>((resolve) => queueMicrotask(() => process.nextTick(() => resolve(limiter.tryAcquire('key 25')))))
+    expect((await Promise.all([...answers, late])).every(Boolean)).toBe(true)
+    expect(sentBeforeWriting[0]).toBe(1)
+    expect(sent.map((args) => keysOf(args).length)).toEqual([10, 10, 6])
+    const places = sent.flatMap(keysOf).map((key) => Number(/key (\d+)/.exec(key)?.[1]))
+    expect(places).toEqual(Array.from({ length: 26 }, (_, k) => k))
   })
 
   test('the order of calls on one key is kept, whatever they are', async () => {

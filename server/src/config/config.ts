@@ -1,5 +1,5 @@
 /** What a configuration file says, after it was read and found to be right. */
-import type { FailurePolicy, Limit } from '../sluice.ts'
+import type { FailurePolicy, HeaderStyle, Limit } from '../sluice.ts'
 
 /** Names of limiters that begin so belong to the rules of domains. */
 export const RULES_PREFIX = 'rls.'
@@ -7,8 +7,16 @@ export const RULES_PREFIX = 'rls.'
 export interface ServiceConfig {
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   /** By the name of the domain: what Envoy asks about. */
-  readonly domains: ReadonlyMap<string, readonly DescriptorRule[]>
+  readonly domains: ReadonlyMap<string, DomainConfig>
 }
+
+export interface DomainConfig {
+  readonly descriptors: readonly DescriptorRule[]
+  /** Which headers Envoy is asked to add to its responses. */
+  readonly headers: HeaderStyle | 'none'
+}
+
+export const HEADER_CHOICES: readonly DomainConfig['headers'][] = ['none', 'draft-11', 'draft-7', 'draft-6', 'legacy']
 
 /** Several limits are always kept by name; one without a name is called `default`, as the library does. */
 export type NamedLimits = Readonly<Record<string, Limit>>

@@ -23,7 +23,10 @@ const ON_STORE_ERROR: Readonly<Record<string, string>> = {
 
 export function explained({ limiters, domains }: ServiceConfig): string {
   const lines = [...limiters.values()].flatMap((limiter) => [`limiter ${limiter.name}`, ...indented(limiterLines(limiter))])
-  for (const [domain, rules] of domains) lines.push(`domain ${domain}`, ...indented(rules.flatMap(ruleLines)))
+  for (const [domain, { descriptors, headers }] of domains) {
+    lines.push(`domain ${domain}`, ...indented(descriptors.flatMap(ruleLines)))
+    if (headers !== 'none') lines.push(`  responses are given the headers of ${headers}`)
+  }
   return lines.join('\n')
 }
 

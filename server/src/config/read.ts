@@ -5,7 +5,8 @@
 import { createLimiter, type Limits, limitFrom, SluiceError, shown } from '../sluice.ts'
 import {
   ConfigError,
-  type DescriptorRule,
+  type DomainConfig,
+  HEADER_CHOICES,
   type LimiterConfig,
   type LimiterTuning,
   type NamedLimits,
@@ -146,16 +147,24 @@ export class Reader {
     return limiters
   }
 
-  #domains(value: unknown): Map<string, readonly DescriptorRule[]> {
-    const domains = new Map<string, readonly DescriptorRule[]>()
+  #domains(value: unknown): Map<string, DomainConfig> {
+    const domains = new Map<string, DomainConfig>()
     if (value === undefined) return domains
     for (const [domain, json] of Object.entries(this.fields(value, ['domains'], undefined, 'domains') ?? {})) {
       const path = ['domains', domain]
       if (domain === '') this.source.wrongName(path, 'the name of a domain "" must not be empty')
-      const fields = this.fields(json, path, ['descriptors'], `domain ${shown(domain)}`)
-      if (fields !== undefined) domains.set(domain, readDescriptors(this, fields.descriptors, [...path, 'descriptors'], [domain]))
+      const fields = this.fields(json, path, ['descriptors', 'headers'], `domain ${shown(domain)}`)
+      if (fields === undefined) continue
+      const descriptors = readDescriptors(this, fields.descriptors, [...path, 'descriptors'], [domain])
+      domains.set(domain, { descriptors, headers: this.#headers(fields.headers, [...path, 'headers']) })
     }
     return domains
+  }
+
+  #headers(value: unknown = 'none', path: Path): DomainConfig['headers'] {
+    const choice = HEADER_CHOICES.find((each) => each === value)
+    if (choice === undefined) this.source.wrong(path, `headers ${shown(value)} must be one of ${HEADER_CHOICES.join(', ')}`)
+    return choice ?? 'none'
   }
 
   /** The names of a limiter and of its limits become parts of keys in a store: the library has rules for them. */

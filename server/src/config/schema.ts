@@ -1,5 +1,6 @@
 /** The JSON Schema of a configuration file, for editors. What it cannot say, `sluice check` says. */
 import { limitSchema } from '../sluice.ts'
+import { HEADER_CHOICES } from './config.ts'
 
 const { $schema, $defs, title: _title, ...limit } = limitSchema
 
@@ -83,7 +84,14 @@ export const configSchema = {
       propertyNames: { minLength: 1 },
       additionalProperties: {
         type: 'object',
-        properties: { descriptors: { $ref: '#/$defs/descriptors' } },
+        properties: {
+          descriptors: { $ref: '#/$defs/descriptors' },
+          headers: {
+            description: 'Which headers Envoy is asked to add to its responses: RateLimit of a draft of the IETF, or X-RateLimit.',
+            enum: HEADER_CHOICES,
+            default: 'none',
+          },
+        },
         required: ['descriptors'],
         additionalProperties: false,
       },

@@ -35,8 +35,13 @@ export interface DescriptorStatus {
   readonly duration_until_reset?: { readonly seconds: number; readonly nanos: number }
 }
 
+export interface Header {
+  readonly key: string
+  readonly value: string
+}
+
 export interface RateLimitResponse {
   readonly overall_code: Code
   readonly statuses: readonly DescriptorStatus[]
-  readonly response_headers_to_add: readonly { readonly key: string; readonly value: string }[]
+  readonly response_headers_to_add: readonly Header[]
 }

@@ -6,6 +6,7 @@ import type { Answer, DecisionRequest } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
 import { type Limit, MAX_PERMITS, shown } from '../sluice.ts'
 import { keyOf, ruleFor } from './find-rule.ts'
+import { type Counted, headersOf } from './headers.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { Descriptor, DescriptorStatus, RateLimitRequest, RateLimitResponse } from './messages.ts'
 import type { Overrides } from './overrides.ts'
@@ -15,19 +16,28 @@ const MAX_DESCRIPTORS = 1_000
 const MAX_KEY_LENGTH = 1_024
 const MAX_UINT32 = 4_294_967_295
 
-const NO_LIMIT: DescriptorStatus = { code: 'OK', limit_remaining: 0 }
-const UNLIMITED: DescriptorStatus = { code: 'OK', limit_remaining: MAX_UINT32 }
+const NO_LIMIT: Result = { status: { code: 'OK', limit_remaining: 0 } }
+const UNLIMITED: Result = { status: { code: 'OK', limit_remaining: MAX_UINT32 } }
 /** Somebody allows none at all: nothing needs to be counted for that. */
-const NONE_ALLOWED: DescriptorStatus = { code: 'OVER_LIMIT', limit_remaining: 0 }
+const NONE_ALLOWED: Result = { status: { code: 'OVER_LIMIT', limit_remaining: 0 } }
 
-type Job = () => DescriptorStatus | Promise<DescriptorStatus>
+interface Result {
+  readonly status: DescriptorStatus
+  /** Undefined where nothing was counted. */
+  readonly counted?: Counted
+}
+
+type Job = () => Result | Promise<Result>
 
 export async function shouldRateLimit(limiters: Limiters, overrides: Overrides, request: RateLimitRequest): Promise<RateLimitResponse> {
   // All are checked before the first is counted.
   const jobs = jobsOf(limiters, overrides, request)
-  const statuses = await Promise.all(jobs.map((job) => job()))
+  const { headers = 'none' } = limiters.domain(request.domain) ?? {}
+  const results = await Promise.all(jobs.map((job) => job()))
+  const statuses = results.map(({ status }) => status)
   const isOver = statuses.some(({ code }) => code === 'OVER_LIMIT')
-  return { overall_code: isOver ? 'OVER_LIMIT' : 'OK', statuses, response_headers_to_add: [] }
+  const counted = results.map((result) => result.counted).filter((each) => each !== undefined)
+  return { overall_code: isOver ? 'OVER_LIMIT' : 'OK', statuses, response_headers_to_add: headersOf(headers, counted) }
 }
 
 function jobsOf(limiters: Limiters, overrides: Overrides, { domain, descriptors, hits_addend }: RateLimitRequest): Job[] {
@@ -35,7 +45,7 @@ function jobsOf(limiters: Limiters, overrides: Overrides, { domain, descriptors,
   if (descriptors.length === 0 || descriptors.length > MAX_DESCRIPTORS) {
     throw new InvalidRequest(`descriptors: ${descriptors.length} must be from 1 to ${MAX_DESCRIPTORS}`)
   }
-  const rules = limiters.domain(domain)
+  const rules = limiters.domain(domain)?.descriptors
   return descriptors.map((descriptor, k) => {
     checkEntries(descriptor, k)
     const hits = hitsOf(descriptor, hits_addend, k)
@@ -64,12 +74,7 @@ function jobOf(
 }
 
 /** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
-async function counted(
-  limiter: RunningLimiter,
-  { entries, is_negative_hits }: Descriptor,
-  hits: number,
-  name: string,
-): Promise<DescriptorStatus> {
+async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: Descriptor, hits: number, name: string): Promise<Result> {
   const request: DecisionRequest = {
     verb: 'consume',
     key: keyWithin(entries),
@@ -82,7 +87,8 @@ async function counted(
   const asks = is_negative_hits || hits === 0
   const answer = (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
   const passes = answer.allowed || is_negative_hits
-  return statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name })
+  const status = statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name })
+  return { status, counted: { answer, passes, scope: limiter.scope } }
 }
 
 function statusOf(

@@ -1,8 +1,7 @@
 /** What the live stream tells: the state of the service as one JSON text. */
-import { isMemory } from '../metrics/metrics.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
-import type { Store } from '../sluice.ts'
+import type { MemoryStore, Store } from '../sluice.ts'
 import type { TopRefused } from './top-refused.ts'
 
 /** Longer keys are cut: a screen has no room for them, and a hundred listeners none either. */
@@ -27,22 +26,26 @@ export function snapshot({ limiters, store, startedAtMs, refusals, nowMs }: Watc
   })
 }
 
-function told({ config, counts, waiting, health }: RunningLimiter, store: Store) {
-  const { allowed, limited, impossible, shadowed, storeErrors, waits } = counts
-  const { count, sumMs, maxMs } = waits
-  waits.maxMs = 0
+function told({ config, tally, waiting, health }: RunningLimiter, store: Store) {
+  const { results, shadowed, storeErrors, waits, longestWaitSeconds } = tally
+  tally.longestWaitSeconds = 0
   return {
     name: config.name,
     rule: config.rule ?? null,
-    allowed,
-    denied: limited + impossible - shadowed,
+    allowed: results.allowed,
+    denied: results.limited + results.impossible - shadowed,
     shadowed,
     errors: storeErrors,
     waiting,
-    waits: { count, sumMs, maxMs },
+    waits: { count: waits.count, sumMs: milliseconds(waits.sum), maxMs: milliseconds(longestWaitSeconds) },
     store: health.state,
     keys: isMemory(store) ? Math.max(...Object.keys(config.limits).map((limit) => store.sizeOf(config.name, limit))) : null,
   }
+}
+
+/** Without a rest behind the microseconds. */
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e3
 }
 
 /** Of limiters that are still there. */
@@ -54,4 +57,8 @@ function toldKeys(top: TopRefused, shown: number, running: readonly RunningLimit
 
 function cut(key: string): string {
   return key.length <= MAX_KEY_LENGTH ? key : `${key.slice(0, MAX_KEY_LENGTH)}…`
+}
+
+function isMemory(store: Store): store is MemoryStore {
+  return 'sizeOf' in store
 }

@@ -1,5 +1,5 @@
 /** All limiters at work, by a configuration that can be exchanged. */
-import type { DescriptorRule, LimiterConfig, ServiceConfig } from '../config/config.ts'
+import type { DescriptorRule, DomainConfig, LimiterConfig, ServiceConfig } from '../config/config.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Health } from '../sluice.ts'
 import { type Ground, RunningLimiter } from './running-limiter.ts'
@@ -52,7 +52,7 @@ export class Limiters {
     for (const [domain, limiter] of this.#unlisted) if (this.#config.domains.has(domain)) yield limiter
   }
 
-  domain(name: string): readonly DescriptorRule[] | undefined {
+  domain(name: string): DomainConfig | undefined {
     return this.#config.domains.get(name)
   }
 
@@ -92,7 +92,7 @@ export class Limiters {
 }
 
 function limitersIn({ limiters, domains }: ServiceConfig): LimiterConfig[] {
-  return [...limiters.values(), ...[...domains.values()].flatMap((rules) => rules.flatMap(limitersOf))]
+  return [...limiters.values(), ...[...domains.values()].flatMap(({ descriptors }) => descriptors.flatMap(limitersOf))]
 }
 
 function limitersOf({ limiter, descriptors }: DescriptorRule): LimiterConfig[] {

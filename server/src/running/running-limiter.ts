@@ -1,7 +1,7 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
 import type { LimiterConfig, NamedLimits } from '../config/config.ts'
-import type { Counts } from '../metrics/counts.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
+import type { Tally } from '../metrics/tally.ts'
 import {
   type Clock,
   type Cost,
@@ -12,6 +12,8 @@ import {
   instantUs,
   type Key,
   keyFor,
+  type Listener,
+  type Scope,
   SluiceError,
   type Store,
   shown,
@@ -28,9 +30,11 @@ interface AnyLimiter {
   refund(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<undefined>
   acquire(key: Key<string>, options: object): Promise<Decision & { waitedMs: number }>
   reset(key: Key<string>): MaybePromise<void>
+  scope(): Scope
   update(limits: NamedLimits, plans: Readonly<Record<string, NamedLimits>>): void
   waiting(): number
   health(): Health
+  listen(listener: Listener): () => void
   close(): void
 }
 
@@ -43,7 +47,8 @@ export interface Ground {
 }
 
 export class RunningLimiter {
-  readonly #metrics: LimiterMetrics
+  /** What it has done. */
+  readonly tally: Tally
   readonly #onRefused: Ground['onRefused']
   readonly #limiter: AnyLimiter
   #config: LimiterConfig
@@ -51,10 +56,10 @@ export class RunningLimiter {
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, metrics: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, { tally, listener }: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
-    this.#metrics = metrics
+    this.tally = tally
     this.#onRefused = onRefused
     this.#limiter = createLimiter(config.limits, {
       name: config.name,
@@ -62,8 +67,8 @@ export class RunningLimiter {
       plans: config.plans,
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
-      onHealth: ({ state }: Health) => metrics.storeIs(state),
     } as object) as unknown as AnyLimiter
+    this.#limiter.listen(listener)
   }
 
   get config(): LimiterConfig {
@@ -74,12 +79,12 @@ export class RunningLimiter {
     return this.#limiter.health()
   }
 
-  get waiting(): number {
-    return this.#limiter.waiting()
+  get scope(): Scope {
+    return this.#limiter.scope()
   }
 
-  get counts(): Counts {
-    return this.#metrics.counts
+  get waiting(): number {
+    return this.#limiter.waiting()
   }
 
   /** Whether another version of its configuration only changes numbers, which it can do without being made anew. */
@@ -110,17 +115,8 @@ export class RunningLimiter {
 
   /** At once where the store is the memory of this process, else promised. */
   decide(request: DecisionRequest): MaybePromise<Answer | Refunded> {
-    const startMs = performance.now()
-    try {
-      const made = this.#make(request)
-      if (!(made instanceof Promise)) return this.#answer(request, made, startMs)
-      return made.then(
-        (decision) => this.#answer(request, decision, startMs),
-        (error) => this.#failed(error),
-      )
-    } catch (error) {
-      return this.#failed(error)
-    }
+    const made = this.#make(request)
+    return made instanceof Promise ? made.then((decision) => this.#answer(request, decision)) : this.#answer(request, made)
   }
 
   /** Waits. In shadow nobody does: who would have waited is let through. */
@@ -129,19 +125,13 @@ export class RunningLimiter {
       const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined, atMs: undefined } as const
       return { ...((await this.decide(request)) as Answer), waitedMs: 0 }
     }
-    const startMs = performance.now()
     this.#waits += 1
     try {
       const decision = await this.#limiter.acquire(key, { cost, timeoutMs, signal, ...planned(plan) })
-      this.#metrics.waited(decision.waitedMs)
-      return { ...this.#decided(key, decision, startMs), waitedMs: decision.waitedMs }
+      return { ...this.#told(decision), waitedMs: decision.waitedMs }
     } catch (error) {
-      if (error instanceof WaitError) {
-        this.#metrics.decided(error.code === 'IMPOSSIBLE' ? 'impossible' : 'limited', false, performance.now() - startMs)
-        this.#refused(key, error.decision)
-      }
-      if (signal.aborted) throw error
-      return this.#failed(error)
+      if (error instanceof WaitError) this.#refused(key, error.decision)
+      throw error
     } finally {
       this.#waits -= 1
       this.#closeIfDone()
@@ -149,11 +139,7 @@ export class RunningLimiter {
   }
 
   async reset(key: string): Promise<void> {
-    try {
-      await this.#limiter.reset(key)
-    } catch (error) {
-      this.#failed(error)
-    }
+    await this.#limiter.reset(key)
   }
 
   /** Nobody is sent here any more; who waits here is served. */
@@ -179,21 +165,19 @@ export class RunningLimiter {
     return limiter.refund(key, cost, { ...planned(plan), ...(atMs === undefined ? {} : { atMs }) })
   }
 
-  #answer({ verb, key }: DecisionRequest, decision: Decision | undefined, startMs: number): Answer | Refunded {
+  #answer({ verb, key }: DecisionRequest, decision: Decision | undefined): Answer | Refunded {
     if (decision === undefined) return { limiter: this.#config.name, refunded: true }
     // A question decides nothing.
-    return verb === 'peek' ? this.#told(decision) : this.#decided(key, decision, startMs)
-  }
-
-  #decided(key: Key<string>, decision: Decision, startMs: number): Answer {
-    const { shadow } = this.#config
-    this.#metrics.decided(decision.outcome, shadow, performance.now() - startMs)
-    if (!decision.allowed && !shadow) this.#refused(key, decision)
+    if (!decision.allowed && verb !== 'peek') this.#refused(key, decision)
     return this.#told(decision)
   }
 
-  /** Of several keys, the one of the limit that refused. */
+  /** In shadow it is let through. Of several keys it is the one of the limit that refused. */
   #refused(key: Key<string>, decision: Decision | undefined): void {
+    if (this.#config.shadow) {
+      this.tally.shadowed += 1
+      return
+    }
     const limit = decision?.policy ?? (this.#names[0] as { name: string }).name
     this.#onRefused?.(this.#config.name, typeof key === 'string' ? key : (key[limit] as string))
   }
@@ -215,11 +199,6 @@ export class RunningLimiter {
       degraded,
       shadow,
     }
-  }
-
-  #failed(error: unknown): never {
-    if (error instanceof SluiceError && error.code === 'STORE') this.#metrics.storeFailed()
-    throw error
   }
 }
 

@@ -2,6 +2,51 @@
 
 local fixedWindow = { kind = 'string', bookable = false }
 
+-- What the short form knows of a limit and a cost that is above zero.
+function fixedWindow.shortForm(numbers, cost, nowUs)
+  local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
+  local startUs = nowUs
+  if first == '0' then
+    startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
+  end
+  return {
+    capacity = limit + 0,
+    windowUs = windowUs + 0,
+    cost = cost,
+    pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
+    -- Of a window that begins now, or has begun: its start, and how what is written now ends.
+    startUs = startUs,
+    startText = string.format('%d', startUs),
+    ending = string.format(' %d %s', nowUs, numbers),
+  }
+end
+
+-- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
+-- Nothing where the cost does not fit, where the text is from the future, and where it is not a state under the same numbers.
+function fixedWindow.takeIfFits(short, text, nowUs)
+  local windowUs = short.windowUs
+  local used, startUs, startText = short.cost, short.startUs, short.startText
+  if text then
+    local countText, heldText, atText = string.match(text, short.pattern)
+    if not countText or atText - nowUs > 0 then
+      return nil
+    end
+    -- Mostly it is the window that began for all keys: then nothing need be read.
+    local heldUs = heldText == startText and startUs or heldText + 0
+    if heldUs > nowUs then
+      return nil
+    elseif countText ~= '0' and nowUs < heldUs + windowUs then
+      used, startUs, startText = countText + used, heldUs, heldText
+    end
+  end
+  if used > short.capacity then
+    return nil
+  end
+  return string.format('%d ', used) .. startText .. short.ending, short.capacity - used, startUs + windowUs - nowUs
+end
+
+-- The long way.
+
 local function write(s, startUs, count, atUs)
   s[1], s[2], s[3] = startUs, count, atUs
 end
@@ -25,7 +70,7 @@ local function windowStartUs(rule, atUs)
   if rule.fromFirst then
     return atUs
   end
-  return math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
+  return floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 end
 
 function fixedWindow.ruleNamed(numbers, maxAheadUs)
@@ -54,31 +99,9 @@ function fixedWindow.take(rule, s, nowUs, cost)
   end
 end
 
--- The short form of a take that is allowed, for a state under the same numbers that needs no repair: charges, and returns what is left and
--- when the key is idle. Nothing is done and nothing returned where the cost does not fit.
-function fixedWindow.takeIfFits(rule, s, nowUs, cost)
-  if s[3] - nowUs > rule.windowUs or counted(rule, s, nowUs) + cost > rule.capacity then
-    return nil
-  end
-  fixedWindow.take(rule, s, nowUs, cost)
-  return rule.capacity - s[2], untilEndUs(rule, s, nowUs)
-end
-
 function fixedWindow.encode(rule, s)
   return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
 end
-
--- The state, if it was written under the numbers of this rule.
-function fixedWindow.decodeUnder(rule, text)
-  local numbersAt = #text - #rule.numbers + 1
-  local count, startUs, atUs, place = string.match(text, '^(%d+) (%-?%d+) (%d+) ()')
-  if place ~= numbersAt or string.sub(text, numbersAt) ~= rule.numbers then
-    return nil
-  end
-  return { tonumber(startUs), tonumber(count), tonumber(atUs) }
-end
-
--- The long way.
 
 local function repair(rule, s, nowUs)
   if s[3] - nowUs <= rule.windowUs then
@@ -88,13 +111,21 @@ local function repair(rule, s, nowUs)
   return true
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs < windowStartUs(rule, writtenUs) + rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 function fixedWindow.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
     local count = math.min(counted(written, s, nowUs), rule.capacity)
-    local atUs = effectiveUs(s, nowUs)
-    write(s, windowStartUs(rule, atUs), count, atUs)
+    local dateUs = datedUs(rule, s[3], nowUs)
+    write(s, windowStartUs(rule, dateUs), count, dateUs)
   end
   return repair(rule, s, nowUs) or renumbered
 end

@@ -123,7 +123,7 @@ describe('changed numbers', () => {
     const key = new HeldKey(fixedWindow({ limit: 10, window: '1s' }))
     key.take(61_200 * MS, 8)
     expect(key.settle(61_300 * MS, fixedWindow({ limit: 5, window: '1min' }))).toBe(true)
-    expect(key.state).toBe('5 60000000 61300000 5 60000000 0 0')
+    expect(key.state).toBe('5 60000000 61200000 5 60000000 0 0')
     expect(key.waitUs(61_300 * MS)).toBe(58_700 * MS)
   })
 
@@ -134,11 +134,28 @@ describe('changed numbers', () => {
     expect(key.remaining(SECOND)).toBe(5)
   })
 
-  test("to 'first' begin a whole window at the contact", () => {
+  test("to 'first' begin a whole window when the state was written", () => {
     const key = new HeldKey(fixedWindow({ limit: 10, window: '1s' }))
-    key.take(0, 3)
+    key.take(300 * MS, 3)
     key.settle(400 * MS, fixedWindow({ limit: 10, window: '1s', anchor: 'first' }))
-    expect([key.resetUs(400 * MS), key.remaining(400 * MS)]).toEqual([SECOND, 7])
+    expect([key.resetUs(400 * MS), key.remaining(400 * MS)]).toEqual([900 * MS, 7])
+  })
+
+  test('whose window has ended for it count it in the present one', () => {
+    const key = new HeldKey(fixedWindow({ limit: 10, window: '1min' }))
+    key.take(SECOND, 3)
+    key.settle(5_500 * MS, fixedWindow({ limit: 10, window: '1s' }))
+    expect(key.state).toBe('3 5000000 5500000 10 1000000 0 0')
+  })
+
+  test('in turn with the old ones hold nothing for longer than a window', () => {
+    const key = new HeldKey(fixedWindow({ limit: 3, window: '1s', anchor: 'first' }))
+    key.take(0, 3)
+    for (let ms = 100; ms < 1000; ms += 100) {
+      key.settle(ms * MS, fixedWindow({ limit: 3 + ((ms / 100) % 2), window: '1s', anchor: 'first' }))
+      expect(key.resetUs(ms * MS)).toBe((1000 - ms) * MS)
+    }
+    expect(key.waitUs(SECOND, 3)).toBe(0)
   })
 
   test('to a shorter window re-date a state that now lies too far ahead', () => {

@@ -71,8 +71,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     if (renumbered) {
       repair(written, s, i, nowUs)
       const count = Math.min(counted(written, s, i, nowUs), rule.capacity)
-      const atUs = effectiveUs(s, i, nowUs)
-      write(s, i, windowStartUs(rule, atUs), count, atUs)
+      const dateUs = datedUs(rule, s[i + AT] as number, nowUs)
+      write(s, i, windowStartUs(rule, dateUs), count, dateUs)
     }
     return repair(rule, s, i, nowUs) || renumbered
   },
@@ -178,6 +178,11 @@ function untilEndUs(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: nu
 function windowStartUs(rule: FixedWindowRule, atUs: number): number {
   if (rule.fromFirst) return atUs
   return Math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
+}
+
+/** What moves to new numbers keeps its date while it counts there, so that it cannot be held for ever by two sets of numbers in turn. */
+function datedUs(rule: FixedWindowRule, writtenUs: number, nowUs: number): number {
+  return nowUs < windowStartUs(rule, writtenUs) + rule.windowUs ? writtenUs : nowUs
 }
 
 /** A state dated more than one window ahead is re-dated: what was counted is counted in the present window. */

@@ -1,64 +1,17 @@
 -- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
-local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
+local gcra = { kind = 'string', bookable = true }
 
-function gcra.fresh(rule, nowUs)
-  return { nowUs, 0 }
-end
+local char, sub, match = string.char, string.sub, string.match
+local pack, unpackBytes = struct.pack, struct.unpack
 
--- The short form of a take that is allowed, for a state under the same numbers: charges, and returns what is left and when the key is idle.
--- Nothing is done and nothing returned where the cost does not fit.
-function gcra.takeIfFits(rule, s, nowUs, cost)
-  local costUs, costPart = timeOfCost(rule, cost)
-  local us, part = s[1] - nowUs, s[2] + costPart
-  if us < 0 then
-    us, part = 0, costPart
+-- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
+local function bytesOf(number)
+  if number < 128 then
+    return number
   end
-  us = us + costUs
-  if part >= rule.permits then
-    us, part = us + 1, part - rule.permits
-  end
-  if us > rule.toleranceUs or (us == rule.toleranceUs and part > rule.tolerancePart) then
-    return nil
-  end
-  s[1], s[2] = nowUs + us, part
-  local remaining = rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs)
-  if part > 0 then
-    return remaining, us + 1
-  end
-  return remaining, us
-end
-
--- A whole number in as many bytes as it needs: seven bits each, the lowest first, and the eighth says that more follow.
-local function packed(number)
-  local bytes = ''
-  while number >= 128 do
-    bytes = bytes .. string.char(number % 128 + 128)
-    number = floor(number / 128)
-  end
-  return bytes .. string.char(number)
-end
-
--- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
-local function packedNumbers(rule)
-  local digits, zeros = rule.periodUs, 0
-  if digits % 1000000 == 0 then
-    digits, zeros = digits / 1000000, 6
-  end
-  while digits % 10 == 0 do
-    digits, zeros = digits / 10, zeros + 1
-  end
-  return packed(rule.capacity) .. packed(rule.permits) .. packed(digits * 16 + zeros)
-end
-
-function gcra.encode(rule, s)
-  rule.packed = rule.packed or packedNumbers(rule)
-  local bytes = struct.pack('>I7', s[1]) .. rule.packed
-  if s[2] == 0 then
-    return bytes
-  end
-  return bytes .. packed(s[2])
+  return number % 128 + 128, bytesOf(floor(number / 128))
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -75,20 +28,93 @@ local function unpacked(bytes, place)
   end
 end
 
--- The state, if it was written under the numbers of this rule.
-function gcra.decodeUnder(rule, bytes)
-  rule.packed = rule.packed or packedNumbers(rule)
-  local size = 7 + #rule.packed
-  if string.sub(bytes, 8, size) ~= rule.packed then
-    return nil
-  elseif #bytes == size then
-    return { struct.unpack('>I7', bytes), 0 }
+-- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
+local function packedNumbers(capacity, permits, periodUs)
+  local digits, zeros = periodUs, 0
+  if digits % 1000000 == 0 then
+    digits, zeros = digits / 1000000, 6
   end
-  local part, place = unpacked(bytes, size + 1)
-  return place == #bytes + 1 and part > 0 and part < rule.permits and { struct.unpack('>I7', bytes), part } or nil
+  while digits % 10 == 0 do
+    digits, zeros = digits / 10, zeros + 1
+  end
+  return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
+end
+
+-- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
+function gcra.shortForm(numbers, cost)
+  local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
+  capacity, permits, periodUs = capacity + 0, permits + 0, periodUs + 0
+  local tolerance, costTime = capacity * periodUs, cost * periodUs
+  if cost > capacity or tolerance > MAX_EXACT then
+    return nil
+  end
+  local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
+  local packed = packedNumbers(capacity, permits, periodUs)
+  return {
+    capacity = capacity,
+    permits = permits,
+    periodUs = periodUs,
+    toleranceUs = toleranceUs,
+    tolerancePart = tolerance - toleranceUs * permits,
+    costUs = costUs,
+    costPart = costTime - costUs * permits,
+    packed = packed,
+    size = 7 + #packed,
+  }
+end
+
+-- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
+-- Nothing where the cost does not fit, and where the bytes are not a state under the same numbers.
+function gcra.takeIfFits(short, bytes, nowUs)
+  local permits, us, part = short.permits, 0, 0
+  if bytes then
+    local size = short.size
+    if sub(bytes, 8, size) ~= short.packed then
+      return nil
+    end
+    us = unpackBytes('>I7', bytes) - nowUs
+    if #bytes > size then
+      local place
+      part, place = unpacked(bytes, size + 1)
+      if place ~= #bytes + 1 or part == 0 or part >= permits then
+        return nil
+      end
+    end
+    if us < 0 then
+      us, part = 0, 0
+    end
+  end
+  us, part = us + short.costUs, part + short.costPart
+  if part >= permits then
+    us, part = us + 1, part - permits
+  end
+  if us > short.toleranceUs or (us == short.toleranceUs and part > short.tolerancePart) then
+    return nil
+  end
+  -- No more than the capacity takes, which does not round.
+  local remaining = short.capacity - ceil((us * permits + part) / short.periodUs)
+  if part == 0 then
+    return pack('>I7', nowUs + us) .. short.packed, remaining, us
+  end
+  return pack('>I7', nowUs + us) .. short.packed .. char(bytesOf(part)), remaining, us + 1
 end
 
 -- The long way.
+
+gcra.ruleNamed = levelRuleNamed
+
+function gcra.fresh(rule, nowUs)
+  return { nowUs, 0 }
+end
+
+function gcra.encode(rule, s)
+  rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
+  local bytes = pack('>I7', s[1]) .. rule.packed
+  if s[2] == 0 then
+    return bytes
+  end
+  return bytes .. char(bytesOf(s[2]))
+end
 
 -- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
 local MAX_TAT_US = 10000000000000000
@@ -107,7 +133,7 @@ end
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
   local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  local tatUs = period and struct.unpack('>I7', bytes)
+  local tatUs = period and unpackBytes('>I7', bytes)
   if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
     return nil
   end

@@ -69,6 +69,14 @@ local function gather(s, atUs, used)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs - writtenUs < rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s.at - nowUs <= rule.windowUs then
     return false
@@ -91,7 +99,7 @@ function slidingLog.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(s, effectiveUs(s, nowUs), used)
+    gather(s, datedUs(rule, s.at, nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end

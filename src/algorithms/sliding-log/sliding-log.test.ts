@@ -129,11 +129,28 @@ describe('a clock that steps back', () => {
 })
 
 describe('changed numbers', () => {
-  test('make one entry of what is in use, at the contact', () => {
+  test('make one entry of what is in use, dated as the state was', () => {
     const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
     for (const ms of [0, 400, 800]) key.take(ms * MS)
     expect(key.settle(1_100 * MS, slidingLog({ limit: 10, window: '1min' }))).toBe(true)
-    expect(key.state).toEqual({ 'at 1100000 limit 10 60000000': '0', '1100000 2': '1100000' })
+    expect(key.state).toEqual({ 'at 800000 limit 10 60000000': '0', '800000 2': '800000' })
+  })
+
+  test('that would not count it any more date it to the contact', () => {
+    const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
+    key.take(0)
+    key.settle(300 * MS, slidingLog({ limit: 3, window: '300ms' }))
+    expect(key.state).toEqual({ 'at 300000 limit 3 300000': '0', '300000 1': '300000' })
+  })
+
+  test('in turn with the old ones hold nothing for longer than a window', () => {
+    const key = new HeldKey(slidingLog({ limit: 3, window: '1s' }))
+    key.take(0, 3)
+    for (let ms = 100; ms < 1000; ms += 100) {
+      key.settle(ms * MS, slidingLog({ limit: 3 + ((ms / 100) % 2), window: '1s' }))
+      expect(key.waitUs(ms * MS, 2)).toBe((1000 - ms) * MS)
+    }
+    expect(key.waitUs(SECOND, 2)).toBe(0)
   })
 
   test('clamp to the new limit, so that no key is stuck', () => {
@@ -198,7 +215,7 @@ test('a sorted set is read in the order of its times, in whatever order its memb
   expect(Object.keys(readBack(slidingLog({ limit: 3, window: '1s' }), state))).toEqual(['at 900 limit 3 1000000', '90 2', '700 1'])
 })
 
-test('a log asks for room for the entries it holds and one more, whatever it has dropped, and never for more than its limit', () => {
+test('a log asks for room for the entries it holds, one more, and a quarter to move in, never for more than its limit and a quarter', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[COMPILE](0)
   const key = new HeldKey(rule)
   const roomFor = () => ((rule.algorithm.neededWords?.(rule, key.s, 0) as number) - 4) / 2
@@ -207,9 +224,9 @@ test('a log asks for room for the entries it holds and one more, whatever it has
     key.take(nowUs)
     return room
   })
-  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 4, 4, 4, 4])
+  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 5, 5, 5, 5])
   key.take(SECOND + 4, 1)
-  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([4, 0, 2])
+  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 2])
 })
 
 describe('the factory', () => {

@@ -15,7 +15,7 @@ const TOTAL = 3
 const ENTRIES = 4
 const ENTRY_WORDS = 2
 
-/** A log keeps 16 bytes per admission in memory: at this limit 1.6 MB for one key. */
+/** A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room behind the entries. */
 export const MAX_LOG = 100_000
 
 export interface SlidingLogOptions {
@@ -42,11 +42,10 @@ export const slidingLogAlgorithm: Algorithm = {
   type: 'slidingLog',
   bookable: false,
 
-  words: (rule) => ENTRIES + rule.capacity * ENTRY_WORDS,
+  words: (rule) => wordsOf(rule.capacity),
 
   neededWords(rule, s, i) {
-    const entries = (s[i + END] as number) - (s[i + FIRST] as number) + 1
-    return ENTRIES + Math.min(entries, rule.capacity) * ENTRY_WORDS
+    return wordsOf(Math.min((s[i + END] as number) - (s[i + FIRST] as number) + 1, rule.capacity))
   },
 
   fresh(_rule, s, i, nowUs) {
@@ -58,7 +57,7 @@ export const slidingLogAlgorithm: Algorithm = {
     if (renumbered) {
       repair(written, s, i, nowUs)
       const used = Math.min(usedAt(written, s, i, nowUs), rule.capacity)
-      gather(s, i, effectiveUs(s, i, nowUs), used)
+      gather(s, i, datedUs(rule, s[i + AT] as number, nowUs), used)
     }
     return repair(rule, s, i, nowUs) || renumbered
   },
@@ -76,8 +75,11 @@ export const slidingLogAlgorithm: Algorithm = {
   tryTake(rule, s, i, nowUs, cost) {
     if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
     const atUs = effectiveUs(s, i, nowUs)
-    const first = firstLive(rule, s, i, nowUs)
-    const used = (s[i + TOTAL] as number) - countsBefore(s, i, first)
+    const leftUs = atUs - rule.windowUs
+    const end = s[i + END] as number
+    let first = s[i + FIRST] as number
+    let used = s[i + TOTAL] as number
+    while (first < end && timeOf(s, i, first) <= leftUs) used -= countOf(s, i, first++)
     if (used + cost > rule.capacity) return false
     s[i + FIRST] = first
     s[i + TOTAL] = used
@@ -137,6 +139,11 @@ export function decodeSlidingLog(encoded: EncodedState, s: Float64Array, i: numb
     s[i + TOTAL] = (s[i + TOTAL] as number) + count
   }
   return head[2] as string
+}
+
+/** With room for a quarter more: the entries move to the front when they reach the end, and should not do so at every charge. */
+function wordsOf(entries: number): number {
+  return ENTRIES + (entries + (entries >> 2)) * ENTRY_WORDS
 }
 
 function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
@@ -212,8 +219,8 @@ function dropDead(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
 
 /** Adds an entry behind the newest. Where the room behind is used up, the entries move to the front first. */
 function append(rule: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
-  const room = Math.floor((Math.min(s.length - i, slidingLogAlgorithm.words(rule)) - ENTRIES) / ENTRY_WORDS)
-  if ((s[i + END] as number) >= room) moveToFront(s, i)
+  const words = Math.min(s.length - i, wordsOf(rule.capacity))
+  if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)
   put(s, i, s[i + END] as number, timeUs, count)
   s[i + END] = (s[i + END] as number) + 1
 }
@@ -272,6 +279,11 @@ function gather(s: Float64Array, i: number, atUs: number, used: number): void {
   put(s, i, 0, atUs, used)
   s[i + END] = 1
   s[i + TOTAL] = used
+}
+
+/** What moves to new numbers keeps its date while it counts there, so that it cannot be held for ever by two sets of numbers in turn. */
+function datedUs(rule: Rule, writtenUs: number, nowUs: number): number {
+  return nowUs - writtenUs < rule.windowUs ? writtenUs : nowUs
 }
 
 /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */

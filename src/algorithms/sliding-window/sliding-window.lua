@@ -132,6 +132,16 @@ local function giveBack(rule, s, cost, oldest, newest)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts in full there.
+local function datedUs(rule, writtenUs, nowUs)
+  local written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
+  local present = mulDiv(nowUs, rule.perPeriod, rule.periodUs)
+  if present - written < rule.slots then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s[AT] - nowUs <= rule.windowUs then
     return false
@@ -173,7 +183,7 @@ function slidingWindow.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(rule, s, effectiveUs(s, nowUs), used)
+    gather(rule, s, datedUs(rule, s[AT], nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end

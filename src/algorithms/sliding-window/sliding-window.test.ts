@@ -123,13 +123,29 @@ describe('a clock that steps back', () => {
 })
 
 describe('changed numbers', () => {
-  test('count what is in use in the present slot, the oldest by its part, rounded up', () => {
+  test('count what is in use in the slot that was written in, the oldest by its part, rounded up', () => {
     const key = new HeldKey(slidingWindow({ limit: 10, window: '1s', slots: 2 }))
     key.take(400 * MS, 8)
     key.take(600 * MS, 2)
     expect(key.settle(1_250 * MS, slidingWindow({ limit: 20, window: '2s', slots: 2 }))).toBe(true)
-    expect(key.state).toEqual({ time: '1250000', limit: '20 2000000 2', 1: '6' })
+    expect(key.state).toEqual({ time: '600000', limit: '20 2000000 2', 0: '6' })
     expect(key.remaining(1_250 * MS)).toBe(14)
+  })
+
+  test('that would not count it in full any more count it in the present slot', () => {
+    const key = new HeldKey(slidingWindow({ limit: 10, window: '1s', slots: 2 }))
+    key.take(600 * MS, 2)
+    key.settle(1_250 * MS, slidingWindow({ limit: 20, window: '500ms', slots: 2 }))
+    expect(key.state).toEqual({ time: '1250000', limit: '20 500000 2', 5: '2' })
+  })
+
+  test('in turn with the old ones hold nothing for longer than a window', () => {
+    const key = new HeldKey(slidingWindow({ limit: 3, window: '1s', slots: 2 }))
+    key.take(0, 3)
+    for (let ms = 100; ms < 1000; ms += 100) {
+      key.settle(ms * MS, slidingWindow({ limit: 3 + ((ms / 100) % 2), window: '1s', slots: 2 }))
+      expect(key.resetUs(ms * MS)).toBe((1500 - ms) * MS)
+    }
   })
 
   test('clamp to the new limit, so that no key is stuck', () => {

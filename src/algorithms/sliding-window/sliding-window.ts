@@ -82,7 +82,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     if (renumbered) {
       repair(written, s, i, nowUs)
       const used = Math.min(usedAt(written, s, i, nowUs), rule.capacity)
-      gather(rule, s, i, effectiveUs(s, i, nowUs), used)
+      gather(rule, s, i, datedUs(rule, s[i + AT] as number, nowUs), used)
     }
     return repair(rule, s, i, nowUs) || renumbered
   },
@@ -278,7 +278,7 @@ function advance(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: num
   s[i + FULL] = seen.full
 }
 
-/** Starts anew at `atUs` with everything that is used in the present slot. */
+/** Starts anew at `atUs` with everything that is used in the slot of that time. */
 function gather(rule: SlidingWindowRule, s: Float64Array, i: number, atUs: number, used: number): void {
   slidingWindowAlgorithm.fresh(rule, s, i, atUs)
   putCount(rule, s, i, s[i + SLOT] as number, used)
@@ -305,6 +305,12 @@ function giveBack(rule: SlidingWindowRule, s: Float64Array, i: number, cost: num
     if (slot > (s[i + SLOT] as number) - rule.slots) s[i + FULL] = (s[i + FULL] as number) - given
     left -= given
   }
+}
+
+/** What moves to new numbers keeps its date while it counts in full there, so that it cannot be held for ever by two sets of numbers in turn. */
+function datedUs(rule: SlidingWindowRule, writtenUs: number, nowUs: number): number {
+  const written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
+  return mulDiv(nowUs, rule.perPeriod, rule.periodUs) - written < rule.slots ? writtenUs : nowUs
 }
 
 /** A state dated more than one window ahead is re-dated: what was in use then is counted in the present slot. */

@@ -9,7 +9,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { AsyncStore, Lane, Scope, Step } from '../../stores/store.ts'
+import type { AsyncStore, Lane, OnFailure, OnVerdicts, Scope, Step } from '../../stores/store.ts'
 import { Alarms } from '../alarms.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
 import type { Substitute } from './substitute.ts'
@@ -66,13 +66,29 @@ export class GuardedStore implements AsyncStore {
   }
 
   apply(step: Step): Promise<readonly Verdict[]> {
-    if (isImpossible(step)) return Promise.resolve(impossible(step, this.#watch.clock.nowUs()))
+    return this.ask(step, (verdicts) => verdicts)
+  }
+
+  /** A promise of what `read` makes of the verdicts. */
+  ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     return new Promise((resolve, reject) => {
+      const onVerdicts: OnVerdicts = (verdicts) => {
+        try {
+          resolve(read(verdicts))
+        } catch (error) {
+          reject(error)
+        }
+      }
       const { error } = this.#health
-      if (error === undefined) {
-        const ask = () => this.#store.apply(step)
-        this.#inTime(ask, resolve, (failure) => this.#failed(step, failure, resolve, reject))
-      } else this.#instead(step, error, resolve, reject)
+      if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
+      else if (error !== undefined) this.#instead(step, error, onVerdicts, reject)
+      else {
+        const submit: Ask<readonly Verdict[]> = (onAnswer, onError) => {
+          if (this.#store.submit === undefined) this.#store.apply(step).then(onAnswer, onError)
+          else this.#store.submit(step, onAnswer, onError)
+        }
+        this.#inTime(submit, onVerdicts, (failure) => this.#failed(step, failure, onVerdicts, reject))
+      }
     })
   }
 
@@ -83,17 +99,15 @@ export class GuardedStore implements AsyncStore {
   }
 
   /** Asks, and calls one of the other two, once, and in time. */
-  #inTime<T>(ask: () => Promise<T>, onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): void {
+  #inTime<T>(ask: Ask<T>, onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): void {
     const { clock, timeoutUs } = this.#watch
     const sentUs = clock.nowUs()
-    let isOver = false
-    const end = (act: () => void) => {
-      if (isOver) return
-      isOver = true
-      act()
-    }
     const dueUs = sentUs + timeoutUs
-    const giveUp = () => end(() => onFailure({ sentUs, error: timedOut(timeoutUs) }))
+    let isOver = false
+    const failed = (error: unknown) => {
+      if (isEnd()) onFailure({ sentUs, error })
+    }
+    const giveUp = () => failed(timedOut(timeoutUs))
     const ring = () => {
       const nowUs = clock.nowUs()
       // The process stood still, and the answer may be there unread.
@@ -101,28 +115,34 @@ export class GuardedStore implements AsyncStore {
       else giveUp()
     }
     let alarm = dueUs === Number.POSITIVE_INFINITY ? undefined : this.#alarms.set(dueUs, ring)
-    const ended = (act: () => void) => {
+    const isEnd = () => {
+      if (isOver) return false
       if (alarm !== undefined) this.#alarms.stop(alarm)
-      end(act)
+      isOver = true
+      return true
     }
-    promiseOf(ask).then(
-      (answer) => ended(() => onAnswer(answer)),
-      (error) => ended(() => onFailure({ sentUs, error })),
-    )
+    try {
+      ask((answer) => {
+        if (isEnd()) onAnswer(answer)
+      }, failed)
+    } catch (error) {
+      // A store of somebody else's may throw where it should reject.
+      failed(error)
+    }
   }
 
-  #failed(step: Step, { sentUs, error }: Failure, resolve: Resolve, reject: Reject): void {
+  #failed(step: Step, { sentUs, error }: Failure, onVerdicts: OnVerdicts, reject: OnFailure): void {
     if (!isOfTheStore(error)) {
       reject(error)
       return
     }
     const failure = asStoreError(error)
     if (!failure.isolated && sentUs >= this.#upUs) this.#goDown(step, failure)
-    this.#instead(step, failure, resolve, reject)
+    this.#instead(step, failure, onVerdicts, reject)
   }
 
   /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
-  #instead(step: Step, error: SluiceError, resolve: Resolve, reject: Reject): void {
+  #instead(step: Step, error: SluiceError, onVerdicts: OnVerdicts, reject: OnFailure): void {
     const { substitute, clock } = this.#watch
     if (substitute === undefined || step.op === 'forget') {
       reject(error)
@@ -131,7 +151,7 @@ export class GuardedStore implements AsyncStore {
     const nowUs = clock.nowUs()
     // While a probe is under way, and where only this decision failed, nobody knows when: soon, but not at once.
     const leftUs = this.#probeUs - nowUs
-    resolve(substitute(step, nowUs, leftUs > 0 ? leftUs : FIRST_PAUSE_US))
+    onVerdicts(substitute(step, nowUs, leftUs > 0 ? leftUs : FIRST_PAUSE_US))
   }
 
   #goDown(step: Step, error: SluiceError): void {
@@ -152,7 +172,7 @@ export class GuardedStore implements AsyncStore {
 
   #probe(step: Step): void {
     this.#inTime(
-      () => this.#probed(step),
+      (onAnswer, onError) => this.#probed(step).then(onAnswer, onError),
       () => this.#goUp(),
       ({ error }) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
     )
@@ -178,22 +198,13 @@ export class GuardedStore implements AsyncStore {
   }
 }
 
-type Resolve = (verdicts: readonly Verdict[]) => void
-type Reject = (error: unknown) => void
-
 interface Failure {
   readonly sentUs: number
   readonly error: unknown
 }
 
-/** A store of somebody else's may throw where it should reject. */
-function promiseOf<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return ask()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
+/** Calls one of the two. */
+type Ask<T> = (onAnswer: (answer: T) => void, onError: OnFailure) => void
 
 /** Whether the store failed, and not the caller. */
 function isOfTheStore(error: unknown): boolean {

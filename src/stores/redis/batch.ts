@@ -4,8 +4,7 @@
  *
  * A decision is never sent twice unless Redis said that it did not run: one that timed out may have been charged.
  */
-import type { Verdict } from '../../algorithms/decide.ts'
-import type { Step } from '../store.ts'
+import type { OnFailure, OnVerdicts, Step } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { bySlot } from './keys.ts'
@@ -16,9 +15,8 @@ import { addArguments, Reply } from './wire.ts'
 interface Errand {
   readonly step: Step
   readonly keys: readonly string[]
-  resolve(verdicts: Verdict[]): void
-  reject(error: unknown): void
-  readonly onVerdicts: ((verdicts: readonly Verdict[]) => void) | undefined
+  readonly onVerdicts: OnVerdicts
+  readonly onFailure: OnFailure
 }
 
 export class Batches {
@@ -27,7 +25,11 @@ export class Batches {
   /** Whether keys of different slots must travel apart. */
   #apart: boolean
   #turn: Errand[] = []
-  readonly #departing = () => this.#depart()
+  /** Whether a full call is with the client, which has yet to write it: what comes next leaves after that. */
+  #isWriting = false
+  readonly #departing = () => {
+    if (!this.#isWriting) this.#depart()
+  }
 
   constructor(sender: RedisSender, maxBatch: number) {
     this.#sender = sender
@@ -40,14 +42,11 @@ export class Batches {
     return this.#apart
   }
 
-  /** Decides a step, all of whose keys are on one server. `onVerdicts` hears of the verdicts before whoever waits for them. */
-  run(step: Step, keys: readonly string[], onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<Verdict[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#turn.length === 0) atTheEndOfTheTurn(this.#departing)
-      this.#turn.push({ step, keys, resolve, reject, onVerdicts })
-      // A call that is full leaves at once, so that Redis works while this process does.
-      if (this.#turn.length === this.#maxBatch && !this.#apart) this.#depart()
-    })
+  /** Decides a step, all of whose keys are on one server, and calls one of the two, later. */
+  run(step: Step, keys: readonly string[], onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    if (this.#turn.length === 0) atTheEndOfTheTurn(this.#departing)
+    this.#turn.push({ step, keys, onVerdicts, onFailure })
+    if (this.#turn.length === this.#maxBatch && !this.#apart && !this.#isWriting) this.#departFull()
   }
 
   /** Writes nothing, but is refused as long as a decision on the key would be. */
@@ -57,6 +56,18 @@ export class Batches {
     } catch (error) {
       throw storeError(error)
     }
+  }
+
+  /** A call that is full leaves at once, so that Redis works while this process does. */
+  #departFull(): void {
+    this.#depart()
+    if (this.#sender.writesLater !== true) return
+    // Written in one piece with it, the rest would be answered in one piece with it, and Redis and this process would take turns.
+    this.#isWriting = true
+    setImmediate(() => {
+      this.#isWriting = false
+      this.#depart()
+    })
   }
 
   #depart(): void {
@@ -83,13 +94,23 @@ export class Batches {
   }
 
   #send(batch: readonly Errand[]): void {
-    this.#evaluate(batch)
-      .then((values) => this.#answered(batch, new Reply(values)))
-      .catch((error) => this.#failed(batch, error))
+    const script = scriptOf(batch)
+    const args = argumentsOf(script, batch)
+    const onValues = (values: unknown) => this.#answered(batch, values)
+    const onError = (error: unknown) => this.#failed(batch, error)
+    const sendInFull = () => this.#sent(['EVAL', script.text, ...args.slice(2)]).then(onValues, onError)
+    if (script.sha1 === undefined) sendInFull()
+    else this.#sent(args).then(onValues, (error) => (isNotRun(error) ? sendInFull() : onError(error)))
   }
 
-  #answered(batch: readonly Errand[], reply: Reply): void {
-    for (const errand of batch) settle(errand, reply.read(errand.step))
+  #answered(batch: readonly Errand[], values: unknown): void {
+    let told = 0
+    try {
+      const reply = new Reply(values)
+      for (; told < batch.length; told++) tell(batch[told] as Errand, reply)
+    } catch (error) {
+      this.#failed(batch.slice(told), error)
+    }
   }
 
   #failed(batch: readonly Errand[], error: unknown): void {
@@ -99,41 +120,35 @@ export class Batches {
       // Nothing was done because of one of the keys: the others need not suffer for it.
       for (const errand of batch) this.#send([errand])
     } else {
-      for (const { reject } of batch) reject(storeError(error))
+      for (const { onFailure } of batch) onFailure(storeError(error))
     }
   }
 
-  #evaluate(batch: readonly Errand[]): Promise<unknown> {
-    const script = scriptOf(batch)
-    const keys = batch.length === 1 ? (batch[0] as Errand).keys : batch.flatMap((errand) => errand.keys)
-    const args = ['EVALSHA', script.sha1 ?? '', `${keys.length}`, ...keys]
-    addArguments(args, batch)
-    const key = keys[0] as string
-    const inFull = () => this.#sent(['EVAL', script.text, ...args.slice(2)], key)
-    if (script.sha1 === undefined) return inFull()
-    return this.#sent(args, key).catch((error) => {
-      if (isNotRun(error)) return inFull()
-      throw error
-    })
-  }
-
   /** A client may throw where it should reject. */
-  #sent(args: readonly string[], key: string): Promise<unknown> {
+  #sent(args: readonly string[]): Promise<unknown> {
     try {
-      return this.#sender.send(args, key)
+      return this.#sender.send(args, args[FIRST_KEY] as string)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 }
 
-function settle({ resolve, reject, onVerdicts }: Errand, answer: Verdict[] | string): void {
-  if (typeof answer === 'string') {
-    reject(storeError(new Error(answer)))
-    return
-  }
-  onVerdicts?.(answer)
-  resolve(answer)
+function tell({ step, onVerdicts, onFailure }: Errand, reply: Reply): void {
+  const answer = reply.read(step)
+  if (typeof answer === 'string') onFailure(storeError(new Error(answer)))
+  else onVerdicts(answer)
+}
+
+/** Where the keys begin in the arguments of a call, behind their number. */
+const FIRST_KEY = 3
+
+function argumentsOf({ sha1 = '' }: Script, batch: readonly Errand[]): string[] {
+  const args = ['EVALSHA', sha1, '']
+  for (const { keys } of batch) for (const key of keys) args.push(key)
+  args[FIRST_KEY - 1] = `${args.length - FIRST_KEY}`
+  addArguments(args, batch)
+  return args
 }
 
 function scriptOf(batch: readonly Errand[]): Script {
@@ -157,13 +172,14 @@ function* batchesOf(errands: readonly Errand[], maxBatch: number): Generator<Err
   yield batch
 }
 
-interface NodeProcess {
-  nextTick?(fn: () => void): void
-}
+/** Where clients write later, there is one; Sluice does not want the types of Node for it. */
+declare function setImmediate(fn: () => void): void
+
+/** Where there are ticks, as in Node. */
+const { process } = globalThis as { process?: { nextTick?(fn: () => void): void } }
 
 /** After everything that is to run now has run, promises included, and before anything else happens. */
 function atTheEndOfTheTurn(fn: () => void): void {
-  const { process } = globalThis as { process?: NodeProcess }
   // A tick asked for by a promise's reaction comes when no reaction is left.
   queueMicrotask(() => (process?.nextTick === undefined ? fn() : process.nextTick(fn)))
 }

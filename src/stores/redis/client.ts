@@ -10,6 +10,8 @@ export interface RedisSender {
   send(args: readonly string[], key: string): Promise<unknown>
   /** Whether keys of different hash slots may be on different servers. Default false. */
   readonly cluster?: boolean
+  /** Whether commands are written only after the turn of the event loop, by `setImmediate`, all in one piece. Default false. */
+  readonly writesLater?: boolean
   /** Runs what sends several commands such that they are written together, one pipeline for each server. For clients that do not see to it themselves. */
   together?(sendAll: () => void): void
 }
@@ -43,8 +45,8 @@ interface NodeRedis {
 /** A cluster wants to know the key and whether the command only reads, a sentinel only the latter. */
 function nodeRedisSender(client: NodeRedis): RedisSender {
   if (can(client, 'nodeClient')) return { cluster: true, send: (args, key) => client.sendCommand(key, false, [...args]) }
-  if (can(client, 'getSentinelNode')) return { send: (args) => client.sendCommand(false, [...args]) }
-  return { send: (args) => client.sendCommand([...args]) }
+  if (can(client, 'getSentinelNode')) return { writesLater: true, send: (args) => client.sendCommand(false, [...args]) }
+  return { writesLater: true, send: (args) => client.sendCommand([...args]) }
 }
 
 interface Corkable {

@@ -22,7 +22,11 @@ export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, { key,
   return `${prefix}:${limiter}:${place}:${limit}`
 }
 
+/** Nearly every key is written as it is: one look tells. */
+const UNUSUAL = /[%{}\ud800-\udfff]/
+
 function escaped(text: string): string {
+  if (!UNUSUAL.test(text)) return text
   // Half a surrogate pair has no UTF-8: two such keys would become one.
   if (/\p{Surrogate}/u.test(text)) throw new SluiceError('KEY', `key ${shown(text)} must be well-formed Unicode`)
   return text.replace(/[%{}]/g, encodeURIComponent)

@@ -1,6 +1,16 @@
 -- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
 local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
+local call = redis.call
+
+-- A thousand years are more than any state of ours lasts. What is not a number is no less.
+local function isSane(resetUs)
+  return resetUs < 31557600000000000
+end
+
+local function ttlMs(resetUs)
+  return math.max(ceil(resetUs / 1000), leastTtlMs)
+end
 
 local function wordsFrom(text)
   local words = {}
@@ -110,8 +120,7 @@ end
 
 local function say(...)
   for k = 1, select('#', ...) do
-    size = size + 1
-    reply[size] = select(k, ...)
+    reply[#reply + 1] = select(k, ...)
   end
 end
 
@@ -127,7 +136,14 @@ local function sayVerdict(verdict, isReservation)
 end
 
 local function cellAt(first, op)
-  local cell = cellFrom(first)
+  local kind = ARGV[first]
+  local algorithm = algorithms[kind]
+  local cell = {
+    type = kind,
+    algorithm = algorithm,
+    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
+    cost = tonumber(ARGV[first + 3]),
+  }
   if op == 'give' and ARGV[first + 4] ~= '' then
     cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
   end
@@ -137,32 +153,33 @@ end
 -- What the decisions of the run that begins at `first` have in common.
 local function runAt(first)
   local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
+  local partSize = op == 'give' and GIVEN_PART_SIZE or PART_SIZE
   local cells, verdicts = {}, {}
   for k = 1, tonumber(ARGV[first + 2]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize(first), op), {}
+    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize, op), {}
   end
   return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
 end
 
--- One decision, on the keys from `key` on.
+-- One decision, on the keys behind the first `key`.
 local function decideOne(run, key)
   local cells, verdicts = run.cells, run.verdicts
   if run.op == 'forget' then
-    call('DEL', unpack(KEYS, key, key + #cells - 1))
+    call('DEL', unpack(KEYS, key + 1, key + #cells))
     say(0)
     return
   end
   for k = 1, #cells do
-    load(cells[k], KEYS[key + k - 1])
+    load(cells[k], KEYS[key + k])
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
   for k = 1, #cells do
     if not isSane(verdicts[k].resetUs) then
-      refuse(cells[k], KEYS[key + k - 1])
+      refuse(cells[k], KEYS[key + k])
     end
   end
   for k = 1, #cells do
-    save(cells[k], KEYS[key + k - 1], verdicts[k].resetUs)
+    save(cells[k], KEYS[key + k], verdicts[k].resetUs)
   end
   for k = 1, #cells do
     sayVerdict(verdicts[k], run.aheadUs >= 0)

@@ -2,7 +2,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
-import type { AsyncStore, Lane, Part, Scope, Step } from '../store.ts'
+import { type AsyncStore, allAllowed, type Lane, type OnFailure, type OnVerdicts, type Part, type Scope, type Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
@@ -15,7 +15,7 @@ export interface RedisStoreOptions {
   readonly prefix?: string
   /** Keys for which this gives equal strings are kept together in a cluster, and decided as one. Default: each key for itself. */
   readonly hashTag?: (key: string) => string
-  /** How many decisions of one turn of the event loop travel in one script call. 1 to 1,000, default 64; 1: each by itself. */
+  /** How many decisions of one turn of the event loop travel in one script call. 1 to 1,000, default 128; 1: each by itself. */
   readonly maxBatch?: number
   /** Refusals that are repeated without asking Redis again, for as long as they hold. Default on; `false` turns it off. */
   readonly denialCache?: DenialCacheOptions | false
@@ -30,7 +30,7 @@ export interface DenialCacheOptions {
 
 /** No name of a limit has such a sign in it. */
 const PROBE = ':%probe'
-const DEFAULT_MAX_BATCH = 64
+const DEFAULT_MAX_BATCH = 128
 const MOST_MAX_BATCH = 1_000
 
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
@@ -54,13 +54,17 @@ class RedisStore implements AsyncStore {
     this.#bounds = bounds
   }
 
-  // Not async: each of its detours is felt where a decision takes microseconds.
   apply(step: Step): Promise<readonly Verdict[]> {
+    return new Promise((resolve, reject) => this.submit(step, resolve, reject))
+  }
+
+  submit(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     try {
       const denials = this.#denialsOf(step.scope)
-      return denials === undefined ? this.#decide(step) : this.#decideUnlessDenied(step, denials)
+      if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
+      else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
     } catch (error) {
-      return Promise.reject(error)
+      onFailure(error)
     }
   }
 
@@ -68,30 +72,45 @@ class RedisStore implements AsyncStore {
     return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope) : undefined
   }
 
-  #decideUnlessDenied(step: Step, denials: Denials): Promise<readonly Verdict[]> {
+  #decideUnlessDenied(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const sentUs = systemClock.nowUs()
     const known = denials.answer(step, sentUs)
-    if (known !== undefined) return Promise.resolve(known)
+    if (known !== undefined) {
+      onVerdicts(known)
+      return
+    }
     denials.notice(step)
     const { changes } = denials
-    return this.#decide(step, (verdicts) => {
-      denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
+    const learn: OnVerdicts = (verdicts) => {
+      if (!allAllowed(verdicts)) denials.learn(step, verdicts, sentUs, systemClock.nowUs(), changes)
+      onVerdicts(verdicts)
+    }
+    this.#decide(step, learn, onFailure)
+  }
+
+  #decide(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    const keys = this.#keysOf(step)
+    const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
+    if (places.length <= 1) {
+      this.#batches.run(step, keys, onVerdicts, onFailure)
+      return
+    }
+    const apart = () => {
+      acrossSlots(step, places, (each) => this.#decided(each)).then(onVerdicts, onFailure)
+    }
+    if (this.#batches.isCluster) {
+      apart()
+      return
+    }
+    this.#batches.run(step, keys, onVerdicts, (error) => {
+      // A cluster that was not known to be one.
+      if (isCrossSlot((error as Error).cause)) apart()
+      else onFailure(error)
     })
   }
 
-  /** `onVerdicts` hears of the verdicts before whoever waits for them. */
-  #decide(step: Step, onVerdicts?: (verdicts: readonly Verdict[]) => void): Promise<readonly Verdict[]> {
-    const keys = this.#keysOf(step)
-    const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
-    if (places.length <= 1) return this.#batches.run(step, keys, onVerdicts)
-    // Refusals of several keys are not kept: nobody needs to hear of them.
-    const apart = () => acrossSlots(step, places, (each) => this.#batches.run(each, this.#keysOf(each)))
-    if (this.#batches.isCluster) return apart()
-    return this.#batches.run(step, keys).catch((error) => {
-      // A cluster that was not known to be one.
-      if (isCrossSlot((error as Error).cause)) return apart()
-      throw error
-    })
+  #decided(step: Step): Promise<readonly Verdict[]> {
+    return new Promise((resolve, reject) => this.#batches.run(step, this.#keysOf(step), resolve, reject))
   }
 
   async probe(step: Step): Promise<void> {

@@ -13,136 +13,88 @@
 -- long-way.lua, which is made when the first decision needs it.
 
 local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
-local PLAIN_TAKE = 'take -1 -1'
--- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
-local FOREIGN_CLOCK_TTL_MS = 86400000
 
-local call, try = redis.call, redis.pcall
+local KEYS, ARGV, try, format, type = KEYS, ARGV, redis.pcall, string.format, type
 
-local givenUs = tonumber(ARGV[1])
-local nowUs = givenUs
-if not givenUs then
-  local time = call('TIME')
-  nowUs = time[1] * 1000000 + time[2]
+-- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
+local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
+if not nowUs then
+  local time = redis.call('TIME')
+  nowUs, leastTtlMs = time[1] * 1000000 + time[2], 1
 end
-local reply, size = { nowUs }, 1
-
--- A thousand years are more than any state of ours lasts. What is not a number is no less.
-local function isSane(resetUs)
-  return resetUs < 31557600000000000
-end
-
-local function ttlMs(resetUs)
-  local ms = ceil(resetUs / 1000)
-  if givenUs and ms < FOREIGN_CLOCK_TTL_MS then
-    return FOREIGN_CLOCK_TTL_MS
-  elseif ms < 1 then
-    return 1
-  end
-  return ms
-end
-
-local function cellFrom(first)
-  local kind = ARGV[first]
-  local algorithm = algorithms[kind]
-  return {
-    type = kind,
-    algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
-    cost = tonumber(ARGV[first + 3]),
-  }
-end
-
-local function partSize(first)
-  return string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
-end
+-- With room for the answer to a lone decision.
+local reply = { nowUs, nil, nil }
 
 -- The long way.
 
--- The cells of a run whose decisions have a short form.
-local function shortCells(first, parts)
-  if ARGV[first] ~= PLAIN_TAKE then
-    return nil
-  end
-  local cells = {}
-  for k = 1, parts do
-    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm = algorithms[ARGV[at]]
-    if not (algorithm and algorithm.takeIfFits) then
-      return nil
-    end
-    local cell = cellFrom(at)
-    if cell.cost == 0 or cell.cost > cell.rule.capacity then
-      return nil
-    end
-    cells[k] = cell
-  end
-  return cells
-end
-
--- The state that a key holds under the numbers of the cell, or a fresh one; nil for anything else.
-local function plainState(cell, key)
-  local raw = try('GET', key)
-  if not raw then
-    return cell.algorithm.fresh(cell.rule, nowUs)
-  elseif type(raw) == 'table' then
-    return nil
-  end
-  return cell.algorithm.decodeUnder(cell.rule, raw)
-end
-
--- Takes by the short form. Tells whether that was the decision; otherwise nothing was done. An error is returned with it.
-local function takeShort(cells, firstKey)
-  for k = 1, #cells do
-    local cell = cells[k]
-    local state = plainState(cell, KEYS[firstKey + k - 1])
-    if not state then
-      return false
-    end
-    cell.state = state
-    cell.remaining, cell.resetUs = cell.algorithm.takeIfFits(cell.rule, state, nowUs, cell.cost)
-    -- A state that is not ours in disguise may say anything: the long way says what it is.
-    if not cell.remaining or cell.remaining < 0 or not isSane(cell.resetUs) then
-      return false
-    end
-  end
-  for k = 1, #cells do
-    local cell = cells[k]
-    local written = try('SET', KEYS[firstKey + k - 1], cell.algorithm.encode(cell.rule, cell.state), 'PX', ttlMs(cell.resetUs))
-    -- Redis refuses the first write of a script or none.
-    if written.err then
-      return true, written.err
-    end
-    reply[size + 1], reply[size + 2] = cell.remaining, cell.resetUs
-    size = size + 2
-  end
-  return true
-end
-
+-- One piece, because every function in it would be made anew for each call.
 local decideLong
-local first, key, made, firstError = 2, 1, 0, nil
+-- Where the run begins, and how many keys come before those of the next decision.
+local first, key, made, firstError = 2, 0, 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-  local cells = shortCells(first, parts)
+  local decisions, parts = ARGV[first + 1] + 0, ARGV[first + 2] + 0
+
+  -- What the short forms know of each part; nothing at all where one of them has none.
+  local shorts = ARGV[first] == 'take -1 -1' and {} or nil
+  for k = 1, shorts and parts or 0 do
+    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
+    local algorithm, cost = algorithms[ARGV[at]], ARGV[at + 3] + 0
+    local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
+    if not short then
+      shorts = nil
+      break
+    end
+    short.takeIfFits = algorithm.takeIfFits
+    shorts[k] = short
+  end
+
   for _ = 1, decisions do
-    local isDecided, failure = false, nil
-    if cells then
-      isDecided, failure = takeShort(cells, key)
+    local fits, failure = shorts, nil
+    for k = 1, fits and parts or 0 do
+      local short, raw = shorts[k], try('GET', KEYS[key + k])
+      if type(raw) == 'table' then
+        fits = nil
+        break
+      end
+      short.raw, short.remaining, short.resetUs = short.takeIfFits(short, raw, nowUs)
+      if not short.raw then
+        fits = nil
+        break
+      end
     end
-    if not isDecided then
-      decideLong = decideLong or longWay()
+
+    if not fits then
+      -- Nothing was done yet: it is decided from the start.
+      decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
       failure = decideLong(first, key)
+    else
+      for k = 1, parts do
+        local short = shorts[k]
+        local resetUs = short.resetUs
+        local ttlMs = ceil(resetUs / 1000)
+        if ttlMs < leastTtlMs then
+          ttlMs = leastTtlMs
+        end
+        local written = try('SET', KEYS[key + k], short.raw, 'PX', format('%d', ttlMs))
+        -- Redis refuses the first write of a script or none.
+        if written.err then
+          failure = written.err
+          break
+        end
+        local size = #reply
+        reply[size + 1], reply[size + 2] = short.remaining, resetUs
+      end
     end
+
     if failure then
       firstError = firstError or failure
-      size = size + 1
-      reply[size] = failure
+      reply[#reply + 1] = failure
     else
       made = made + 1
     end
     key = key + parts
   end
-  first = first + RUN_SIZE + parts * partSize(first)
+  first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.

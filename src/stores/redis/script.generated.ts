@@ -7,6 +7,8 @@ local MAX_EXACT = 9007199254740991
 -- Looked up once: a script may call them a thousand times.
 local floor, ceil = math.floor, math.ceil
 
+-- The long way.
+
 local function divide(product, c)
   local quotient = floor(product / c)
   return quotient, product - quotient * c
@@ -76,7 +78,7 @@ end
 /** src/algorithms/level.lua */
 export const level = `-- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in \`level\`, or has two functions for one, this returns
--- two values. What stands behind the words "The long way" is made only when it is needed (see script.ts).
+-- two values.
 
 -- The rule that a state names: \`capacity permits periodUs\`.
 local function levelRuleNamed(numbers, maxAheadUs)
@@ -108,8 +110,6 @@ local function timeOfCost(rule, cost)
   end
   return rule.costUs, rule.costPart
 end
-
--- The long way.
 
 -- How far the TAT lies ahead of \`atUs\`, never below zero: us, part.
 local function debt(s, atUs)
@@ -454,6 +454,51 @@ export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State:
 
 local fixedWindow = { kind = 'string', bookable = false }
 
+-- What the short form knows of a limit and a cost that is above zero.
+function fixedWindow.shortForm(numbers, cost, nowUs)
+  local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
+  local startUs = nowUs
+  if first == '0' then
+    startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
+  end
+  return {
+    capacity = limit + 0,
+    windowUs = windowUs + 0,
+    cost = cost,
+    pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
+    -- Of a window that begins now, or has begun: its start, and how what is written now ends.
+    startUs = startUs,
+    startText = string.format('%d', startUs),
+    ending = string.format(' %d %s', nowUs, numbers),
+  }
+end
+
+-- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
+-- Nothing where the cost does not fit, where the text is from the future, and where it is not a state under the same numbers.
+function fixedWindow.takeIfFits(short, text, nowUs)
+  local windowUs = short.windowUs
+  local used, startUs, startText = short.cost, short.startUs, short.startText
+  if text then
+    local countText, heldText, atText = string.match(text, short.pattern)
+    if not countText or atText - nowUs > 0 then
+      return nil
+    end
+    -- Mostly it is the window that began for all keys: then nothing need be read.
+    local heldUs = heldText == startText and startUs or heldText + 0
+    if heldUs > nowUs then
+      return nil
+    elseif countText ~= '0' and nowUs < heldUs + windowUs then
+      used, startUs, startText = countText + used, heldUs, heldText
+    end
+  end
+  if used > short.capacity then
+    return nil
+  end
+  return string.format('%d ', used) .. startText .. short.ending, short.capacity - used, startUs + windowUs - nowUs
+end
+
+-- The long way.
+
 local function write(s, startUs, count, atUs)
   s[1], s[2], s[3] = startUs, count, atUs
 end
@@ -477,7 +522,7 @@ local function windowStartUs(rule, atUs)
   if rule.fromFirst then
     return atUs
   end
-  return math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
+  return floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 end
 
 function fixedWindow.ruleNamed(numbers, maxAheadUs)
@@ -506,31 +551,9 @@ function fixedWindow.take(rule, s, nowUs, cost)
   end
 end
 
--- The short form of a take that is allowed, for a state under the same numbers that needs no repair: charges, and returns what is left and
--- when the key is idle. Nothing is done and nothing returned where the cost does not fit.
-function fixedWindow.takeIfFits(rule, s, nowUs, cost)
-  if s[3] - nowUs > rule.windowUs or counted(rule, s, nowUs) + cost > rule.capacity then
-    return nil
-  end
-  fixedWindow.take(rule, s, nowUs, cost)
-  return rule.capacity - s[2], untilEndUs(rule, s, nowUs)
-end
-
 function fixedWindow.encode(rule, s)
   return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
 end
-
--- The state, if it was written under the numbers of this rule.
-function fixedWindow.decodeUnder(rule, text)
-  local numbersAt = #text - #rule.numbers + 1
-  local count, startUs, atUs, place = string.match(text, '^(%d+) (%-?%d+) (%d+) ()')
-  if place ~= numbersAt or string.sub(text, numbersAt) ~= rule.numbers then
-    return nil
-  end
-  return { tonumber(startUs), tonumber(count), tonumber(atUs) }
-end
-
--- The long way.
 
 local function repair(rule, s, nowUs)
   if s[3] - nowUs <= rule.windowUs then
@@ -540,13 +563,21 @@ local function repair(rule, s, nowUs)
   return true
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs < windowStartUs(rule, writtenUs) + rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 function fixedWindow.settle(rule, written, s, nowUs)
   local renumbered = written.numbers ~= rule.numbers
   if renumbered then
     repair(written, s, nowUs)
     local count = math.min(counted(written, s, nowUs), rule.capacity)
-    local atUs = effectiveUs(s, nowUs)
-    write(s, windowStartUs(rule, atUs), count, atUs)
+    local dateUs = datedUs(rule, s[3], nowUs)
+    write(s, windowStartUs(rule, dateUs), count, dateUs)
   end
   return repair(rule, s, nowUs) or renumbered
 end
@@ -597,64 +628,17 @@ return fixedWindow
 export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
-local gcra = { kind = 'string', bookable = true, ruleNamed = levelRuleNamed }
+local gcra = { kind = 'string', bookable = true }
 
-function gcra.fresh(rule, nowUs)
-  return { nowUs, 0 }
-end
+local char, sub, match = string.char, string.sub, string.match
+local pack, unpackBytes = struct.pack, struct.unpack
 
--- The short form of a take that is allowed, for a state under the same numbers: charges, and returns what is left and when the key is idle.
--- Nothing is done and nothing returned where the cost does not fit.
-function gcra.takeIfFits(rule, s, nowUs, cost)
-  local costUs, costPart = timeOfCost(rule, cost)
-  local us, part = s[1] - nowUs, s[2] + costPart
-  if us < 0 then
-    us, part = 0, costPart
+-- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
+local function bytesOf(number)
+  if number < 128 then
+    return number
   end
-  us = us + costUs
-  if part >= rule.permits then
-    us, part = us + 1, part - rule.permits
-  end
-  if us > rule.toleranceUs or (us == rule.toleranceUs and part > rule.tolerancePart) then
-    return nil
-  end
-  s[1], s[2] = nowUs + us, part
-  local remaining = rule.capacity - mulAddDivUp(us, rule.permits, part, rule.periodUs)
-  if part > 0 then
-    return remaining, us + 1
-  end
-  return remaining, us
-end
-
--- A whole number in as many bytes as it needs: seven bits each, the lowest first, and the eighth says that more follow.
-local function packed(number)
-  local bytes = ''
-  while number >= 128 do
-    bytes = bytes .. string.char(number % 128 + 128)
-    number = floor(number / 128)
-  end
-  return bytes .. string.char(number)
-end
-
--- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
-local function packedNumbers(rule)
-  local digits, zeros = rule.periodUs, 0
-  if digits % 1000000 == 0 then
-    digits, zeros = digits / 1000000, 6
-  end
-  while digits % 10 == 0 do
-    digits, zeros = digits / 10, zeros + 1
-  end
-  return packed(rule.capacity) .. packed(rule.permits) .. packed(digits * 16 + zeros)
-end
-
-function gcra.encode(rule, s)
-  rule.packed = rule.packed or packedNumbers(rule)
-  local bytes = struct.pack('>I7', s[1]) .. rule.packed
-  if s[2] == 0 then
-    return bytes
-  end
-  return bytes .. packed(s[2])
+  return number % 128 + 128, bytesOf(floor(number / 128))
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -671,20 +655,93 @@ local function unpacked(bytes, place)
   end
 end
 
--- The state, if it was written under the numbers of this rule.
-function gcra.decodeUnder(rule, bytes)
-  rule.packed = rule.packed or packedNumbers(rule)
-  local size = 7 + #rule.packed
-  if string.sub(bytes, 8, size) ~= rule.packed then
-    return nil
-  elseif #bytes == size then
-    return { struct.unpack('>I7', bytes), 0 }
+-- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
+local function packedNumbers(capacity, permits, periodUs)
+  local digits, zeros = periodUs, 0
+  if digits % 1000000 == 0 then
+    digits, zeros = digits / 1000000, 6
   end
-  local part, place = unpacked(bytes, size + 1)
-  return place == #bytes + 1 and part > 0 and part < rule.permits and { struct.unpack('>I7', bytes), part } or nil
+  while digits % 10 == 0 do
+    digits, zeros = digits / 10, zeros + 1
+  end
+  return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
+end
+
+-- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
+function gcra.shortForm(numbers, cost)
+  local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
+  capacity, permits, periodUs = capacity + 0, permits + 0, periodUs + 0
+  local tolerance, costTime = capacity * periodUs, cost * periodUs
+  if cost > capacity or tolerance > MAX_EXACT then
+    return nil
+  end
+  local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
+  local packed = packedNumbers(capacity, permits, periodUs)
+  return {
+    capacity = capacity,
+    permits = permits,
+    periodUs = periodUs,
+    toleranceUs = toleranceUs,
+    tolerancePart = tolerance - toleranceUs * permits,
+    costUs = costUs,
+    costPart = costTime - costUs * permits,
+    packed = packed,
+    size = 7 + #packed,
+  }
+end
+
+-- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
+-- Nothing where the cost does not fit, and where the bytes are not a state under the same numbers.
+function gcra.takeIfFits(short, bytes, nowUs)
+  local permits, us, part = short.permits, 0, 0
+  if bytes then
+    local size = short.size
+    if sub(bytes, 8, size) ~= short.packed then
+      return nil
+    end
+    us = unpackBytes('>I7', bytes) - nowUs
+    if #bytes > size then
+      local place
+      part, place = unpacked(bytes, size + 1)
+      if place ~= #bytes + 1 or part == 0 or part >= permits then
+        return nil
+      end
+    end
+    if us < 0 then
+      us, part = 0, 0
+    end
+  end
+  us, part = us + short.costUs, part + short.costPart
+  if part >= permits then
+    us, part = us + 1, part - permits
+  end
+  if us > short.toleranceUs or (us == short.toleranceUs and part > short.tolerancePart) then
+    return nil
+  end
+  -- No more than the capacity takes, which does not round.
+  local remaining = short.capacity - ceil((us * permits + part) / short.periodUs)
+  if part == 0 then
+    return pack('>I7', nowUs + us) .. short.packed, remaining, us
+  end
+  return pack('>I7', nowUs + us) .. short.packed .. char(bytesOf(part)), remaining, us + 1
 end
 
 -- The long way.
+
+gcra.ruleNamed = levelRuleNamed
+
+function gcra.fresh(rule, nowUs)
+  return { nowUs, 0 }
+end
+
+function gcra.encode(rule, s)
+  rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
+  local bytes = pack('>I7', s[1]) .. rule.packed
+  if s[2] == 0 then
+    return bytes
+  end
+  return bytes .. char(bytesOf(s[2]))
+end
 
 -- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
 local MAX_TAT_US = 10000000000000000
@@ -703,7 +760,7 @@ end
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
   local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  local tatUs = period and struct.unpack('>I7', bytes)
+  local tatUs = period and unpackBytes('>I7', bytes)
   if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
     return nil
   end
@@ -878,6 +935,14 @@ local function gather(s, atUs, used)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts there.
+local function datedUs(rule, writtenUs, nowUs)
+  if nowUs - writtenUs < rule.windowUs then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s.at - nowUs <= rule.windowUs then
     return false
@@ -900,7 +965,7 @@ function slidingLog.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(s, effectiveUs(s, nowUs), used)
+    gather(s, datedUs(rule, s.at, nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end
@@ -1135,6 +1200,16 @@ local function giveBack(rule, s, cost, oldest, newest)
   end
 end
 
+-- What moves to new numbers keeps its date while it counts in full there.
+local function datedUs(rule, writtenUs, nowUs)
+  local written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
+  local present = mulDiv(nowUs, rule.perPeriod, rule.periodUs)
+  if present - written < rule.slots then
+    return writtenUs
+  end
+  return nowUs
+end
+
 local function repair(rule, s, nowUs)
   if s[AT] - nowUs <= rule.windowUs then
     return false
@@ -1176,7 +1251,7 @@ function slidingWindow.settle(rule, written, s, nowUs)
   if renumbered then
     repair(written, s, nowUs)
     local used = math.min(usedAt(written, s, nowUs), rule.capacity)
-    gather(rule, s, effectiveUs(s, nowUs), used)
+    gather(rule, s, datedUs(rule, s[AT], nowUs), used)
   end
   return repair(rule, s, nowUs) or renumbered
 end
@@ -1318,136 +1393,88 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 -- long-way.lua, which is made when the first decision needs it.
 
 local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
-local PLAIN_TAKE = 'take -1 -1'
--- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it.
-local FOREIGN_CLOCK_TTL_MS = 86400000
 
-local call, try = redis.call, redis.pcall
+local KEYS, ARGV, try, format, type = KEYS, ARGV, redis.pcall, string.format, type
 
-local givenUs = tonumber(ARGV[1])
-local nowUs = givenUs
-if not givenUs then
-  local time = call('TIME')
-  nowUs = time[1] * 1000000 + time[2]
+-- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
+local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
+if not nowUs then
+  local time = redis.call('TIME')
+  nowUs, leastTtlMs = time[1] * 1000000 + time[2], 1
 end
-local reply, size = { nowUs }, 1
-
--- A thousand years are more than any state of ours lasts. What is not a number is no less.
-local function isSane(resetUs)
-  return resetUs < 31557600000000000
-end
-
-local function ttlMs(resetUs)
-  local ms = ceil(resetUs / 1000)
-  if givenUs and ms < FOREIGN_CLOCK_TTL_MS then
-    return FOREIGN_CLOCK_TTL_MS
-  elseif ms < 1 then
-    return 1
-  end
-  return ms
-end
-
-local function cellFrom(first)
-  local kind = ARGV[first]
-  local algorithm = algorithms[kind]
-  return {
-    type = kind,
-    algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
-    cost = tonumber(ARGV[first + 3]),
-  }
-end
-
-local function partSize(first)
-  return string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
-end
+-- With room for the answer to a lone decision.
+local reply = { nowUs, nil, nil }
 
 -- The long way.
 
--- The cells of a run whose decisions have a short form.
-local function shortCells(first, parts)
-  if ARGV[first] ~= PLAIN_TAKE then
-    return nil
-  end
-  local cells = {}
-  for k = 1, parts do
-    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm = algorithms[ARGV[at]]
-    if not (algorithm and algorithm.takeIfFits) then
-      return nil
-    end
-    local cell = cellFrom(at)
-    if cell.cost == 0 or cell.cost > cell.rule.capacity then
-      return nil
-    end
-    cells[k] = cell
-  end
-  return cells
-end
-
--- The state that a key holds under the numbers of the cell, or a fresh one; nil for anything else.
-local function plainState(cell, key)
-  local raw = try('GET', key)
-  if not raw then
-    return cell.algorithm.fresh(cell.rule, nowUs)
-  elseif type(raw) == 'table' then
-    return nil
-  end
-  return cell.algorithm.decodeUnder(cell.rule, raw)
-end
-
--- Takes by the short form. Tells whether that was the decision; otherwise nothing was done. An error is returned with it.
-local function takeShort(cells, firstKey)
-  for k = 1, #cells do
-    local cell = cells[k]
-    local state = plainState(cell, KEYS[firstKey + k - 1])
-    if not state then
-      return false
-    end
-    cell.state = state
-    cell.remaining, cell.resetUs = cell.algorithm.takeIfFits(cell.rule, state, nowUs, cell.cost)
-    -- A state that is not ours in disguise may say anything: the long way says what it is.
-    if not cell.remaining or cell.remaining < 0 or not isSane(cell.resetUs) then
-      return false
-    end
-  end
-  for k = 1, #cells do
-    local cell = cells[k]
-    local written = try('SET', KEYS[firstKey + k - 1], cell.algorithm.encode(cell.rule, cell.state), 'PX', ttlMs(cell.resetUs))
-    -- Redis refuses the first write of a script or none.
-    if written.err then
-      return true, written.err
-    end
-    reply[size + 1], reply[size + 2] = cell.remaining, cell.resetUs
-    size = size + 2
-  end
-  return true
-end
-
+-- One piece, because every function in it would be made anew for each call.
 local decideLong
-local first, key, made, firstError = 2, 1, 0, nil
+-- Where the run begins, and how many keys come before those of the next decision.
+local first, key, made, firstError = 2, 0, 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-  local cells = shortCells(first, parts)
+  local decisions, parts = ARGV[first + 1] + 0, ARGV[first + 2] + 0
+
+  -- What the short forms know of each part; nothing at all where one of them has none.
+  local shorts = ARGV[first] == 'take -1 -1' and {} or nil
+  for k = 1, shorts and parts or 0 do
+    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
+    local algorithm, cost = algorithms[ARGV[at]], ARGV[at + 3] + 0
+    local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
+    if not short then
+      shorts = nil
+      break
+    end
+    short.takeIfFits = algorithm.takeIfFits
+    shorts[k] = short
+  end
+
   for _ = 1, decisions do
-    local isDecided, failure = false, nil
-    if cells then
-      isDecided, failure = takeShort(cells, key)
+    local fits, failure = shorts, nil
+    for k = 1, fits and parts or 0 do
+      local short, raw = shorts[k], try('GET', KEYS[key + k])
+      if type(raw) == 'table' then
+        fits = nil
+        break
+      end
+      short.raw, short.remaining, short.resetUs = short.takeIfFits(short, raw, nowUs)
+      if not short.raw then
+        fits = nil
+        break
+      end
     end
-    if not isDecided then
-      decideLong = decideLong or longWay()
+
+    if not fits then
+      -- Nothing was done yet: it is decided from the start.
+      decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
       failure = decideLong(first, key)
+    else
+      for k = 1, parts do
+        local short = shorts[k]
+        local resetUs = short.resetUs
+        local ttlMs = ceil(resetUs / 1000)
+        if ttlMs < leastTtlMs then
+          ttlMs = leastTtlMs
+        end
+        local written = try('SET', KEYS[key + k], short.raw, 'PX', format('%d', ttlMs))
+        -- Redis refuses the first write of a script or none.
+        if written.err then
+          failure = written.err
+          break
+        end
+        local size = #reply
+        reply[size + 1], reply[size + 2] = short.remaining, resetUs
+      end
     end
+
     if failure then
       firstError = firstError or failure
-      size = size + 1
-      reply[size] = failure
+      reply[#reply + 1] = failure
     else
       made = made + 1
     end
     key = key + parts
   end
-  first = first + RUN_SIZE + parts * partSize(first)
+  first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.
@@ -1461,6 +1488,16 @@ return reply
 export const longWay = `-- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
 local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
+local call = redis.call
+
+-- A thousand years are more than any state of ours lasts. What is not a number is no less.
+local function isSane(resetUs)
+  return resetUs < 31557600000000000
+end
+
+local function ttlMs(resetUs)
+  return math.max(ceil(resetUs / 1000), leastTtlMs)
+end
 
 local function wordsFrom(text)
   local words = {}
@@ -1570,8 +1607,7 @@ end
 
 local function say(...)
   for k = 1, select('#', ...) do
-    size = size + 1
-    reply[size] = select(k, ...)
+    reply[#reply + 1] = select(k, ...)
   end
 end
 
@@ -1587,7 +1623,14 @@ local function sayVerdict(verdict, isReservation)
 end
 
 local function cellAt(first, op)
-  local cell = cellFrom(first)
+  local kind = ARGV[first]
+  local algorithm = algorithms[kind]
+  local cell = {
+    type = kind,
+    algorithm = algorithm,
+    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
+    cost = tonumber(ARGV[first + 3]),
+  }
   if op == 'give' and ARGV[first + 4] ~= '' then
     cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
   end
@@ -1597,32 +1640,33 @@ end
 -- What the decisions of the run that begins at \`first\` have in common.
 local function runAt(first)
   local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
+  local partSize = op == 'give' and GIVEN_PART_SIZE or PART_SIZE
   local cells, verdicts = {}, {}
   for k = 1, tonumber(ARGV[first + 2]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize(first), op), {}
+    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize, op), {}
   end
   return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
 end
 
--- One decision, on the keys from \`key\` on.
+-- One decision, on the keys behind the first \`key\`.
 local function decideOne(run, key)
   local cells, verdicts = run.cells, run.verdicts
   if run.op == 'forget' then
-    call('DEL', unpack(KEYS, key, key + #cells - 1))
+    call('DEL', unpack(KEYS, key + 1, key + #cells))
     say(0)
     return
   end
   for k = 1, #cells do
-    load(cells[k], KEYS[key + k - 1])
+    load(cells[k], KEYS[key + k])
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
   for k = 1, #cells do
     if not isSane(verdicts[k].resetUs) then
-      refuse(cells[k], KEYS[key + k - 1])
+      refuse(cells[k], KEYS[key + k])
     end
   end
   for k = 1, #cells do
-    save(cells[k], KEYS[key + k - 1], verdicts[k].resetUs)
+    save(cells[k], KEYS[key + k], verdicts[k].resetUs)
   end
   for k = 1, #cells do
     sayVerdict(verdicts[k], run.aheadUs >= 0)

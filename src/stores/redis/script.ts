@@ -20,15 +20,13 @@ function halves(source: string): [short: string, long: string] {
 function libraryOf(types: readonly string[]): [short: string, long: string] {
   const sources = types.map((type) => [type, ...halves(SOURCES[type] as string)] as const)
   const needs = (name: string) => types.some((type) => (SOURCES[type] as string).includes(name))
-  const [levelShort, levelLong] = needs('levelRuleNamed') || needs('bucketFace') ? halves(lua.level) : ['', '']
+  const level = needs('levelRuleNamed') || needs('bucketFace') ? lua.level : ''
+  const [arithmetic, arithmeticLong] = halves(lua.arithmetic)
   // The long half of a source knows the local names of its short half, so that stands at the top.
   const shorts = sources.filter(([, short]) => short !== '').map(([type, short]) => `${short}\nalgorithms.${type} = ${type}`)
   const longs = sources.map(([type, , long]) => `algorithms.${type} = ${module(long)}`)
   const bucket = needs('bucketFace') ? [`local bucketFace = ${module(lua.bucket)}`] : []
-  return [
-    [lua.arithmetic, levelShort, 'local algorithms = {}', ...shorts].join('\n'),
-    [levelLong, ...bucket, ...longs, lua.decide].join('\n'),
-  ]
+  return [[arithmetic, 'local algorithms = {}', ...shorts].join('\n'), [arithmeticLong, level, ...bucket, ...longs, lua.decide].join('\n')]
 }
 
 /** A source that returns something, with its local names kept to itself. */
@@ -72,7 +70,7 @@ function newScript(id: string, types: readonly string[]): Script {
 function composed(types: readonly string[]): Script {
   const [short, long] = libraryOf(types)
   const [head, rest] = halves(lua.runner)
-  const text = [short, head, `local function longWay()\n${long}\n${lua.longWay}\nend`, rest].join('\n')
+  const text = [short, head, `local function longWay(nowUs, leastTtlMs, reply)\n${long}\n${lua.longWay}\nend`, rest].join('\n')
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {

@@ -1,0 +1,1 @@
+export { type ObservedLimiter, type ObserveOptions, observe } from './observe.ts'

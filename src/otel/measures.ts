@@ -1,0 +1,89 @@
+/**
+ * What is measured of limiters, whoever is told: OpenTelemetry here, Prometheus by the service. Names are those of OpenTelemetry; what its collector
+ * makes of them for Prometheus (dots to `_`, the unit, `_total`) is what the service calls them, so one dashboard shows both. Nothing is ever
+ * measured by key: there are as many keys as there are callers.
+ */
+import type { Outcome } from '../algorithms/decide.ts'
+import { SluiceError } from '../errors.ts'
+import type { Listener } from '../limiter/events.ts'
+import { WaitError } from '../limiter/waiting/wait-error.ts'
+import type { Store } from '../stores/store.ts'
+
+export interface Measure {
+  readonly name: string
+  /** In braces: what is counted. */
+  readonly unit: string
+  readonly description: string
+}
+
+export const DECISIONS: Measure = { name: 'sluice.decisions', unit: '{decision}', description: 'Decisions by limiter and result.' }
+export const DEGRADED: Measure = {
+  name: 'sluice.degraded_decisions',
+  unit: '{decision}',
+  description: 'Decisions by the failure policy, because the store did not answer.',
+}
+export const DURATION: Measure = {
+  name: 'sluice.decision.duration',
+  unit: 's',
+  description: 'How long decisions took, but for those that wait for their turn.',
+}
+export const WAIT: Measure = { name: 'sluice.wait', unit: 's', description: 'How long those who acquired had waited for their turn.' }
+export const STORE_ERRORS: Measure = {
+  name: 'sluice.store.errors',
+  unit: '{error}',
+  description: 'Calls that failed because the store did.',
+}
+export const OUTAGES: Measure = {
+  name: 'sluice.store.outages',
+  unit: '{outage}',
+  description: 'How often the breaker of a limiter opened.',
+}
+export const QUEUE_SIZE: Measure = { name: 'sluice.queue.size', unit: '{waiter}', description: 'How many wait for their turn.' }
+export const BREAKER_OPEN: Measure = {
+  name: 'sluice.breaker.open',
+  unit: '',
+  description: '1 while the store is down and the failure policy decides.',
+}
+export const LIVE_KEYS: Measure = {
+  name: 'sluice.live_keys',
+  unit: '{key}',
+  description: 'Keys held in the memory of this process, idle ones that have not left yet included.',
+}
+
+export const DURATION_BOUNDS_S = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
+export const WAIT_BOUNDS_S = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
+
+/** The counters and histograms of one limiter. */
+export interface Recorder {
+  decided(result: Outcome): void
+  degraded(): void
+  took(seconds: number): void
+  waited(seconds: number): void
+  storeFailed(): void
+  storeWentDown(): void
+}
+
+/** What to count of what a limiter tells. */
+export function recording(recorder: Recorder): Listener {
+  return {
+    onDecision({ decision, waits, tookMs }) {
+      recorder.decided(decision.outcome)
+      if (decision.degraded) recorder.degraded()
+      if (!waits) recorder.took(tookMs / 1000)
+      else if (decision.allowed) recorder.waited(tookMs / 1000)
+    },
+    onFailure({ error }) {
+      // A full queue refuses without a decision. Whoever left was neither refused nor failed.
+      if (error instanceof WaitError) recorder.decided('limited')
+      else if (error instanceof SluiceError && error.code === 'STORE') recorder.storeFailed()
+    },
+    onHealth({ state }) {
+      if (state === 'down') recorder.storeWentDown()
+    },
+  }
+}
+
+/** How many keys a store holds; undefined where they are not in the memory of this process. */
+export function liveKeys(store: Store): number | undefined {
+  return 'size' in store ? (store as { readonly size: number }).size : undefined
+}

@@ -1,0 +1,149 @@
+/**
+ * Limiters seen by OpenTelemetry: `observe(limiter)`. Counters and histograms are told as things happen; how many wait, how the store is and how
+ * many keys there are is looked at when somebody collects. A limiter that is not observed pays nothing for it.
+ */
+import { type BatchObservableCallback, type BatchObservableResult, type Meter, metrics, type Observable } from '@opentelemetry/api'
+import { SluiceError, shown } from '../errors.ts'
+import type { Listener } from '../limiter/events.ts'
+import type { Health } from '../limiter/outage/health.ts'
+import type { Store } from '../stores/store.ts'
+import {
+  BREAKER_OPEN,
+  DECISIONS,
+  DEGRADED,
+  DURATION,
+  DURATION_BOUNDS_S,
+  LIVE_KEYS,
+  liveKeys,
+  type Measure,
+  OUTAGES,
+  QUEUE_SIZE,
+  type Recorder,
+  recording,
+  STORE_ERRORS,
+  WAIT,
+  WAIT_BOUNDS_S,
+} from './measures.ts'
+
+/** What is needed of a limiter. */
+export interface ObservedLimiter {
+  readonly name: string
+  readonly store: Store
+  waiting(): number
+  health(): Health
+  listen(listener: Listener): () => void
+}
+
+export interface ObserveOptions {
+  /** Default: the meter `sluice` of the global provider, which must be registered before. */
+  readonly meter?: Meter
+}
+
+/** Measures a limiter, or several, until the function that is returned is called. Limiters of one name are one in the figures. */
+export function observe(limiters: ObservedLimiter | readonly ObservedLimiter[], { meter }: ObserveOptions = {}): () => void {
+  const all = new Set([limiters].flat())
+  const metered = meteredBy(meter ?? metrics.getMeter('sluice'))
+  for (const limiter of all) metered.check(limiter)
+  const stops = [...all].map((limiter) => metered.add(limiter))
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+const known = new WeakMap<Meter, Metered>()
+
+/** One for each meter, because what two of them observe of the same name would not be added up. */
+function meteredBy(meter: Meter): Metered {
+  const found = known.get(meter) ?? new Metered(meter)
+  known.set(meter, found)
+  return found
+}
+
+class Metered {
+  readonly #meter: Meter
+  readonly #recorderOf: (limiter: string) => Recorder
+  readonly #queueSize: Observable
+  readonly #breakerOpen: Observable
+  readonly #liveKeys: Observable
+  readonly #limiters = new Set<ObservedLimiter>()
+  readonly #look: BatchObservableCallback = (result) => this.#observe(result)
+
+  constructor(meter: Meter) {
+    this.#meter = meter
+    this.#recorderOf = recordersOf(meter)
+    this.#queueSize = meter.createObservableUpDownCounter(...named(QUEUE_SIZE))
+    this.#breakerOpen = meter.createObservableGauge(...named(BREAKER_OPEN))
+    this.#liveKeys = meter.createObservableUpDownCounter(...named(LIVE_KEYS))
+  }
+
+  check(limiter: ObservedLimiter): void {
+    if (typeof limiter?.listen !== 'function')
+      throw new SluiceError('CONFIG', `what observe is given, ${shown(limiter)}, must be a limiter`)
+    if (this.#limiters.has(limiter)) throw new SluiceError('CONFIG', `limiter '${limiter.name}' is observed already by this meter`)
+  }
+
+  add(limiter: ObservedLimiter): () => void {
+    if (this.#limiters.size === 0) this.#meter.addBatchObservableCallback(this.#look, this.#observables)
+    this.#limiters.add(limiter)
+    const deaf = limiter.listen(recording(this.#recorderOf(limiter.name)))
+    return () => {
+      deaf()
+      this.#limiters.delete(limiter)
+      if (this.#limiters.size === 0) this.#meter.removeBatchObservableCallback(this.#look, this.#observables)
+    }
+  }
+
+  get #observables(): Observable[] {
+    return [this.#queueSize, this.#breakerOpen, this.#liveKeys]
+  }
+
+  #observe(result: BatchObservableResult): void {
+    const waiting = new Map<string, number>()
+    const open = new Map<string, number>()
+    const stores = new Set<Store>()
+    for (const limiter of this.#limiters) {
+      const { name } = limiter
+      waiting.set(name, (waiting.get(name) ?? 0) + limiter.waiting())
+      open.set(name, Math.max(open.get(name) ?? 0, limiter.health().state === 'down' ? 1 : 0))
+      stores.add(limiter.store)
+    }
+    for (const [limiter, count] of waiting) result.observe(this.#queueSize, count, { limiter })
+    for (const [limiter, isOpen] of open) result.observe(this.#breakerOpen, isOpen, { limiter })
+    const held = [...stores].map(liveKeys).filter((count) => count !== undefined)
+    if (held.length > 0)
+      result.observe(
+        this.#liveKeys,
+        held.reduce((sum, count) => sum + count),
+      )
+  }
+}
+
+/** Attributes are made once for each limiter, because this runs at every decision. */
+function recordersOf(meter: Meter): (limiter: string) => Recorder {
+  const decisions = meter.createCounter(...named(DECISIONS))
+  const degraded = meter.createCounter(...named(DEGRADED))
+  const duration = meter.createHistogram(...named(DURATION, DURATION_BOUNDS_S))
+  const wait = meter.createHistogram(...named(WAIT, WAIT_BOUNDS_S))
+  const errors = meter.createCounter(...named(STORE_ERRORS))
+  const outages = meter.createCounter(...named(OUTAGES))
+  return (limiter) => {
+    const of = { limiter }
+    const results = {
+      allowed: { limiter, result: 'allowed' },
+      limited: { limiter, result: 'limited' },
+      impossible: { limiter, result: 'impossible' },
+    }
+    return {
+      decided: (result) => decisions.add(1, results[result]),
+      degraded: () => degraded.add(1, of),
+      took: (seconds) => duration.record(seconds, of),
+      waited: (seconds) => wait.record(seconds, of),
+      storeFailed: () => errors.add(1, of),
+      storeWentDown: () => outages.add(1, of),
+    }
+  }
+}
+
+function named({ name, ...options }: Measure, boundsS?: number[]): [string, object] {
+  return [name, boundsS === undefined ? options : { ...options, advice: { explicitBucketBoundaries: boundsS } }]
+}
