@@ -172,9 +172,12 @@ describe('going through a run', () => {
 
   test('play goes on by itself, pause stops it, and a click on the picture goes there', async () => {
     const page = await playground('traffic=steady&perSecond=50&seconds=20')
-    await page.press('[data-part=place]', 'Home')
-    await atCall(page, 1)
+    expect(await page.inputValue('.bar select')).toBe('2')
+    await page.selectOption('.bar select', '0.1')
+    await atCall(page, 11)
     await page.click('[data-part=play]')
+    // From the beginning, although call 11 was looked at before.
+    await page.waitForFunction(() => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) < 11)
     await page.waitForFunction(() => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) > 3)
     await page.click('[data-part=play]')
     expect(await page.textContent('[data-part=play]')).toContain('Play')
@@ -188,6 +191,7 @@ describe('going through a run', () => {
 
   test('a run to its end stops there', async () => {
     const page = await playground('traffic=pasted&times=0+5+10')
+    await page.selectOption('.bar select', '1')
     await page.click('[data-part=play]')
     await page.waitForFunction(() => document.querySelector('[data-part=play]')?.textContent?.includes('Play'))
     await atCall(page, 3)
