@@ -98,7 +98,7 @@ Written by the bench, not by hand. ${browser.version()} (Chromium), ${cpus()[0].
 load of the machine when it began was ${load.toFixed(1)}: what others do on it makes frames longer, never shorter.
 
 100,000 calls at random moments, 1,000 a second, run through all six algorithms in the worker; then the run is played at twenty times its speed
-until call 40,000, every call of which is explained in words as far as there is time for it.
+until call 40,000, with words for the call that it has come to.
 
 ## Goals
 

@@ -82,7 +82,7 @@ try {
   await shot(browser, url, 'playground-light', { tab: 'playground', viewport: DESKTOP, colorScheme: 'light' })
   await shot(browser, url, 'playground-dark', {
     tab: 'playground?traffic=flash',
-    viewport: { width: 1080, height: 900 },
+    viewport: { width: 1024, height: 880 },
     colorScheme: 'dark',
     act: stepOn,
   })

@@ -45,12 +45,21 @@ function viewOf(tab: Tab): View {
   return playgroundView(script, playgroundAddress, texts, remember)
 }
 
-/** Every change is in the address bar, and none of them in the history. */
+/** Browsers object to more than a hundred changes of the address in half a minute, and a hand that draws makes many more. */
+const WRITE_EVERY_MS = 400
+let isWriting = false
+
+/** Every change comes into the address bar, and none of them into the history. */
 function remember(address: string): void {
   playgroundAddress = address
-  history.replaceState(null, '', `#playground?${address}`)
-  const link = app.querySelector('[data-tab=playground]')
-  link?.setAttribute('href', `#playground?${address}`)
+  app.querySelector('[data-tab=playground]')?.setAttribute('href', `#playground?${address}`)
+  if (!isWriting) setTimeout(write, WRITE_EVERY_MS)
+  isWriting = true
+}
+
+function write(): void {
+  isWriting = false
+  if (opened().tab === 'playground') history.replaceState(null, '', `#playground?${playgroundAddress}`)
 }
 
 /** The part after # is ours, so a link to a place on the page goes there by itself. */
@@ -116,7 +125,11 @@ export function startPage(scriptUrl: string): void {
   app = document.querySelector('#app') as HTMLElement
   language = storedLanguage()
   theme = storedTheme()
-  addEventListener('hashchange', show)
+  addEventListener('hashchange', () => {
+    show()
+    // The header is new too: whoever chose a tab in it stays there.
+    app.querySelector<HTMLElement>('[aria-current]')?.focus()
+  })
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => view?.repaint())
   paint()
   show()

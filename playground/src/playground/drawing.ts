@@ -46,7 +46,7 @@ export function drawingBoard(
   }
 
   function set(k: number, count: number): void {
-    show(k, Math.max(0, Math.min(MAX_IN_COLUMN, count)))
+    show(k, within(count, MAX_IN_COLUMN))
     change([...counts])
   }
 
@@ -75,15 +75,13 @@ export function drawingBoard(
   }
 
   function listenToPointer(): void {
-    let last: number | undefined
+    let last: Point | undefined
     const draw = (event: PointerEvent) => {
       const { left, top, width, height } = board.getBoundingClientRect()
-      const k = Math.max(0, Math.min(COLUMNS - 1, Math.floor(((event.clientX - left) / width) * COLUMNS)))
-      const count = Math.round((1 - (event.clientY - top) / height) * MAX_IN_COLUMN)
-      // A fast hand skips columns: all between the last one and this one get the same.
-      const from = last ?? k
-      for (let column = Math.min(from, k); column <= Math.max(from, k); column++) show(column, Math.max(0, Math.min(MAX_IN_COLUMN, count)))
-      last = k
+      const column = within(Math.floor(((event.clientX - left) / width) * COLUMNS), COLUMNS - 1)
+      const count = within(Math.round((1 - (event.clientY - top) / height) * MAX_IN_COLUMN), MAX_IN_COLUMN)
+      for (const point of pointsBetween(last, { column, count })) show(point.column, point.count)
+      last = { column, count }
       change([...counts])
     }
     board.addEventListener('pointerdown', (event) => {
@@ -95,4 +93,22 @@ export function drawingBoard(
       if (board.hasPointerCapture(event.pointerId)) draw(event)
     })
   }
+}
+
+interface Point {
+  readonly column: number
+  readonly count: number
+}
+
+const within = (value: number, most: number): number => Math.max(0, Math.min(most, value))
+
+/** A fast hand skips columns: what it passed over lies on the line from the last point to this one. */
+function pointsBetween(last: Point | undefined, next: Point): Point[] {
+  if (last === undefined || last.column === next.column) return [next]
+  const step = Math.sign(next.column - last.column)
+  return Array.from({ length: Math.abs(next.column - last.column) }, (_, k) => {
+    const column = last.column + (k + 1) * step
+    const share = (column - last.column) / (next.column - last.column)
+    return { column, count: Math.round(last.count + share * (next.count - last.count)) }
+  })
 }

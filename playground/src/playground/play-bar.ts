@@ -2,16 +2,18 @@
 import { h, put, select } from '../dom.ts'
 import { counted, seconds } from '../numbers.ts'
 import type { Texts } from '../text/en.ts'
-import { type Player, SPEEDS } from './player.ts'
+import { type Player, SPEEDS, usualSpeed } from './player.ts'
 
 export interface PlayBar {
   readonly element: HTMLElement
-  load(count: number): void
+  load(count: number, lengthUs: number): void
   show(call: number, atUs: number, isPlaying: boolean): void
 }
 
-export function playBar(texts: Texts, player: Player, goThrough: () => void, showAll: () => void): PlayBar {
+/** `goThrough` begins to go through the run, and says whether that is new. */
+export function playBar(texts: Texts, player: Player, goThrough: () => boolean, showAll: () => void): PlayBar {
   let count = 0
+  let isSpeedChosen = false
   const toggle = h('button', { type: 'button', class: 'primary', 'data-part': 'play', onclick: playOrPause }, `▶ ${texts.play.play}`)
   const place = h('input', { type: 'range', min: 1, max: 1, value: 1, step: 1, 'aria-label': texts.play.position, 'data-part': 'place' })
   const said = h('output', { class: 'said' })
@@ -20,6 +22,7 @@ export function playBar(texts: Texts, player: Player, goThrough: () => void, sho
     SPEEDS.map((speed) => [String(speed), `${speed}×`] as const),
     String(player.speed),
     (speed) => {
+      isSpeedChosen = true
       player.speed = Number(speed)
     },
   )
@@ -39,9 +42,9 @@ export function playBar(texts: Texts, player: Player, goThrough: () => void, sho
   return { element, load, show }
 
   function playOrPause(): void {
-    goThrough()
+    const isNew = goThrough()
     if (player.isPlaying) player.pause()
-    else player.play()
+    else player.play(isNew)
   }
 
   function step(call: number): void {
@@ -49,9 +52,12 @@ export function playBar(texts: Texts, player: Player, goThrough: () => void, sho
     player.goTo(call)
   }
 
-  function load(calls: number): void {
+  function load(calls: number, lengthUs: number): void {
     count = calls
     place.max = String(calls)
+    if (isSpeedChosen) return
+    player.speed = usualSpeed(lengthUs)
+    speeds.value = String(player.speed)
   }
 
   function show(call: number, atUs: number, isPlaying: boolean): void {

@@ -1,6 +1,15 @@
 /** Where in the run we are: a call that is looked at, and while playing a time that passes. */
 
-export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 20] as const
+export const SPEEDS: readonly [number, ...number[]] = [0.02, 0.1, 0.25, 0.5, 1, 2, 5, 20, 100]
+
+/** A run should be over before one has had enough of it. */
+const USUAL_MS = 8_000
+
+/** The speed at which a run of this length takes about as long as it should. */
+export function usualSpeed(lengthUs: number): number {
+  const wanted = Math.log(lengthUs / 1000 / USUAL_MS)
+  return SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed) - wanted) < Math.abs(Math.log(best) - wanted) ? speed : best), SPEEDS[0])
+}
 
 export interface PlayerListener {
   /** `call` is the last that has come by `atUs`, -1 before the first. */
@@ -16,7 +25,7 @@ export class Player {
   #frame: number | undefined
   #lastMs = 0
   /** Simulated seconds a second. */
-  speed = 0.5
+  speed: number = 1
 
   constructor(listener: PlayerListener) {
     this.#listener = listener
@@ -48,9 +57,9 @@ export class Player {
     this.goTo(this.#lastBy(us))
   }
 
-  play(): void {
+  play(isFromStart: boolean): void {
     if (this.isPlaying) return
-    if (this.#nowUs >= (this.#atUs.at(-1) ?? 0)) this.#nowUs = 0
+    if (isFromStart || this.#nowUs >= (this.#atUs.at(-1) ?? 0)) this.#nowUs = 0
     this.#lastMs = performance.now()
     this.#frame = requestAnimationFrame((ms) => this.#tick(ms))
     this.#tell()

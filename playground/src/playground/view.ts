@@ -41,14 +41,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     goesThrough = true
     player.seek(us)
   })
-  const bar = playBar(
-    texts,
-    player,
-    () => {
-      goesThrough = true
-    },
-    showAll,
-  )
+  const bar = playBar(texts, player, goThrough, showAll)
   const example = exampleSelect(state, texts, replace)
   const traffic = trafficPanel(state.traffic, texts, (next) => change({ ...state, traffic: next }))
   const limits = limitsPanel(state, texts, (next) => change({ ...state, ...next }))
@@ -116,7 +109,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     // One thing in a frame: what is drawn is seen before the tables are made.
     requestAnimationFrame(() => showTables(next))
     player.load(next.atUs, next.lengthUs)
-    bar.load(next.atUs.length)
+    bar.load(next.atUs.length, next.lengthUs)
     // What is worth a look first: where somebody says no.
     player.goTo(next.firstRefused >= 0 ? next.firstRefused : next.atUs.length - 1)
   }
@@ -162,6 +155,12 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     if (call < 0 || (isPlaying && performance.now() - lookedMs < WORDS_EVERY_MS)) return
     lookedMs = performance.now()
     simulator.look(call)
+  }
+
+  function goThrough(): boolean {
+    const isNew = !goesThrough
+    goesThrough = true
+    return isNew
   }
 
   function showAll(): void {

@@ -59,7 +59,7 @@ function ofKey(asked: Asked): WireRequest {
   const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
   if (asked.verb === 'reset') return { method: 'DELETE', path, headers: authorization(asked), body: undefined }
   const query = new URLSearchParams()
-  if (asked.cost.trim() !== '1') query.set('cost', String(costOf(asked.cost)))
+  if (asked.cost.trim() !== '1') query.set('cost', JSON.stringify(costOf(asked.cost)))
   if (asked.plan !== '') query.set('plan', asked.plan)
   const text = query.toString()
   return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: {}, body: undefined }
@@ -106,6 +106,7 @@ export function codeOf({ method, path, headers, body }: WireRequest, origin: str
 export function literal(value: unknown): string {
   if (typeof value === 'string') return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   const fields = Object.entries(value).map(([name, of]) => `${/^[a-zA-Z_]\w*$/.test(name) ? name : literal(name)}: ${literal(of)}`)
   return `{ ${fields.join(', ')} }`
 }

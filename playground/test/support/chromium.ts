@@ -13,8 +13,8 @@ export interface Opened {
 
 export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', colorScheme: 'light', ...options })
-  // A busy machine is slow, not wrong: the test's own timeout is the end.
-  context.setDefaultTimeout(0)
+  // A busy machine is slow, not wrong.
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const troubles: string[] = []
   const { host } = new URL(url)
