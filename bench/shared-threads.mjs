@@ -6,11 +6,12 @@ import { storeFor } from './shared-limiters.mjs'
 const THREADS = 2
 const WARM_UP_ROUNDS = 3
 
-export default async function sharedThreads({ scenario, rounds, roundMs }) {
+export default async function sharedThreads({ scenario, subject, rounds, roundMs }) {
   const store = storeFor(scenario)
-  const stop = new SharedArrayBuffer(4)
+  const stop = new SharedArrayBuffer(256)
   const workers = Array.from({ length: THREADS }, (_, number) => {
-    return new Worker(new URL('./shared-worker.mjs', import.meta.url), { workerData: { handle: store.handle, scenario, stop, number } })
+    const workerData = { handle: store.handle, scenario, subject, stop, number }
+    return new Worker(new URL('./shared-worker.mjs', import.meta.url), { workerData })
   })
   await Promise.all(workers.map((worker) => once(worker, 'message')))
   const measured = { one: [], two: [], collisions: 0 }

@@ -21,6 +21,7 @@ const JOBS = [
   { part: 'shared-threads', scenario: 'keys-10k' },
   { part: 'shared-threads', scenario: 'hot-allowed' },
   { part: 'shared-threads', scenario: 'hot-denied' },
+  { part: 'shared-threads', scenario: 'hot-allowed', subject: 'bare' },
   { part: 'shared-messages', scenario: 'hot-allowed' },
   { part: 'shared-memory', scenario: 'keys' },
 ]

@@ -364,6 +364,8 @@ describe('a dead thread is taken over while another works on the same chain', ()
     { first: [take(other)], second: [take(held)], before: [take(held)] },
     // The second lets go, and then has in hand, what the first was about to let go.
     { first: [take(held)], second: [take(held), take(held)], before: [take(held)] },
+    // The second takes a record out of the chain in which the first was about to use it.
+    { first: [take(far)], second: [take(other)], before: [take(held)] },
   ])('two that died one after the other, wherever, are taken over by two at once: %#', ({ first, second, before }) => {
     let [schedules, pairs] = [0n, 0]
     const diedAfter = (pointsOfFirst: number, pointsOfSecond: number, abruptly: boolean) => {

@@ -260,34 +260,46 @@ export class Cells {
    * whoever lets a record go marks it before it gives its own cell back.
    */
   #wasSwapped(): boolean {
-    const ints = this.#ints
-    const at = this.held.at
+    const { at } = this.held
     const counts = this.#atomic.load(at + COUNTS)
     const stage = counts & COUNT_MASK
     if (stage !== NOTED) return stage === SWAPPED
-    const hasUsed = ((counts >> USED_SHIFT) & COUNT_MASK) > 0
-    if (hasUsed) return this.#isElsewhere(ints[at + POCKET_AT] as number, (record) => this.#tagOf(record) === ints[at + TAG])
-    // Nothing was written, one record let go. If it is neither in its chain nor with others, it is here.
-    return !this.#isElsewhere(ints[at + FREED_AT] as number, (record) => this.#isAsFreed(record))
+    return usedIn(counts) > 0 ? this.#hasPut(at) : this.#hasTaken(at)
   }
 
-  /** Whether a record that was as noted is, or has been, in the chain of the noted head or with others. The order of the questions matters. */
-  #isElsewhere(record: number, isAsNoted: (record: number) => boolean): boolean {
+  /** Whether the first record that was written is, or has been, in the chain of the noted head. The order of the questions matters. */
+  #hasPut(at: number): boolean {
+    const record = this.#atomic.load(at + POCKET_AT)
     const bears = this.#wordOf(record)
-    return !isAsNoted(record) || this.#isInChain(record) || this.#isLetGoByAnother(record, bears) || !isAsNoted(record)
+    const isAsWritten = () => (this.#wordOf(record) & TAG_MASK) === this.#atomic.load(at + TAG)
+    // Whoever lets it go, bearing this, saw it in the chain, whether it came to a swap or not.
+    return !isAsWritten() || this.#isInChain(at, record) || this.#isLetGoByAnother(at, record, bears, () => true) || !isAsWritten()
   }
 
-  #isAsFreed(record: number): boolean {
+  /** Nothing was written, one record let go. If it is neither in its chain nor with others, it is here. */
+  #hasTaken(at: number): boolean {
+    const record = this.#atomic.load(at + FREED_AT)
+    const bears = this.#wordOf(record)
+    // Only one of those who were about to let it go did. Of one that has written something it can be told whether it was that one.
+    const mayHaveIt = (other: number, counts: number) => usedIn(counts) === 0 || (counts & COUNT_MASK) === SWAPPED || this.#hasPut(other)
+    const isElsewhere =
+      !this.#isAsFreed(at, record) ||
+      this.#isInChain(at, record) ||
+      this.#isLetGoByAnother(at, record, bears, mayHaveIt) ||
+      !this.#isAsFreed(at, record)
+    return !isElsewhere
+  }
+
+  #isAsFreed(at: number, record: number): boolean {
     const ints = this.#ints
-    const at = this.held.at
     const recordAt = this.#memory.recordAt(record)
     const isSameKey =
       ints[recordAt + FINGERPRINT_LOW] === ints[at + FREED_LOW] && ints[recordAt + FINGERPRINT_HIGH] === ints[at + FREED_HIGH]
     return this.#wordOf(record) === ints[at + BORE_AT] && isSameKey
   }
 
-  #isInChain(record: number): boolean {
-    const headAt = this.#ints[this.held.at + HEAD] as number
+  #isInChain(at: number, record: number): boolean {
+    const headAt = this.#atomic.load(at + HEAD)
     for (;;) {
       const version = this.#atomic.load(headAt + 1)
       let next = this.#atomic.load(headAt)
@@ -297,18 +309,18 @@ export class Cells {
   }
 
   /**
-   * Whether a step that is under way in another cell lets the record go, bearing that. A step that died before its swap may have noted it long ago, when it
-   * was another's: then it bore something else.
+   * Whether a step that is under way in another cell lets the record go, bearing that, and may have done so. A step that died before its swap may have
+   * noted it long ago, when it was another's: then it bore something else.
    */
-  #isLetGoByAnother(record: number, bears: number): boolean {
+  #isLetGoByAnother(than: number, record: number, bears: number, mayHave: (at: number, counts: number) => boolean): boolean {
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
-      if (at !== this.held.at && this.#isLetGoBy(at, record, bears)) return true
+      if (at !== than && this.#isLetGoBy(at, record, bears, mayHave)) return true
     }
     return false
   }
 
-  #isLetGoBy(at: number, record: number, bears: number): boolean {
+  #isLetGoBy(at: number, record: number, bears: number, mayHave: (at: number, counts: number) => boolean): boolean {
     for (;;) {
       const state = this.#atomic.load(at + STATE)
       const counts = this.#atomic.load(at + COUNTS)
@@ -317,20 +329,20 @@ export class Cells {
       for (let k = 0; k < ((counts >> FREED_SHIFT) & COUNT_MASK); k++) {
         found ||= this.#atomic.load(at + FREED_AT + k) === record && this.#atomic.load(at + BORE_AT + k) === bears
       }
-      if (!found) return false
+      if (!found || !mayHave(at, counts)) return false
       // Otherwise its step came to an end, or it was taken over too and the step still goes on: that is seen by looking again.
       if (this.#atomic.load(at + STATE) === state) return true
     }
-  }
-
-  #tagOf(record: number): number {
-    return this.#wordOf(record) & TAG_MASK
   }
 
   /** What a record bears: its scope and tag. */
   #wordOf(record: number): number {
     return this.#atomic.load(this.#memory.recordAt(record) + SCOPE_AND_TAG)
   }
+}
+
+function usedIn(counts: number): number {
+  return (counts >> USED_SHIFT) & COUNT_MASK
 }
 
 function tooMany(cells: number): SluiceError {
