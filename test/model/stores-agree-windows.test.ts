@@ -16,7 +16,7 @@ import { WINDOW_KINDS, windowScopes, windowTrace } from './window-trace.ts'
 
 const LIMITER = 'agree'
 /** The largest state of a trace, with its figures: 1,000 slots, and a log of 2,000. */
-const MOST_WORDS: Readonly<Record<WindowKind, number>> = { fixedWindow: 7, slidingWindow: 1_007, slidingLog: 4_006 }
+const MOST_WORDS: Readonly<Record<WindowKind, number>> = { fixedWindow: 7, slidingWindow: 1_007, slidingLog: 5_006 }
 /** How many traces are on their way to Redis at one time: it answers them interleaved, each on a key of its own. */
 const AT_ONCE = 50
 

@@ -102,7 +102,7 @@ describe('is refused', () => {
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
     [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
-    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 200010'],
+    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 250010'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],
     [{ maxKeys: 1, limits: 5 }, 'sharedStore limits 5 must be a limit such as gcra({ ... }), or an object of them by name'],
   ])('%j', (options, message) => {
@@ -216,7 +216,7 @@ describe('is refused', () => {
   })
 
   test('more memory than can be had', () => {
-    const error = errorOf(() => sharedStore({ maxKeys: 16_000_000, recordWords: 200_010 }))
+    const error = errorOf(() => sharedStore({ maxKeys: 16_000_000, recordWords: 250_010 }))
     expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/bytes of shared memory and did not get them/) })
   })
 
