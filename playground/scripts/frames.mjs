@@ -90,6 +90,7 @@ try {
 const bytes = readdirSync(ASSETS)
   .filter((name) => /\.(js|css)$/.test(name))
   .reduce((sum, name) => sum + gzipSync(readFileSync(ASSETS + name)).length, 0)
+const worstCpu = Math.max(...runs.map(({ drawnCpuMs }) => drawnCpuMs))
 const worst = Math.max(...runs.flatMap(({ drawn, played }) => [drawn.frameMs, played.frameMs]))
 
 const report = `# Results of \`npm run bench:page\`
@@ -105,6 +106,7 @@ until call 40,000, with words for the call that it has come to.
 | goal | target | is |  |
 | --- | --- | --- | --- |
 | longest frame of all runs | at most ${GOAL_MS} ms | ${ms(worst)} | ${verdict(worst <= GOAL_MS)} |
+| CPU time of the main thread from choosing to drawn, as if all were one frame, worst run | at most ${GOAL_MS} ms | ${ms(worstCpu)} | ${verdict(worstCpu <= GOAL_MS)} |
 | script and style, gzipped | at most ${GOAL_BYTES.toLocaleString('en')} bytes | ${bytes.toLocaleString('en')} | ${verdict(bytes <= GOAL_BYTES)} |
 
 ## In each run

@@ -9,7 +9,7 @@ const SAMPLE = fileURLToPath(new URL('../../server/sample.yaml', import.meta.url
 const DESKTOP = { width: 1280, height: 990 }
 const PHONE = { width: 390, height: 844 }
 /** As many seconds of load as a line on the chart needs to be one. */
-const LIVE_SECONDS = 45
+const LIVE_SECONDS = 40
 
 const drawn = (page) => page.waitForSelector('.playground[aria-busy=false]')
 
@@ -82,7 +82,7 @@ try {
   await shot(browser, url, 'playground-light', { tab: 'playground', viewport: DESKTOP, colorScheme: 'light' })
   await shot(browser, url, 'playground-dark', {
     tab: 'playground?traffic=flash',
-    viewport: { width: 1024, height: 880 },
+    viewport: { width: 1024, height: 780 },
     colorScheme: 'dark',
     act: stepOn,
   })

@@ -334,10 +334,13 @@ describe('for everybody', () => {
     await expectNoSeriousIssue(page)
   })
 
-  test.each([360, 768])('at %i pixels nothing has to be scrolled sideways', async (width) => {
+  test.each([360, 768, 1024])('at %i pixels nothing has to be scrolled sideways, and the slider can be held', async (width) => {
     const page = await playground('traffic=drawn', { viewport: { width, height: 780 } })
-    for (const summary of await page.$$('summary')) await summary.click()
+    await page.$$eval('details', (all) => {
+      for (const each of all) each.open = true
+    })
     expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(width)
+    expect((await boxOf(page, '[data-part=place]')).width).toBeGreaterThan(100)
   })
 })
 
