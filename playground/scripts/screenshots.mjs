@@ -9,7 +9,7 @@ const SAMPLE = fileURLToPath(new URL('../../server/sample.yaml', import.meta.url
 const DESKTOP = { width: 1280, height: 990 }
 const PHONE = { width: 390, height: 844 }
 /** As many seconds of load as a line on the chart needs to be one. */
-const LIVE_SECONDS = 40
+const LIVE_SECONDS = 62
 
 const drawn = (page) => page.waitForSelector('.playground[aria-busy=false]')
 

@@ -9,6 +9,8 @@ import type { Values } from './history.ts'
 export type ChartData = [number[], Values, Values, Values]
 
 const HEIGHT = 260
+/** Less than a minute is no picture of anything. */
+const SHORTEST_S = 60
 
 export class Chart {
   readonly element = h('div', { class: 'chart', role: 'img' })
@@ -63,7 +65,11 @@ export class Chart {
     return {
       width: this.element.clientWidth,
       height: HEIGHT,
-      scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] }, ms: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
+      scales: {
+        x: { range: (_, least, most) => (most === null ? [0, SHORTEST_S] : [Math.min(least, most - SHORTEST_S), most]) },
+        y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
+        ms: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
+      },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90 },
         { ...axis, size: 46 },

@@ -26,7 +26,7 @@ export function liveView(texts: Texts): View {
   const top = h('div', { 'data-part': 'top' })
   const none = h(
     'section',
-    { class: 'panel' },
+    { class: 'panel stack' },
     h('p', {}, texts.live.none),
     h('p', {}, texts.live.start),
     h('pre', {}, START),

@@ -61,7 +61,9 @@ export function playBar(texts: Texts, player: Player, goThrough: () => boolean, 
   }
 
   function show(call: number, atUs: number, isPlaying: boolean): void {
-    put(toggle, isPlaying ? `❚❚ ${texts.play.pause}` : `▶ ${texts.play.play}`)
+    const label = isPlaying ? `❚❚ ${texts.play.pause}` : `▶ ${texts.play.play}`
+    // In every frame while playing: what stays the same is left alone.
+    if (toggle.textContent !== label) put(toggle, label)
     place.value = String(call + 1)
     const text = texts.play.of(counted(call + 1), counted(count), seconds(atUs))
     place.setAttribute('aria-valuetext', text)

@@ -148,7 +148,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
   function moved(call: number, atUs: number, isPlaying: boolean): void {
     if (isPlaying) goesThrough = true
     // Words that change many times a second are not read out.
-    words.setAttribute('aria-live', isPlaying ? 'off' : 'polite')
+    if (words.ariaLive !== (isPlaying ? 'off' : 'polite')) words.ariaLive = isPlaying ? 'off' : 'polite'
     picture.point(atUs, goesThrough)
     bar.show(call, run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
     // Nobody reads faster than this, and words are laid out anew each time.

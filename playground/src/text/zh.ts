@@ -275,7 +275,7 @@ export const zh: Texts = {
     maxWaitMs: '最长等待（毫秒）',
     timeoutMs: '多久后放弃（毫秒）',
     atMs: '取用时刻（毫秒，可不填）',
-    token: '令牌（如果服务要求）',
+    token: '访问令牌（如果服务要求）',
     times: '次数',
     send: '发送',
     sending: '发送中',
