@@ -183,6 +183,29 @@ describe('going through a run', () => {
     await page.waitForFunction((from) => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) > from, place + 500)
   })
 
+  test('another run while one is played begins where it should, without an error', async () => {
+    const page = await playground('traffic=steady&perSecond=1000&seconds=60')
+    await page.selectOption('.bar select', '20')
+    await page.click('[data-part=play]')
+    await page.waitForFunction(() => Number((document.querySelector('[data-part=place]') as HTMLInputElement).value) > 1000)
+    await page.selectOption('[data-part=example]', 'boundary')
+    await page.waitForSelector('.playground[data-calls="59"][aria-busy=false]')
+    await atCall(page, 11)
+    // What is asked of the worker is answered in order: a step after the first look is answered after whatever came before.
+    await page.click('[data-part=step]')
+    await atCall(page, 12)
+    expect((await page.locator('.error').allTextContents()).join('')).toBe('')
+  })
+
+  test('while a run cannot be made, the one that is seen can be gone through', async () => {
+    const page = await playground()
+    await page.fill('[data-number=count]', '')
+    await page.waitForSelector('.error:has-text("out of range")')
+    await page.click('[data-part=step]')
+    await atCall(page, 12)
+    expect(await page.locator('.words dt').count()).toBe(6)
+  })
+
   test('a run to its end stops there', async () => {
     const page = await playground('traffic=pasted&times=0+5+10')
     await page.click('[data-part=play]')
