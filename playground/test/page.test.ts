@@ -228,6 +228,21 @@ describe('limits', () => {
     expect((await totalsOf(page)).gcra?.[0]).toBe('7')
   })
 
+  test('the common pair says what is set, whatever its unit, and a wrong one says why', async () => {
+    const page = await playground('fixedWindow=10,1d')
+    const common = page.locator('.common')
+    expect(await common.locator('input, select').evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value))).toEqual([
+      '10',
+      '1',
+      'd',
+    ])
+    await page.fill('[data-part=permits]', '0')
+    expect(await common.locator('.error').textContent()).toContain('limit 0 must be')
+    await page.fill('[data-part=permits]', '3')
+    expect(await common.locator('.error').textContent()).toBe('')
+    expect(page.url()).toContain('gcra=3,3/d')
+  })
+
   test('rows can be left out', async () => {
     const page = await playground()
     for (const type of ['fixedWindow', 'slidingWindow', 'slidingLog', 'tokenBucket', 'leakyBucket'])

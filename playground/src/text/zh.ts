@@ -118,7 +118,7 @@ export const zh: Texts = {
       rate: '速率',
       leak: '漏出速率',
     },
-    units: { ms: '毫秒', s: '秒', min: '分钟', h: '小时' },
+    units: { us: '微秒', ms: '毫秒', s: '秒', min: '分钟', h: '小时', d: '天' },
     hint: '速率写作 10/s、100/min 或 5/10s；时长写作 500ms、1s 或 1min。',
   },
   play: {
