@@ -3,6 +3,7 @@ import { ALL, History, KEPT, type LiveEvent, type LiveLimiter, MAX_LIMITERS } fr
 
 const limiter = (name: string, figures: Partial<LiveLimiter> = {}): LiveLimiter => ({
   name,
+  rule: null,
   allowed: 0,
   denied: 0,
   shadowed: 0,

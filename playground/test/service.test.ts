@@ -94,6 +94,11 @@ describe('Live', () => {
     expect(await page.textContent('[data-part=top]')).toContain('--top-refused')
     await own.stop()
     await page.waitForSelector('[data-state=reconnecting]')
+    // Nor does another language make it forget that there was a service.
+    await page.click('[data-language=zh]')
+    await page.waitForSelector('[data-state=reconnecting]')
+    expect(await page.isVisible('[data-limiter=api]')).toBe(true)
+    await page.click('[data-language=en]')
     const again = await startService(own.port)
     await page.waitForSelector('[data-state=live]')
     await page.waitForSelector('[data-part=since]:has-text("restarted")')
@@ -103,6 +108,27 @@ describe('Live', () => {
     // The browser itself says that nobody answered for a while.
     expect(troubles.filter((trouble) => !/Failed to load resource|net::/.test(trouble))).toEqual([])
     troubles.length = 0
+  })
+
+  test('rules of a domain are called what the configuration calls them', async () => {
+    const page = await tab('live')
+    await page.click('text="edge: remote_address"')
+    expect(await page.textContent('h2')).toBe('edge: remote_address')
+  })
+
+  test('what was scrolled to, focused or read out is left alone by the next event', async () => {
+    const page = await tab('live', { viewport: { width: 390, height: 800 } })
+    await page.waitForSelector('[data-limiter=api]')
+    await page.$eval('[data-part=limiters] .scroll', (region) => {
+      region.scrollLeft = 60
+      ;(region as HTMLElement).focus()
+    })
+    const [row, status] = await Promise.all([page.$('[data-limiter=api]'), page.$('[data-part=state]')])
+    const text = await status?.evaluateHandle((element) => element.firstChild)
+    await page.waitForFunction((before) => !before?.isConnected, row)
+    const left = await page.$eval('[data-part=limiters] .scroll', (region) => [region.scrollLeft, region === document.activeElement])
+    expect(left).toEqual([60, true])
+    expect(await text?.evaluate((node) => node?.isConnected)).toBe(true)
   })
 
   test('dark, in Chinese, on a phone', async () => {

@@ -9,6 +9,8 @@ import type { Values } from './history.ts'
 export type ChartData = [number[], Values, Values, Values]
 
 const HEIGHT = 260
+/** Between two times on the axis. Parts of a second would be written alike. */
+const TICKS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600]
 
 export class Chart {
   readonly element = h('div', { class: 'chart', role: 'img' })
@@ -65,7 +67,7 @@ export class Chart {
       height: HEIGHT,
       scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] }, ms: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90 },
+        { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90, incrs: TICKS_S },
         { ...axis, size: 46 },
         { ...axis, scale: 'ms', side: 1, grid: { show: false }, size: 46 },
       ],

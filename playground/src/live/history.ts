@@ -2,6 +2,8 @@
 
 export interface LiveLimiter {
   readonly name: string
+  /** Of a rule of a domain, whose name says nothing to people: what does. */
+  readonly rule: string | null
   /** Counts since the service started. */
   readonly allowed: number
   readonly denied: number
