@@ -351,6 +351,24 @@ describe('for everybody', () => {
     await atCall(page, call + 1)
   })
 
+  test('who chooses a tab with the keyboard stands on it', async () => {
+    const page = await playground()
+    await page.focus('[data-tab=try]')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('[data-tab=try][aria-current=page]')
+    expect(await page.$eval(':focus', (element) => element.textContent)).toBe('Try')
+    // Without a service the browser says that nobody answered.
+    await page.waitForSelector('text=nobody to ask')
+    opened.troubles.length = 0
+  })
+
+  test('while playing, nothing is read out', async () => {
+    const page = await playground()
+    await page.click('[data-part=play]')
+    await page.waitForSelector('.words[aria-live=off]')
+    expect(await page.$$eval('.said', (all) => all.map((said) => said.getAttribute('aria-live')))).toEqual(['off'])
+  })
+
   test.each(['light', 'dark'] as const)('axe finds nothing serious (%s)', async (colorScheme) => {
     const page = await playground('traffic=drawn', { colorScheme })
     await page.click('summary:has-text("GCRA")')
