@@ -206,9 +206,35 @@ describe('Try', () => {
     await send(page)
     expect(await page.textContent('[data-part=status]')).toContain('400')
     expect(await body(page)).toMatchObject({ code: 'COST', detail: expect.stringContaining('1.5') })
+    // Not counted as refused: the limiter was never asked.
+    await page.fill('[data-ask=times]', '3')
+    await page.fill('[data-ask=cost]', '2.5')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("2.5")')
+    expect(await page.$('[data-part=series]')).toBeNull()
+    await page.fill('[data-ask=times]', '1')
+    await page.selectOption('[data-ask=verb]', 'reserve')
+    await page.fill('[data-ask=cost]', '1')
+    await page.fill('[data-ask=maxWaitMs]', 'soon')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("soon")')
+    await page.selectOption('[data-ask=verb]', 'look')
+    await page.fill('[data-ask=cost]', '{ "tokens": 3 }')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("tokens")')
     await page.fill('[data-ask=cost]', 'much')
     expect(await page.textContent('.error')).toContain('The cost must be a whole number')
     opened.troubles.length = 0
+  })
+
+  test('what was typed is still there in another language', async () => {
+    const page = await tab('try')
+    await page.waitForSelector('[data-ask=limiter] option:nth-child(3)', { state: 'attached' })
+    await page.fill('[data-ask=key]', 'user:7')
+    await page.fill('[data-ask=token]', 'a-token')
+    await page.click('[data-language=zh]')
+    expect(await page.inputValue('[data-ask=key]')).toBe('user:7')
+    expect(await page.inputValue('[data-ask=token]')).toBe('a-token')
   })
 
   test('the code that it shows does the same when it is run, and a shell reads curl as it is meant', async () => {

@@ -59,7 +59,7 @@ function ofKey(asked: Asked): WireRequest {
   const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
   if (asked.verb === 'reset') return { method: 'DELETE', path, headers: authorization(asked), body: undefined }
   const query = new URLSearchParams()
-  if (asked.cost.trim() !== '1') query.set('cost', String(costOf(asked.cost)))
+  if (asked.cost.trim() !== '1') query.set('cost', JSON.stringify(costOf(asked.cost)))
   if (asked.plan !== '') query.set('plan', asked.plan)
   const text = query.toString()
   return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: {}, body: undefined }
@@ -73,9 +73,11 @@ function costOf(text: string): unknown {
   }
 }
 
-function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number> {
+/** What is no number goes as it was typed, so that the service can say what is wrong with it. */
+function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number | string> {
   const text = asked[name].trim()
-  return FIELDS_OF[asked.verb].includes(name) && text !== '' ? { [name]: Number(text) } : {}
+  if (!FIELDS_OF[asked.verb].includes(name) || text === '') return {}
+  return { [name]: Number.isFinite(Number(text)) ? Number(text) : text }
 }
 
 const authorization = ({ token }: Asked): Record<string, string> => (token === '' ? {} : { authorization: `Bearer ${token}` })
