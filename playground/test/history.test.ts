@@ -98,6 +98,16 @@ describe('the history', () => {
     expect(history.restarts).toBe(0)
   })
 
+  test('begins anew when the clock of the service is set back: times are always in order', () => {
+    const history = watched(...[1, 2, 3, 0, 1, 2, 3].map((second, k) => event(second * 1000, [limiter('api', { allowed: k })])))
+    expect(history.chart('api')).toEqual([
+      [1, 2, 3],
+      [1, 1, 1],
+      [0, 0, 0],
+      [0, 0, 0],
+    ])
+  })
+
   test('two events of one moment say nothing about a pace', () => {
     const history = watched(event(1000, [limiter('api')]), event(1000, [limiter('api', { allowed: 9 })]))
     expect(history.rates('api').admitted).toBe(0)
