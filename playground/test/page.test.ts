@@ -293,6 +293,18 @@ describe('to take away', () => {
     expect(png.bytes.readUInt32BE(16)).toBe(1920)
   })
 
+  test('a browser that refuses the clipboard copies all the same', async () => {
+    const page = await playground()
+    const refuse = () => {
+      navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))
+      addEventListener('copy', () => document.body.setAttribute('data-copied', String(getSelection())))
+    }
+    await page.evaluate(refuse)
+    await page.click('text="Copy link"')
+    await page.waitForSelector('text="Copied"')
+    expect(await page.getAttribute('body', 'data-copied')).toContain('#playground?traffic=boundary')
+  })
+
   test('the code of the chosen algorithm', async () => {
     const page = await playground('traffic=tape&id=leaky-bucket-lazy-leak')
     expect(await page.textContent('[data-part=code]')).toContain("createLimiter(leakyBucket({ capacity: 10, leak: '2/s' }))")
