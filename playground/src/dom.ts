@@ -67,11 +67,13 @@ export function copyButton(label: string, copied: string, text: () => string): H
   return button
 }
 
-/** Pages that are not served over https or from this machine have no clipboard: there a selection is copied. */
+/** Pages that are not served over https or from this machine have no clipboard, and others may be refused it: there a selection is copied. */
 async function copy(text: string): Promise<void> {
-  if (navigator.clipboard !== undefined) {
+  try {
     await navigator.clipboard.writeText(text)
     return
+  } catch {
+    // As above.
   }
   const area = h('textarea', { class: 'unseen' })
   area.value = text

@@ -25,6 +25,8 @@ function show(): void {
   const { tab, rest } = opened()
   const texts = textsOf(language)
   if (tab === 'playground' && rest !== '') playgroundAddress = rest
+  // All is made anew: whoever came by the header stands there again.
+  const isInHeader = app.querySelector('header')?.contains(document.activeElement) === true
   view?.close()
   document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
   document.title = texts.title
@@ -36,6 +38,7 @@ function show(): void {
     h('main', { id: 'content', tabindex: -1 }, view.element),
     h('footer', {}, texts.footer),
   )
+  if (isInHeader) app.querySelector<HTMLElement>('[aria-current=page]')?.focus()
 }
 
 function viewOf(tab: Tab): View {

@@ -3,6 +3,7 @@ import { ALL, History, KEPT, type LiveEvent, type LiveLimiter, MAX_LIMITERS } fr
 
 const limiter = (name: string, figures: Partial<LiveLimiter> = {}): LiveLimiter => ({
   name,
+  rule: null,
   allowed: 0,
   denied: 0,
   shadowed: 0,
@@ -95,6 +96,16 @@ describe('the history', () => {
     )
     expect(history.chart('api')[1]).toEqual([null, null, 5])
     expect(history.restarts).toBe(0)
+  })
+
+  test('begins anew when the clock of the service is set back: times are always in order', () => {
+    const history = watched(...[1, 2, 3, 0, 1, 2, 3].map((second, k) => event(second * 1000, [limiter('api', { allowed: k })])))
+    expect(history.chart('api')).toEqual([
+      [1, 2, 3],
+      [1, 1, 1],
+      [0, 0, 0],
+      [0, 0, 0],
+    ])
   })
 
   test('two events of one moment say nothing about a pace', () => {

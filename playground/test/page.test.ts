@@ -6,7 +6,6 @@ import { fromAddress } from '../src/playground/state.ts'
 import { TAPES } from '../src/simulation/tapes.ts'
 import type { Traffic } from '../src/simulation/traffic.ts'
 import type { Tape } from '../src/sluice.ts'
-import { zh } from '../src/text/zh.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'
 import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './support/chromium.ts'
 import { type StaticServer, serveStatic } from './support/static-server.ts'
@@ -189,6 +188,29 @@ describe('going through a run', () => {
     await page.waitForFunction((from) => Number(document.querySelector<HTMLElement>('.words')?.dataset.call) > from, place + 500)
   })
 
+  test('another run while one is played begins where it should, without an error', async () => {
+    const page = await playground('traffic=steady&perSecond=1000&seconds=60')
+    await page.selectOption('.bar select', '20')
+    await page.click('[data-part=play]')
+    await page.waitForFunction(() => Number((document.querySelector('[data-part=place]') as HTMLInputElement).value) > 1000)
+    await page.selectOption('[data-part=example]', 'boundary')
+    await page.waitForSelector('.playground[data-calls="59"][aria-busy=false]')
+    await atCall(page, 11)
+    // What is asked of the worker is answered in order: a step after the first look is answered after whatever came before.
+    await page.click('[data-part=step]')
+    await atCall(page, 12)
+    expect((await page.locator('.error').allTextContents()).join('')).toBe('')
+  })
+
+  test('while a run cannot be made, the one that is seen can be gone through', async () => {
+    const page = await playground()
+    await page.fill('[data-number=count]', '')
+    await page.waitForSelector('.error:has-text("out of range")')
+    await page.click('[data-part=step]')
+    await atCall(page, 12)
+    expect(await page.locator('.words dt').count()).toBe(6)
+  })
+
   test('a run to its end stops there', async () => {
     const page = await playground('traffic=pasted&times=0+5+10')
     await page.selectOption('.bar select', '1')
@@ -210,6 +232,21 @@ describe('limits', () => {
     await page.fill('[data-option="gcra.rate"]', 'fast')
     expect(await page.textContent('.limit:has([data-option="gcra.rate"]) .error')).toContain('gcra rate "fast" must be permits per time')
     expect((await totalsOf(page)).gcra?.[0]).toBe('7')
+  })
+
+  test('the common pair says what is set, whatever its unit, and a wrong one says why', async () => {
+    const page = await playground('fixedWindow=10,1d')
+    const common = page.locator('.common')
+    expect(await common.locator('input, select').evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value))).toEqual([
+      '10',
+      '1',
+      'd',
+    ])
+    await page.fill('[data-part=permits]', '0')
+    expect(await common.locator('.error').textContent()).toContain('limit 0 must be')
+    await page.fill('[data-part=permits]', '3')
+    expect(await common.locator('.error').textContent()).toBe('')
+    await page.waitForFunction(() => location.hash.includes('gcra=3,3/d'))
   })
 
   test('rows can be left out', async () => {
@@ -262,85 +299,21 @@ describe('to take away', () => {
     expect(png.bytes.readUInt32BE(16)).toBe(1920)
   })
 
+  test('a browser that refuses the clipboard copies all the same', async () => {
+    const page = await playground()
+    const refuse = () => {
+      navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))
+      addEventListener('copy', () => document.body.setAttribute('data-copied', String(getSelection())))
+    }
+    await page.evaluate(refuse)
+    await page.click('text="Copy link"')
+    await page.waitForSelector('text="Copied"')
+    expect(await page.getAttribute('body', 'data-copied')).toContain('#playground?traffic=boundary')
+  })
+
   test('the code of the chosen algorithm', async () => {
     const page = await playground('traffic=tape&id=leaky-bucket-lazy-leak')
     expect(await page.textContent('[data-part=code]')).toContain("createLimiter(leakyBucket({ capacity: 10, leak: '2/s' }))")
-  })
-})
-
-describe('for everybody', () => {
-  test('Chinese is remembered, and changes all that is said', async () => {
-    const page = await playground()
-    await page.click('[data-language=zh]')
-    await settled(page)
-    expect(await page.getAttribute('html', 'lang')).toBe('zh-CN')
-    expect(await page.textContent('h1')).toBe(zh.intro.heading)
-    await page.waitForFunction(() => document.querySelector('.words')?.textContent?.includes('个令牌'))
-    await page.reload()
-    await settled(page)
-    expect(await page.title()).toBe(zh.title)
-    expect(await page.$eval(':root', (root) => root.scrollWidth <= innerWidth)).toBe(true)
-  })
-
-  test('a browser that speaks Chinese is spoken to in Chinese', async () => {
-    const page = await playground('', { locale: 'zh-CN' })
-    expect(await page.textContent('h1')).toBe(zh.intro.heading)
-  })
-
-  test('the theme follows the system until it is chosen, and the picture follows the theme', async () => {
-    const page = await playground()
-    const ground = () => page.$eval('body', () => getComputedStyle(document.documentElement).backgroundColor)
-    const [light, drawn] = [await ground(), await picture(page)]
-    await page.emulateMedia({ colorScheme: 'dark' })
-    const dark = await ground()
-    expect(dark).not.toBe(light)
-    await expect.poll(() => picture(page), { timeout: 60_000 }).not.toBe(drawn)
-    await page.selectOption('[data-part=theme]', 'light')
-    expect(await ground()).toBe(light)
-    expect(await picture(page)).toBe(drawn)
-    await page.reload()
-    await settled(page)
-    expect(await ground()).toBe(light)
-  })
-
-  test('the keyboard alone is enough', async () => {
-    const page = await playground()
-    const focused = () =>
-      page.$eval(':focus', (element) => element.textContent?.trim() || element.getAttribute('aria-label') || element.tagName)
-    await page.keyboard.press('Tab')
-    expect(await focused()).toBe('Skip to the content')
-    await page.keyboard.press('Enter')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('ArrowDown')
-    await page.waitForFunction(() => location.hash.includes('traffic=flash'))
-    await settled(page)
-    for (let k = 0; k < 40 && !(await focused()).startsWith('Step'); k++) await page.keyboard.press('Tab')
-    const call = Number(await page.inputValue('[data-part=place]'))
-    await page.keyboard.press('Enter')
-    await atCall(page, call + 1)
-    await page.focus('[data-tab=try]')
-    await page.keyboard.press('Enter')
-    await page.waitForSelector('form')
-    expect(await focused()).toBe('Try')
-    opened.troubles.length = 0
-  })
-
-  test.each(['light', 'dark'] as const)('axe finds nothing serious (%s)', async (colorScheme) => {
-    const page = await playground('traffic=drawn', { colorScheme })
-    await page.click('summary:has-text("GCRA")')
-    await expectNoSeriousIssue(page)
-    await page.selectOption('[data-part=example]', 'gcra-walkthrough')
-    await page.waitForSelector('[data-tape]')
-    await expectNoSeriousIssue(page)
-  })
-
-  test.each([360, 768, 1024])('at %i pixels nothing has to be scrolled sideways, and the slider can be held', async (width) => {
-    const page = await playground('traffic=drawn', { viewport: { width, height: 780 } })
-    await page.$$eval('details', (all) => {
-      for (const each of all) each.open = true
-    })
-    expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(width)
-    expect((await boxOf(page, '[data-part=place]')).width).toBeGreaterThan(100)
   })
 })
 

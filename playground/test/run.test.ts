@@ -9,6 +9,7 @@ import { equalLimits, TYPES } from '../src/simulation/limits.ts'
 import { fullestWindow, play, type Row, type Run } from '../src/simulation/run.ts'
 import { TAPES, tapeArrivals } from '../src/simulation/tapes.ts'
 import { type Arrivals, arrivalsOf } from '../src/simulation/traffic.ts'
+import type { LimitData } from '../src/sluice.ts'
 import { en } from '../src/text/en.ts'
 import { zh } from '../src/text/zh.ts'
 
@@ -145,6 +146,18 @@ describe('one call, closely', () => {
       '0 tokens + 0.02 s × 10/s = 0.2; needs 1, 0.8 missing: enough in 0.08 s',
       'max(now 1.01, TAT 1.99) = 1.99; + 1 × 0.1 s = 2.09, 1.08 s ahead of now; more than 1 s: fits in 0.08 s',
       'water 10 − 0.02 s × 10/s = 9.8; + 1 = 10.8 > 10: fits in 0.08 s',
+    ])
+  })
+
+  test('in words to the microsecond, where everything is over in a millisecond', () => {
+    const fast: LimitData[] = [
+      { type: 'tokenBucket', capacity: 5, refill: '5000/s' },
+      { type: 'gcra', burst: 5, rate: '5000/s' },
+    ]
+    const calls = arrivalsOf({ kind: 'steady', perSecond: 20_000, seconds: 1 })
+    expect(new Cursor(calls, fast).at(6).map((moment) => explained(moment, en))).toEqual([
+      '0.25 tokens + 0.00005 s × 5000/s = 0.5; needs 1, 0.5 missing: enough in 0.0001 s',
+      'max(now 0.0003, TAT 0.0012) = 0.0012; + 1 × 0.0002 s = 0.0014, 0.0011 s ahead of now; more than 0.001 s: fits in 0.0001 s',
     ])
   })
 

@@ -96,6 +96,11 @@ describe('Live', () => {
     expect(await page.textContent('[data-part=top]')).toContain('--top-refused')
     await own.stop()
     await page.waitForSelector('[data-state=reconnecting]')
+    // Nor does another language make it forget that there was a service.
+    await page.click('[data-language=zh]')
+    await page.waitForSelector('[data-state=reconnecting]')
+    expect(await page.isVisible('[data-limiter=api]')).toBe(true)
+    await page.click('[data-language=en]')
     const again = await startService(own.port)
     await page.waitForSelector('[data-state=live]')
     await page.waitForSelector('[data-part=since]:has-text("restarted")')
@@ -105,6 +110,27 @@ describe('Live', () => {
     // The browser itself says that nobody answered for a while.
     expect(troubles.filter((trouble) => !/Failed to load resource|net::/.test(trouble))).toEqual([])
     troubles.length = 0
+  })
+
+  test('rules of a domain are called what the configuration calls them', async () => {
+    const page = await tab('live')
+    await page.click('text="edge: remote_address"')
+    expect(await page.textContent('h2')).toBe('edge: remote_address')
+  })
+
+  test('what was scrolled to, focused or read out is left alone by the next event', async () => {
+    const page = await tab('live', { viewport: { width: 390, height: 800 } })
+    await page.waitForSelector('[data-limiter=api]')
+    await page.$eval('[data-part=limiters] .scroll', (region) => {
+      region.scrollLeft = 60
+      ;(region as HTMLElement).focus()
+    })
+    const [row, status] = await Promise.all([page.$('[data-limiter=api]'), page.$('[data-part=state]')])
+    const text = await status?.evaluateHandle((element) => element.firstChild)
+    await page.waitForFunction((before) => !before?.isConnected, row)
+    const left = await page.$eval('[data-part=limiters] .scroll', (region) => [region.scrollLeft, region === document.activeElement])
+    expect(left).toEqual([60, true])
+    expect(await text?.evaluate((node) => node?.isConnected)).toBe(true)
   })
 
   test('dark, in Chinese, on a phone', async () => {
@@ -189,9 +215,35 @@ describe('Try', () => {
     await send(page)
     expect(await page.textContent('[data-part=status]')).toContain('400')
     expect(await body(page)).toMatchObject({ code: 'COST', detail: expect.stringContaining('1.5') })
+    // Not counted as refused: the limiter was never asked.
+    await page.fill('[data-ask=times]', '3')
+    await page.fill('[data-ask=cost]', '2.5')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("2.5")')
+    expect(await page.$('[data-part=series]')).toBeNull()
+    await page.fill('[data-ask=times]', '1')
+    await page.selectOption('[data-ask=verb]', 'reserve')
+    await page.fill('[data-ask=cost]', '1')
+    await page.fill('[data-ask=maxWaitMs]', 'soon')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("soon")')
+    await page.selectOption('[data-ask=verb]', 'look')
+    await page.fill('[data-ask=cost]', '{ "tokens": 3 }')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=body]:has-text("tokens")')
     await page.fill('[data-ask=cost]', 'much')
     expect(await page.textContent('.error')).toContain('The cost must be a whole number')
     opened.troubles.length = 0
+  })
+
+  test('what was typed is still there in another language', async () => {
+    const page = await tab('try')
+    await page.waitForSelector('[data-ask=limiter] option:nth-child(3)', { state: 'attached' })
+    await page.fill('[data-ask=key]', 'user:7')
+    await page.fill('[data-ask=token]', 'a-token')
+    await page.click('[data-language=zh]')
+    expect(await page.inputValue('[data-ask=key]')).toBe('user:7')
+    expect(await page.inputValue('[data-ask=token]')).toBe('a-token')
   })
 
   test('the code that it shows does the same when it is run, and a shell reads curl as it is meant', async () => {

@@ -72,6 +72,11 @@ describe('an address', () => {
     }
   })
 
+  test('of an example with all six rows leads to all six', () => {
+    const all = { ...(tapeState('token-bucket-walkthrough') as State), shown: TYPES }
+    expect(fromAddress(toAddress(all))).toEqual(all)
+  })
+
   test.each([
     '',
     'traffic=nonsense',

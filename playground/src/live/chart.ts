@@ -11,6 +11,8 @@ export type ChartData = [number[], Values, Values, Values]
 const HEIGHT = 260
 /** Less than a minute is no picture of anything. */
 const SHORTEST_S = 60
+/** Between two times on the axis. Parts of a second would be written alike. */
+const TICKS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600]
 
 export class Chart {
   readonly element = h('div', { class: 'chart', role: 'img' })
@@ -71,7 +73,7 @@ export class Chart {
         ms: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
       },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90 },
+        { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90, incrs: TICKS_S },
         { ...axis, size: 46 },
         { ...axis, scale: 'ms', side: 1, grid: { show: false }, size: 46 },
       ],

@@ -14,10 +14,12 @@ export class Feed {
   readonly #listener: FeedListener
   #source: EventSource | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  #wasLive = false
+  #wasLive: boolean
 
-  constructor(listener: FeedListener) {
+  /** `wasLive`: whether there was a service before, so that one that is away now will come back. */
+  constructor(listener: FeedListener, wasLive: boolean) {
     this.#listener = listener
+    this.#wasLive = wasLive
     listener.state('connecting')
     this.#open()
   }

@@ -2,6 +2,8 @@
 
 export interface LiveLimiter {
   readonly name: string
+  /** Of a rule of a domain, whose name says nothing to people: what does. */
+  readonly rule: string | null
   /** Counts since the service started. */
   readonly allowed: number
   readonly denied: number
@@ -93,6 +95,11 @@ export class History {
   }
 
   #keep({ atMs, limiters }: LiveEvent): void {
+    // The clock of the service was set back. An axis runs forward, so it begins anew.
+    if (atMs / 1000 <= (this.seconds.at(-1) ?? Number.NEGATIVE_INFINITY)) {
+      this.seconds.length = 0
+      this.#series.clear()
+    }
     this.seconds.push(atMs / 1000)
     const held = limiters.slice(0, MAX_LIMITERS).map(({ name }) => name)
     for (const name of this.#series.keys()) if (name !== ALL && !held.includes(name)) this.#series.delete(name)

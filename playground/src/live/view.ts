@@ -21,9 +21,24 @@ export function liveView(texts: Texts): View {
   const since = h('span', { class: 'note', 'data-part': 'since' })
   const figures = h('div', { class: 'figures' })
   const name = h('h2', {})
-  const limiters = h('div', { 'data-part': 'limiters' })
+  const { columns } = texts.live
+  const head = [
+    columns.name,
+    columns.admitted,
+    columns.refused,
+    columns.shadowed,
+    columns.waiting,
+    columns.wait,
+    columns.errors,
+    columns.store,
+    columns.keys,
+  ]
+  // Only the rows are new every second: whoever has scrolled sideways, or stands here with the keyboard, stays there.
+  const rows = h('tbody')
+  const limiters = h('div', { 'data-part': 'limiters' }, table(head, rows, texts.live.limiters))
   const more = h('p', { class: 'note' })
   const top = h('div', { 'data-part': 'top' })
+  let toldTop: string | undefined
   const none = h(
     'section',
     { class: 'panel stack' },
@@ -46,7 +61,9 @@ export function liveView(texts: Texts): View {
     none,
     watched,
   )
-  const feed = new Feed({ event, state: show })
+  // What was last known, until the service says more.
+  if (history.last !== undefined) showEvent(history.last)
+  const feed = new Feed({ event, state: show }, history.last !== undefined)
   return {
     element,
     repaint: () => chart.repaint(),
@@ -57,6 +74,8 @@ export function liveView(texts: Texts): View {
   }
 
   function show(next: FeedState): void {
+    // A status is read out whenever it is written.
+    if (state.dataset.state === next) return
     put(state, texts.live.states[next])
     state.dataset.state = next
     none.hidden = next !== 'none'
@@ -65,6 +84,10 @@ export function liveView(texts: Texts): View {
 
   function event(next: LiveEvent): void {
     history.add(next)
+    showEvent(next)
+  }
+
+  function showEvent(next: LiveEvent): void {
     if (chosen !== ALL && !next.limiters.some((limiter) => limiter.name === chosen)) chosen = ALL
     const started = new Date(next.startedAtMs).toLocaleString(texts.language === 'zh' ? 'zh-CN' : 'en-GB')
     put(since, `${texts.live.since(started)}${history.restarts > 0 ? ` · ${texts.live.restarted}` : ''}`)
@@ -74,10 +97,10 @@ export function liveView(texts: Texts): View {
   }
 
   function showChosen(): void {
-    const shown = chosen === ALL ? texts.live.all : chosen
+    const shown = labelOf(chosen)
     put(name, shown)
     const { admitted, refused, maxWaitMs } = history.rates(chosen)
-    const { columns, waits } = texts.live
+    const { waits } = texts.live
     put(
       figures,
       figure('admitted', `▲ ${columns.admitted}`, plain(rounded(admitted))),
@@ -88,24 +111,16 @@ export function liveView(texts: Texts): View {
   }
 
   function showLimiters(all: readonly LiveLimiter[]): void {
-    const { columns } = texts.live
-    const head = [
-      columns.name,
-      columns.admitted,
-      columns.refused,
-      columns.shadowed,
-      columns.waiting,
-      columns.wait,
-      columns.errors,
-      columns.store,
-      columns.keys,
-    ]
     const focused = (document.activeElement as HTMLElement | null)?.dataset.choose
-    const rows = [limiterChoice(ALL), ...all.slice(0, MAX_LIMITERS).map((limiter) => limiterRow(limiter))]
-    put(limiters, table(head, rows, texts.live.limiters))
+    put(rows, limiterChoice(ALL), ...all.slice(0, MAX_LIMITERS).map((limiter) => limiterRow(limiter)))
     put(more, all.length > MAX_LIMITERS && texts.live.more(counted(all.length - MAX_LIMITERS)))
     // The rows are new every second; whoever stands on one stays there.
     if (focused !== undefined) limiters.querySelector<HTMLElement>(`[data-choose="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true })
+  }
+
+  function labelOf(limiter: string): string {
+    if (limiter === ALL) return texts.live.all
+    return history.last?.limiters.find(({ name }) => name === limiter)?.rule ?? limiter
   }
 
   function choice(limiter: string): HTMLElement {
@@ -114,11 +129,10 @@ export function liveView(texts: Texts): View {
       showChosen()
       showLimiters(history.last?.limiters ?? [])
     }
-    const label = limiter === ALL ? texts.live.all : limiter
     return h(
       'button',
       { type: 'button', class: 'link', 'data-choose': limiter, 'aria-pressed': String(chosen === limiter), onclick: act },
-      label,
+      labelOf(limiter),
     )
   }
 
@@ -154,6 +168,10 @@ export function liveView(texts: Texts): View {
   }
 
   function showTop(keys: LiveEvent['topRefused']): void {
+    // What stays as it is can be selected and copied.
+    const told = JSON.stringify(keys)
+    if (told === toldTop) return
+    toldTop = told
     if (keys === null) put(top, h('p', { class: 'note' }, texts.live.topOff), h('pre', {}, START_WITH_KEYS))
     else if (keys.length === 0) put(top, h('p', { class: 'note' }, texts.live.topNone))
     else put(top, topTable(keys))
@@ -161,16 +179,16 @@ export function liveView(texts: Texts): View {
 
   function topTable(keys: NonNullable<LiveEvent['topRefused']>): HTMLElement {
     const { topColumns, atMost } = texts.live
-    const rows = keys.map(({ limiter, key, count, atMost: isBound }) =>
+    const found = keys.map(({ limiter, key, count, atMost: isBound }) =>
       h(
         'tr',
         {},
         h('th', { scope: 'row', class: 'key' }, key),
-        h('td', { class: 'number' }, limiter),
+        h('td', { class: 'number' }, labelOf(limiter)),
         h('td', { class: 'number' }, isBound ? atMost(counted(count)) : counted(count)),
       ),
     )
-    return table([topColumns.key, topColumns.limiter, topColumns.count], rows, texts.live.top)
+    return table([topColumns.key, topColumns.limiter, topColumns.count], h('tbody', {}, ...found), texts.live.top)
   }
 }
 

@@ -13,7 +13,7 @@ export interface LimitsPanel {
 
 type Change = (change: { readonly limits?: Limits; readonly shown?: readonly LimitType[] }) => void
 
-const UNITS = ['ms', 's', 'min', 'h'] as const
+const UNITS = ['us', 'ms', 's', 'min', 'h', 'd'] as const
 
 export function limitsPanel(first: State, texts: Texts, change: Change): LimitsPanel {
   let { limits, shown } = first
@@ -33,7 +33,8 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
   /** What all six say at the moment is taken from the fixed window: its options are what the question asks for. */
   function commonFields(): HTMLElement {
     const { limit, window } = limits.fixedWindow
-    const [, amount = '1', unit = 's'] = /^(\d+)([a-z]+)$/.exec(typeof window === 'number' ? `${window}ms` : String(window)) ?? []
+    const [, amount = '1', unit = 's'] =
+      /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(typeof window === 'number' ? `${window}ms` : String(window)) ?? []
     const permits = h('input', {
       type: 'number',
       min: 1,
@@ -49,6 +50,7 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
       apply,
     )
     units.setAttribute('aria-label', texts.limits.per)
+    const error = h('p', { class: 'error', role: 'alert' })
     permits.addEventListener('input', apply)
     per.addEventListener('input', apply)
     return h(
@@ -56,12 +58,14 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
       { class: 'common' },
       h('legend', {}, texts.limits.all),
       h('div', { class: 'inline' }, permits, h('span', {}, texts.limits.per), per, units),
+      error,
     )
     function apply(): void {
       const all = equalLimits(Number(permits.value), `${per.value}${units.value}`)
-      const isGood = isValid(Object.values(all))
-      for (const input of [permits, per]) input.setAttribute('aria-invalid', String(!isGood))
-      if (!isGood) return
+      const problem = Object.values(all).map(mistakeIn).find(Boolean)
+      for (const input of [permits, per]) input.setAttribute('aria-invalid', String(problem !== undefined))
+      put(error, problem)
+      if (problem !== undefined) return
       limits = all
       put(each, ...TYPES.map(ofType))
       change({ limits })
@@ -119,5 +123,3 @@ function mistakeIn(data: LimitData): string | undefined {
     return error instanceof Error ? error.message : String(error)
   }
 }
-
-const isValid = (all: readonly LimitData[]): boolean => all.every((data) => mistakeIn(data) === undefined)

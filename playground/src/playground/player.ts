@@ -39,8 +39,9 @@ export class Player {
     return this.#call
   }
 
+  /** Stands still and tells nobody: where we were means nothing in another run. `goTo` says where to begin. */
   load(atUs: Float64Array, lengthUs: number): void {
-    this.pause()
+    this.#stop()
     this.#atUs = atUs
     this.#lengthUs = lengthUs
   }
@@ -66,10 +67,14 @@ export class Player {
   }
 
   pause(): void {
-    if (this.#frame === undefined) return
-    cancelAnimationFrame(this.#frame)
-    this.#frame = undefined
+    if (!this.isPlaying) return
+    this.#stop()
     this.#tell()
+  }
+
+  #stop(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
+    this.#frame = undefined
   }
 
   #tick(ms: number): void {

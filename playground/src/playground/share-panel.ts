@@ -101,7 +101,8 @@ export function sharePanel(texts: Texts): SharePanel {
   function save(blob: Blob, ending: string): void {
     const url = URL.createObjectURL(blob)
     h('a', { href: url, download: `${texts.share.file}-${current?.state.traffic.kind}.${ending}` }).click()
-    URL.revokeObjectURL(url)
+    // Some browsers read it only after this.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000)
   }
 }
 

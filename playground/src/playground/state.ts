@@ -57,7 +57,8 @@ export function toAddress({ traffic, limits, shown }: State): string {
   if (traffic.kind === 'drawn') parts.set('columns', traffic.columns.join('.'))
   if (traffic.kind === 'pasted') parts.set('times', traffic.text.replace(/[\s,;]+/g, ' ').trim())
   if (traffic.kind === 'tape') parts.set('id', traffic.id)
-  if (shown.length < TYPES.length) parts.set('show', shown.join('.'))
+  // Of a worked example only its own row is shown unless more is said: then all are named.
+  if (shown.length < TYPES.length || traffic.kind === 'tape') parts.set('show', shown.join('.'))
   for (const type of TYPES) {
     const written = optionsOf(limits[type])
     if (written !== optionsOf(FIRST_LIMITS[type])) parts.set(type, written)

@@ -20,7 +20,7 @@ export function totalsTable({ rows }: Run, texts: Texts): HTMLElement {
       h('td', { class: 'number' }, waitText(of.longestWaitUs, totals.never)),
     ),
   )
-  return table(head, body, totals.heading)
+  return table(head, h('tbody', {}, ...body), totals.heading)
 }
 
 const waitText = (us: number, never: string): string => (us === 0 ? '–' : Number.isFinite(us) ? time(us) : never)
@@ -53,7 +53,7 @@ export function tapeTable(tape: Tape, texts: Texts): HTMLElement {
       h('td', { class: agrees ? 'agrees' : 'disagrees' }, agrees ? `✓ ${words.yes}` : `✗ ${words.no}`),
     )
   })
-  return table(head, body, words.heading)
+  return table(head, h('tbody', {}, ...body), words.heading)
 }
 
 function playedRows(tape: Tape): { row: Tape['tape'][number]; decisions: Decision[] }[] {
@@ -69,10 +69,10 @@ function shown(name: string, value: number, never: string): string {
   return Number.isFinite(value) ? `${plain(value)} ms` : never
 }
 
-export function table(head: readonly string[], body: readonly HTMLElement[], label: string): HTMLElement {
+export function table(head: readonly string[], body: HTMLElement, label: string): HTMLElement {
   return h(
     'div',
     { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    h('table', {}, h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))), h('tbody', {}, ...body)),
+    h('table', {}, h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))), body),
   )
 }

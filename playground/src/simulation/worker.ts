@@ -22,11 +22,13 @@ function answerTo(request: Request): Answer {
 }
 
 function run({ traffic, limits }: Job): Run {
-  cursor = undefined
   const arrivals = arrivalsFor(traffic)
   // The cursor keeps its own: what is answered is handed over, not copied.
-  cursor = new Cursor({ ...arrivals, atUs: arrivals.atUs.slice(), cost: arrivals.cost.slice() }, limits)
-  return play(arrivals, limits)
+  const next = new Cursor({ ...arrivals, atUs: arrivals.atUs.slice(), cost: arrivals.cost.slice() }, limits)
+  const played = play(arrivals, limits)
+  // Not before: while a run cannot be made, the one before it is still on the page, and can be gone through.
+  cursor = next
+  return played
 }
 
 function look(call: number): Moment[] {

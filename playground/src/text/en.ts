@@ -103,7 +103,7 @@ export const en = {
       rate: 'Rate',
       leak: 'Leak',
     },
-    units: { ms: 'ms', s: 's', min: 'min', h: 'h' },
+    units: { us: 'µs', ms: 'ms', s: 's', min: 'min', h: 'h', d: 'd' },
     hint: 'A rate is 10/s, 100/min or 5/10s; a duration 500ms, 1s or 1min.',
   },
   play: {

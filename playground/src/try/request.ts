@@ -73,9 +73,11 @@ function costOf(text: string): unknown {
   }
 }
 
-function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number> {
+/** What is no number goes as it was typed, so that the service can say what is wrong with it. */
+function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number | string> {
   const text = asked[name].trim()
-  return FIELDS_OF[asked.verb].includes(name) && text !== '' ? { [name]: Number(text) } : {}
+  if (!FIELDS_OF[asked.verb].includes(name) || text === '') return {}
+  return { [name]: Number.isFinite(Number(text)) ? Number(text) : text }
 }
 
 const authorization = ({ token }: Asked): Record<string, string> => (token === '' ? {} : { authorization: `Bearer ${token}` })

@@ -23,19 +23,22 @@ interface Limiter {
 }
 
 const MAX_TIMES = 200
+const TOO_MANY_REQUESTS = 429
+
+/** Kept while another tab is open, or another language is chosen. A token is kept nowhere else. */
+let asked: Asked = {
+  verb: 'consume',
+  limiter: 'api',
+  key: 'user:42',
+  cost: '1',
+  plan: '',
+  maxWaitMs: '1000',
+  timeoutMs: '2000',
+  atMs: '',
+  token: '',
+}
 
 export function tryView(texts: Texts): View {
-  let asked: Asked = {
-    verb: 'consume',
-    limiter: 'api',
-    key: 'user:42',
-    cost: '1',
-    plan: '',
-    maxWaitMs: '1000',
-    timeoutMs: '2000',
-    atMs: '',
-    token: '',
-  }
   let limiters: readonly Limiter[] = []
   let times = 1
   const leaving = new AbortController()
@@ -152,7 +155,8 @@ export function tryView(texts: Texts): View {
   }
 
   function planSelect(): HTMLElement {
-    const plans = Object.keys(limiters.find(({ name }) => name === asked.limiter)?.plans ?? {})
+    const known = Object.keys(limiters.find(({ name }) => name === asked.limiter)?.plans ?? {})
+    const plans = asked.plan === '' || known.includes(asked.plan) ? known : [...known, asked.plan]
     return select([['', texts.try.noPlan] as const, ...plans.map((plan) => [plan, plan] as const)], asked.plan, (plan) => set({ plan }))
   }
 
@@ -214,7 +218,7 @@ export function tryView(texts: Texts): View {
     }
   }
 
-  /** One after the other, so that the order is what the eye sees; the last answer is shown in full. */
+  /** One after the other, so that the order is what the eye sees; the last answer is shown in full, or the first that is no decision. */
   async function sendAll(wire: WireRequest): Promise<void> {
     let admitted = 0
     for (let k = 1; k <= times; k++) {
@@ -223,11 +227,14 @@ export function tryView(texts: Texts): View {
       const response = await fetch(path.slice(1), { method, headers, ...(body === undefined ? {} : { body }), signal: leaving.signal })
       const text = await response.text()
       if (isAdmitted(response, text)) admitted += 1
-      if (k === times) showAnswer(response, text, performance.now() - beganMs, admitted)
+      const isWrong = !response.ok && response.status !== TOO_MANY_REQUESTS
+      if (k === times || isWrong) showAnswer(response, text, performance.now() - beganMs, isWrong ? undefined : admitted)
+      if (isWrong) return
     }
   }
 
-  function showAnswer(response: Response, text: string, tookMs: number, admitted: number): void {
+  /** `admitted` is undefined where the answer is about the question: then there is nothing to count. */
+  function showAnswer(response: Response, text: string, tookMs: number, admitted: number | undefined): void {
     const { status, statusText } = response
     const took = texts.try.took(plain(Math.round(tookMs * 10) / 10))
     put(
@@ -240,7 +247,9 @@ export function tryView(texts: Texts): View {
         ' ',
         badge(text, texts),
       ),
-      times > 1 && h('p', { 'data-part': 'series' }, texts.try.series(counted(times), counted(admitted), counted(times - admitted))),
+      times > 1 &&
+        admitted !== undefined &&
+        h('p', { 'data-part': 'series' }, texts.try.series(counted(times), counted(admitted), counted(times - admitted))),
       text !== '' && h('pre', { tabindex: 0, 'data-part': 'body' }, pretty(text)),
       h('h3', {}, texts.try.headers),
       h('pre', { tabindex: 0, 'data-part': 'headers' }, [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n')),
