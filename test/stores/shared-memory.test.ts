@@ -102,7 +102,7 @@ describe('is refused', () => {
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
     [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
-    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 200010'],
+    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 250010'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],
     [{ maxKeys: 1, limits: 5 }, 'sharedStore limits 5 must be a limit such as gcra({ ... }), or an object of them by name'],
   ])('%j', (options, message) => {
@@ -123,6 +123,12 @@ describe('is refused', () => {
     expect(errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'x', store: small, plans })).message).toMatch(
       / 27,/,
     )
+  })
+
+  test('no sliding log, however large', () => {
+    const limit = slidingLog({ limit: 100_000, window: '1h' })
+    const store = sharedStore({ maxKeys: 1, maxThreads: 1, limits: limit })
+    expect(createLimiter(limit, { name: 'large', store }).consume('k').remaining).toBe(99_999)
   })
 
   test('a limiter whose limits are not those it has in another thread', () => {
@@ -197,7 +203,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 3;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 4;/)
   })
 
   test('a buffer that is something else', () => {

@@ -16,7 +16,7 @@ import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
 /** Of the layout. Whoever changes what lies where, the fingerprints, or the protocol, counts it up. */
-export const LAYOUT_VERSION = 3
+export const LAYOUT_VERSION = 4
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2

@@ -22,7 +22,7 @@ export interface SharedStoreOptions {
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
    * The same as a number of doubles, instead of `limits`: gcra 5, token bucket 6, leaky bucket 6, fixed window 7, sliding window 7 and its slots,
-   * sliding log 6 and twice its limit. Whole, 1 to 200,010, default 12.
+   * sliding log 6 and two and a half times its limit. Whole, 1 to 250,010, default 12.
    */
   readonly recordWords?: number
   /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */
@@ -35,7 +35,8 @@ export interface SharedStoreOptions {
 }
 
 const MOST_KEYS = 16_000_000
-const MOST_WORDS = 200_010
+/** The largest sliding log fits, and little else. */
+const MOST_WORDS = 250_010
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
 const OPTION_NAMES = ['maxKeys', 'onFull', 'limits', 'recordWords', 'maxThreads', 'reclaimAfterMs']
