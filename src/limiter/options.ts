@@ -75,16 +75,11 @@ export interface NamedScope<Name extends string = string> extends Scope {
 
 export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
-  const { onDecision, onHealth, maxQueue = 0, unref = false } = options as LimiterOptions
+  const { maxQueue = 0, unref = false } = options as LimiterOptions
   if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
     throw new SluiceError('CONFIG', `maxQueue ${shown(maxQueue)} must be a whole number, 0 or more, or Infinity`)
   }
   if (typeof unref !== 'boolean') throw new SluiceError('CONFIG', `unref ${shown(unref)} must be true or false`)
-  for (const [name, listener] of Object.entries({ onDecision, onHealth })) {
-    if (listener !== undefined && typeof listener !== 'function') {
-      throw new SluiceError('CONFIG', `${name} ${shown(listener)} must be a function`)
-    }
-  }
   checkOutage(options)
 }
 

@@ -639,7 +639,32 @@ describe('listeners', () => {
     const onDecision = () => {
       throw new Error('the log is full')
     }
-    expect(() => setUp(limit, { onDecision }).limiter.consume('key')).toThrow('the log is full')
+    const { limiter } = setUp(limit, { onDecision })
+    limiter.listen({ onDecision: listen })
+    subscribe('sluice:decision', listen)
+    expect(() => limiter.consume('key')).toThrow('the log is full')
+    // And keeps it from nobody else: it was taken.
+    expect(heard.length).toBe(2)
+  })
+
+  test('who listens twice and ends one of the two still listens', () => {
+    const { limiter } = setUp(limit)
+    const listener = { onDecision: listen }
+    const stop = limiter.listen(listener)
+    limiter.listen(listener)
+    stop()
+    stop()
+    limiter.consume('key')
+    expect(heard.length).toBe(1)
+  })
+
+  test.each([
+    [null, 'listener null must be an object with onDecision, onFailure or onHealth'],
+    [{ onFailure: 5 }, 'onFailure 5 must be a function'],
+  ])('%j is refused and leaves the limiter as it was', (listener, message) => {
+    const { limiter } = setUp(limit, { onDecision: listen })
+    expect(() => limiter.listen(listener as never)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))
+    expect(limiter.consume('key').allowed).toBe(true)
   })
 })
 
