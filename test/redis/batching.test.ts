@@ -238,6 +238,23 @@ describe('errors stay with the decision that has them', () => {
     }
   })
 
+  test('a decision of which one key may be read only fails alone, and the answers of the others are theirs', async ({ skip }) => {
+    const [, major] = /redis_version:(\d+)/.exec(`${await redis.send(['INFO', 'server'])}`) ?? []
+    skip(Number(major) < 7, 'this server has no such permissions')
+    const name = randomUUID()
+    const commands = ['+hello', '+client', '+eval', '+evalsha', '+time', '+get']
+    await redis.send(['ACL', 'SETUSER', name, 'on', '>secret', '~*', ...commands, '(+set ~*:first)', '(+set ~*well*)'])
+    const socket = { host: '127.0.0.1', port: inject('redisPort') }
+    const client = await createClient({ username: name, password: 'secret', socket }).connect()
+    const store = redisStore(client, { prefix: name })
+    const limiter = createLimiter({ first: LIMIT, second: fixedWindow({ limit: 5, window: '1h' }) }, { name: 'api', store })
+    const answers = await Promise.allSettled(['well 1', 'ill', 'well 2'].map((key) => limiter.consume(key)))
+    client.destroy()
+    await redis.send(['ACL', 'DELUSER', name])
+    const well = { status: 'fulfilled', value: { allowed: true, parts: { first: { remaining: 4 }, second: { remaining: 4 } } } }
+    expect(answers).toMatchObject([well, { status: 'rejected', reason: { code: 'STORE', isolated: true } }, well])
+  })
+
   test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {
     const limiter = limiterOn(LIMIT)
     await limiter.consume('warm-up')
