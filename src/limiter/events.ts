@@ -32,8 +32,9 @@ export interface FailureEvent {
 export interface Listener {
   /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
   onDecision?(event: DecisionEvent): void
+  /** An error it throws becomes a warning: the caller of the verb gets the failure. */
   onFailure?(event: FailureEvent): void
-  /** When the store goes down and when it is up again. */
+  /** When the store goes down and when it is up again. An error it throws becomes a warning. */
   onHealth?(event: HealthEvent): void
 }
 
@@ -55,21 +56,22 @@ const NOBODY: Channel = { hasSubscribers: false, publish() {} }
 const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
 const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
-const TOLD = ['onDecision', 'onFailure', 'onHealth'] as const
+/** Somebody who listens: who does so twice has two. */
+interface Seat {
+  readonly listener: Listener
+}
 
 export class Listeners {
-  #all: readonly Listener[] = []
+  #all: readonly Seat[] = []
   /** Whether one of them wants decisions: looked at for each. */
   #hasEars = false
   #hearFailures = false
 
   add(listener: Listener): () => void {
-    for (const name of TOLD) {
-      const ear: unknown = listener[name]
-      if (ear !== undefined && typeof ear !== 'function') throw new SluiceError('CONFIG', `${name} ${shown(ear)} must be a function`)
-    }
-    this.#set([...this.#all, listener])
-    return () => this.#set(this.#all.filter((other) => other !== listener))
+    checkListener(listener)
+    const seat = { listener }
+    this.#set([...this.#all, seat])
+    return () => this.#set(this.#all.filter((other) => other !== seat))
   }
 
   get any(): boolean {
@@ -80,28 +82,51 @@ export class Listeners {
     return this.#hearFailures
   }
 
+  /** Tells everybody, and then throws what the first of them threw: the others count what was taken all the same. */
   tell(event: DecisionEvent): void {
-    for (const listener of this.#all) listener.onDecision?.(event)
+    let thrown: { readonly error: unknown } | undefined
+    for (const { listener } of this.#all) {
+      try {
+        listener.onDecision?.(event)
+      } catch (error) {
+        thrown ??= { error }
+      }
+    }
     channel.publish(event)
+    if (thrown !== undefined) throw thrown.error
   }
 
   tellFailure(event: FailureEvent): void {
-    for (const listener of this.#all) listener.onFailure?.(event)
+    for (const { listener } of this.#all) warnOf('onFailure', event.limiter, () => listener.onFailure?.(event))
   }
 
   tellHealth(event: HealthEvent): void {
-    try {
-      for (const listener of this.#all) listener.onHealth?.(event)
-    } catch (error) {
-      // Whoever waits for a decision has nothing to do with it.
-      warn('SLUICE_LISTENER', `onHealth of limiter '${event.limiter}' threw: ${String(error)}`, error)
-    }
+    for (const { listener } of this.#all) warnOf('onHealth', event.limiter, () => listener.onHealth?.(event))
     healthChannel.publish(event)
   }
 
-  #set(listeners: readonly Listener[]): void {
-    this.#all = listeners
-    this.#hasEars = listeners.some(({ onDecision }) => onDecision !== undefined)
-    this.#hearFailures = listeners.some(({ onFailure }) => onFailure !== undefined)
+  #set(seats: readonly Seat[]): void {
+    this.#all = seats
+    this.#hasEars = seats.some(({ listener }) => listener.onDecision !== undefined)
+    this.#hearFailures = seats.some(({ listener }) => listener.onFailure !== undefined)
+  }
+}
+
+function checkListener(listener: Listener): void {
+  if (typeof listener !== 'object' || listener === null) {
+    throw new SluiceError('CONFIG', `listener ${shown(listener)} must be an object with onDecision, onFailure or onHealth`)
+  }
+  const { onDecision, onFailure, onHealth } = listener
+  for (const [name, fn] of Object.entries({ onDecision, onFailure, onHealth })) {
+    if (fn !== undefined && typeof fn !== 'function') throw new SluiceError('CONFIG', `${name} ${shown(fn)} must be a function`)
+  }
+}
+
+/** Whoever waits for a decision has nothing to do with what a listener throws. */
+function warnOf(name: string, limiter: string, tell: () => void): void {
+  try {
+    tell()
+  } catch (error) {
+    warn('SLUICE_LISTENER', `${name} of limiter '${limiter}' threw: ${String(error)}`, error)
   }
 }

@@ -46,7 +46,8 @@ export function observe(limiters: ObservedLimiter | readonly ObservedLimiter[], 
   for (const limiter of all) metered.check(limiter)
   const stops = [...all].map((limiter) => metered.add(limiter))
   return () => {
-    for (const stop of stops) stop()
+    // Once: a limiter may be observed anew.
+    for (const stop of stops.splice(0)) stop()
   }
 }
 

@@ -636,13 +636,6 @@ describe('listeners', () => {
     expect(heard).toHaveLength(told.length)
   })
 
-  test.each(['onDecision', 'onFailure', 'onHealth'])('a listener whose %s is no function is refused, and nobody is told of it', (name) => {
-    const { limiter } = setUp(limit)
-    expect(() => limiter.listen({ [name]: 5 } as never)).toThrow(`${name} 5 must be a function`)
-    expect(() => limiter.listen(undefined as never)).toThrow(TypeError)
-    expect(limiter.consume('key').allowed).toBe(true)
-  })
-
   test('the event has the keys and costs as they were given, and the decision that the caller gets', () => {
     const { limiter } = setUp({ user: limit, tenant: limit }, { onDecision: listen })
     const key = { user: 'u1', tenant: 't9' }
@@ -664,7 +657,32 @@ describe('listeners', () => {
     const onDecision = () => {
       throw new Error('the log is full')
     }
-    expect(() => setUp(limit, { onDecision }).limiter.consume('key')).toThrow('the log is full')
+    const { limiter } = setUp(limit, { onDecision })
+    limiter.listen({ onDecision: listen })
+    subscribe('sluice:decision', listen)
+    expect(() => limiter.consume('key')).toThrow('the log is full')
+    // And keeps it from nobody else: it was taken.
+    expect(heard.length).toBe(2)
+  })
+
+  test('who listens twice and ends one of the two still listens', () => {
+    const { limiter } = setUp(limit)
+    const listener = { onDecision: listen }
+    const stop = limiter.listen(listener)
+    limiter.listen(listener)
+    stop()
+    stop()
+    limiter.consume('key')
+    expect(heard.length).toBe(1)
+  })
+
+  test.each([
+    [null, 'listener null must be an object with onDecision, onFailure or onHealth'],
+    [{ onFailure: 5 }, 'onFailure 5 must be a function'],
+  ])('%j is refused and leaves the limiter as it was', (listener, message) => {
+    const { limiter } = setUp(limit, { onDecision: listen })
+    expect(() => limiter.listen(listener as never)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))
+    expect(limiter.consume('key').allowed).toBe(true)
   })
 })
 

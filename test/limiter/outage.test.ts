@@ -317,6 +317,19 @@ describe('the breaker', () => {
     expect(warnings).toMatchObject([{ code: 'SLUICE_LISTENER', message: expect.stringContaining('no pager') }])
   })
 
+  test('a listener that throws keeps neither a failure from its caller nor an event from the others', async () => {
+    const { store, limiter } = setUp({})
+    const throwing = () => {
+      throw new Error('no pager')
+    }
+    const heard: string[] = []
+    limiter.listen({ onFailure: throwing, onHealth: throwing })
+    limiter.listen({ onFailure: () => heard.push('failure'), onHealth: ({ state }) => heard.push(state) })
+    store.illness = new Error('no connection')
+    await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE' })
+    expect(heard).toEqual(['down', 'failure'])
+  })
+
   test('a refusal that the store remembers counts while it is up, and not while it is down', async () => {
     const store = new IllStore()
     const lane = { tryTake: () => false, take: () => ({ ...REFUSED }) }

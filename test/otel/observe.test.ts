@@ -138,6 +138,16 @@ describe('in memory', () => {
     await Promise.all(waits)
   })
 
+  test('stopping again does not end what was begun since', async () => {
+    const limiter = inMemory()
+    const stop = observe(limiter, { meter: meter() })
+    stop()
+    observe(limiter, { meter: meter() })
+    stop()
+    expect(await series()).toContain('sluice.queue.size limiter=api: 0')
+    expect(() => observe(limiter, { meter: meter() })).toThrow(/observed already/)
+  })
+
   test('after stop nothing is told any more, and the limiter can be observed anew', async () => {
     const limiter = inMemory()
     const stop = observe(limiter, { meter: meter() })

@@ -238,6 +238,23 @@ describe('errors stay with the decision that has them', () => {
     }
   })
 
+  test('a decision of which one key may be read only fails alone, and the answers of the others are theirs', async ({ skip }) => {
+    const [, major] = /redis_version:(\d+)/.exec(`${await redis.send(['INFO', 'server'])}`) ?? []
+    skip(Number(major) < 7, 'this server has no such permissions')
+    const name = randomUUID()
+    const commands = ['+hello', '+client', '+eval', '+evalsha', '+time', '+get']
+    await redis.send(['ACL', 'SETUSER', name, 'on', '>secret', '~*', ...commands, '(+set ~*:first)', '(+set ~*well*)'])
+    const socket = { host: '127.0.0.1', port: inject('redisPort') }
+    const client = await createClient({ username: name, password: 'secret', socket }).connect()
+    const store = redisStore(client, { prefix: name })
+    const limiter = createLimiter({ first: LIMIT, second: fixedWindow({ limit: 5, window: '1h' }) }, { name: 'api', store })
+    const answers = await Promise.allSettled(['well 1', 'ill', 'well 2'].map((key) => limiter.consume(key)))
+    client.destroy()
+    await redis.send(['ACL', 'DELUSER', name])
+    const well = { status: 'fulfilled', value: { allowed: true, parts: { first: { remaining: 4 }, second: { remaining: 4 } } } }
+    expect(answers).toMatchObject([well, { status: 'rejected', reason: { code: 'STORE', isolated: true } }, well])
+  })
+
   test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {
     const limiter = limiterOn(LIMIT)
     await limiter.consume('warm-up')
@@ -272,7 +289,87 @@ describe('a client that misbehaves', () => {
   })
 })
 
+describe('whoever throws when told', () => {
+  /** Submits a step for each key, and what is told to whom; the first throws whatever it is told. */
+  async function toldBy(store: ReturnType<typeof redisStore>): Promise<string[]> {
+    const scope = createLimiter(LIMIT, { name: 'api', store }).scope()
+    const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
+    const told: string[] = []
+    const submitted = ['a', 'b'].map(
+      (key) =>
+        new Promise<void>((resolve) => {
+          const tell = (what: string) => {
+            told.push(`${key} ${what}`)
+            resolve()
+            if (key === 'a') throw new Error(`of ${key}`)
+          }
+          const parts = [{ limit: name, rule, key, cost: 1, ticket: undefined }]
+          const step = { op: 'take', aheadUs: -1, ofUs: -1, scope, parts, nowUs: undefined } as const
+          store.submit?.(
+            step,
+            () => tell('yes'),
+            () => tell('no'),
+          )
+        }),
+    )
+    const thrown = new Promise((resolve) => process.once('unhandledRejection', resolve))
+    await Promise.all(submitted)
+    expect(await thrown).toMatchObject({ message: 'of a' })
+    return told
+  }
+
+  test('of verdicts is told once, and the others hear of theirs', async () => {
+    expect(await toldBy(redisStore(counting, { prefix: randomUUID() }))).toEqual(['a yes', 'b yes'])
+  })
+
+  test('of a failure is told once, and the others hear of theirs', async () => {
+    const broken = redisStore({ send: () => Promise.reject(new Error('no connection')) })
+    expect(await toldBy(broken)).toEqual(['a no', 'b no'])
+  })
+
+  test('of a refusal that is known hears of nothing else', async () => {
+    const store = redisStore(counting, { prefix: randomUUID() })
+    const limiter = createLimiter(LIMIT, { name: 'api', store })
+    await limiter.consume('k', 5)
+    await limiter.consume('k')
+    const scope = limiter.scope()
+    const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
+    const parts = [{ limit: name, rule, key: 'k', cost: 1, ticket: undefined }]
+    const told: string[] = []
+    const submit = () =>
+      store.submit?.(
+        { op: 'take', aheadUs: -1, ofUs: -1, scope, parts, nowUs: undefined },
+        () => {
+          told.push('no')
+          throw new Error('mine')
+        },
+        () => told.push('failure'),
+      )
+    expect(submit).toThrow('mine')
+    expect(told).toEqual(['no'])
+  })
+})
+
 describe('a cluster', () => {
+  test('a client that fails to write together writes one by one', async () => {
+    const uncaught: unknown[] = []
+    const others = process.listeners('uncaughtException')
+    process.removeAllListeners('uncaughtException')
+    process.on('uncaughtException', (error) => uncaught.push(error))
+    const failing: RedisSender = {
+      ...counting,
+      cluster: true,
+      together() {
+        throw new Error('no cork')
+      },
+    }
+    const limiter = limiterOn(LIMIT, {}, failing)
+    const answers = await Promise.all(['a', 'b', 'c'].map((key) => limiter.tryAcquire(key)))
+    process.removeAllListeners('uncaughtException')
+    for (const other of others) process.on('uncaughtException', other)
+    expect({ answers, uncaught }).toEqual({ answers: [true, true, true], uncaught: [] })
+  })
+
   test('a cluster that says so late: decisions of one slot go again, those of several are asked slot by slot, none for ever', async () => {
     let sends = 0
     const oneAddress: RedisSender = {

@@ -125,6 +125,12 @@ describe('is refused', () => {
     )
   })
 
+  test('no sliding log, however large', () => {
+    const limit = slidingLog({ limit: 100_000, window: '1h' })
+    const store = sharedStore({ maxKeys: 1, maxThreads: 1, limits: limit })
+    expect(createLimiter(limit, { name: 'large', store }).consume('k').remaining).toBe(99_999)
+  })
+
   test('a limiter whose limits are not those it has in another thread', () => {
     const { handle } = limiterOf({ maxKeys: 10, recordWords: 20 }).store
     const elsewhere = sharedStore(handle)

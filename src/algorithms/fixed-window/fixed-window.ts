@@ -180,7 +180,7 @@ function windowStartUs(rule: FixedWindowRule, atUs: number): number {
   return Math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 }
 
-/** What moves to new numbers keeps its date while it counts there, so that it cannot be held for ever by two sets of numbers in turn. */
+/** What moves to new numbers keeps its date while it counts there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
 function datedUs(rule: FixedWindowRule, writtenUs: number, nowUs: number): number {
   return nowUs < windowStartUs(rule, writtenUs) + rule.windowUs ? writtenUs : nowUs
 }

@@ -281,7 +281,7 @@ function gather(s: Float64Array, i: number, atUs: number, used: number): void {
   s[i + TOTAL] = used
 }
 
-/** What moves to new numbers keeps its date while it counts there, so that it cannot be held for ever by two sets of numbers in turn. */
+/** What moves to new numbers keeps its date while it counts there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
 function datedUs(rule: Rule, writtenUs: number, nowUs: number): number {
   return nowUs - writtenUs < rule.windowUs ? writtenUs : nowUs
 }

@@ -307,7 +307,7 @@ function giveBack(rule: SlidingWindowRule, s: Float64Array, i: number, cost: num
   }
 }
 
-/** What moves to new numbers keeps its date while it counts in full there, so that it cannot be held for ever by two sets of numbers in turn. */
+/** What moves to new numbers keeps its date while it counts in full there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
 function datedUs(rule: SlidingWindowRule, writtenUs: number, nowUs: number): number {
   const written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
   return mulDiv(nowUs, rule.perPeriod, rule.periodUs) - written < rule.slots ? writtenUs : nowUs

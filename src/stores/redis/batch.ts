@@ -4,6 +4,8 @@
  *
  * A decision is never sent twice unless Redis said that it did not run: one that timed out may have been charged.
  */
+import type { Verdict } from '../../algorithms/decide.ts'
+import { SluiceError } from '../../errors.ts'
 import type { OnFailure, OnVerdicts, Step } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
@@ -88,10 +90,10 @@ export class Batches {
     }
     try {
       if (batches.length > 1) this.#sender.together?.(sendAll)
-    } finally {
-      // Whatever the client makes of it.
-      sendAll()
+    } catch {
+      // Nobody is there to catch it, and it only saves writes: what was not sent is sent one by one.
     }
+    sendAll()
   }
 
   #send(batch: readonly Errand[]): void {
@@ -108,9 +110,13 @@ export class Batches {
     let told = 0
     try {
       const reply = new Reply(values)
-      for (; told < batch.length; told++) tell(batch[told] as Errand, reply)
+      for (; told < batch.length; told++) {
+        const errand = batch[told] as Errand
+        tell(errand, reply.read(errand.step))
+      }
     } catch (error) {
-      this.#failed(batch.slice(told), error)
+      const failure = storeError(error)
+      for (const errand of batch.slice(told)) tell(errand, failure)
     }
   }
 
@@ -121,7 +127,7 @@ export class Batches {
       // Nothing was done because of one of the keys: the others need not suffer for it.
       for (const errand of batch) this.#send([errand])
     } else {
-      for (const { onFailure } of batch) onFailure(storeError(error))
+      for (const errand of batch) tell(errand, storeError(error))
     }
   }
 
@@ -135,10 +141,15 @@ export class Batches {
   }
 }
 
-function tell({ step, onVerdicts, onFailure }: Errand, reply: Reply): void {
-  const answer = reply.read(step)
-  if (typeof answer === 'string') onFailure(storeError(new Error(answer)))
-  else onVerdicts(answer)
+/** The verdicts, the text of the script's error, or a failure of all. Whoever throws when told is alone with it: the others are told all the same. */
+function tell({ onVerdicts, onFailure }: Errand, answer: readonly Verdict[] | string | SluiceError): void {
+  try {
+    if (typeof answer === 'string') onFailure(storeError(new Error(answer)))
+    else if (answer instanceof SluiceError) onFailure(answer)
+    else onVerdicts(answer)
+  } catch (error) {
+    void Promise.reject(error)
+  }
 }
 
 /** Where the keys begin in the arguments of a call, behind their number. */

@@ -59,13 +59,9 @@ class RedisStore implements AsyncStore {
   }
 
   submit(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    try {
-      const denials = this.#denialsOf(step.scope)
-      if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
-      else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
-    } catch (error) {
-      onFailure(error)
-    }
+    const denials = this.#denialsOf(step.scope)
+    if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
+    else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
   }
 
   lane(scope: Scope): Lane | undefined {
@@ -89,7 +85,13 @@ class RedisStore implements AsyncStore {
   }
 
   #decide(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const keys = this.#keysOf(step)
+    let keys: string[]
+    try {
+      keys = this.#keysOf(step)
+    } catch (error) {
+      onFailure(error)
+      return
+    }
     const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
     if (places.length <= 1) {
       this.#batches.run(step, keys, onVerdicts, onFailure)

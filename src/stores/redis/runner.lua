@@ -68,6 +68,7 @@ while first <= #ARGV do
       decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
       failure = decideLong(first, key)
     else
+      local size = #reply
       for k = 1, parts do
         local short = shorts[k]
         local resetUs = short.resetUs
@@ -76,13 +77,16 @@ while first <= #ARGV do
           ttlMs = leastTtlMs
         end
         local written = try('SET', KEYS[key + k], short.raw, 'PX', format('%d', ttlMs))
-        -- Redis refuses the first write of a script or none.
+        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
         if written.err then
           failure = written.err
+          -- What the limits before this one said is no answer.
+          for place = #reply, size + 1, -1 do
+            reply[place] = nil
+          end
           break
         end
-        local size = #reply
-        reply[size + 1], reply[size + 2] = short.remaining, resetUs
+        reply[size + 2 * k - 1], reply[size + 2 * k] = short.remaining, resetUs
       end
     end
 

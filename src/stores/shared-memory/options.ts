@@ -36,6 +36,7 @@ export interface SharedStoreOptions {
 }
 
 const MOST_KEYS = 16_000_000
+/** The largest sliding log fits, and little else. */
 const MOST_WORDS = 250_010
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
