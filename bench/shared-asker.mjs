@@ -35,6 +35,7 @@ function asProcess(scenario) {
   process.on('message', async ({ what, roundMs }) => {
     if (what !== undefined) process.send({ ns: await nsPerCall((key) => limiter.consume(key), roundMs) })
   })
+  process.send({ isReady: true })
 }
 
 /** What answers at once need not be awaited. */

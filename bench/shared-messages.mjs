@@ -52,11 +52,13 @@ async function clusterAsker(scenario) {
   cluster.setupPrimary({ exec: ASKER, args: [scenario] })
   const worker = cluster.fork()
   let measured = () => {}
-  // Several messages may come at once, those of the limiter among them.
-  worker.on('message', ({ ns }) => {
-    if (ns !== undefined) measured(ns)
+  // Several messages may come at once, those of the limiter among them. What is sent before the worker listens may be lost.
+  await new Promise((resolve) => {
+    worker.on('message', ({ ns, isReady }) => {
+      if (isReady) resolve()
+      else if (ns !== undefined) measured(ns)
+    })
   })
-  await once(worker, 'online')
   return {
     measure: (what, roundMs) => {
       return new Promise((resolve) => {
