@@ -1,9 +1,12 @@
 // The service beside bare node:http, in interleaved rounds, and how long it takes to start.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { availableParallelism, cpus } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { spreadOf } from '../statistics.mjs'
+import { spread, table } from '../tables.mjs'
 import { answersPerSecond } from './client.mjs'
 
 const GOALS = { single: 0.6, batch: 15, startMs: 1000 }
@@ -54,22 +57,45 @@ async function measured() {
   return rounds
 }
 
-function line(what, { median, low, high }, digits, goal) {
-  return `${what.padEnd(48)} ${median.toFixed(digits).padStart(9)}  (${low.toFixed(digits)} to ${high.toFixed(digits)})${goal ?? ''}`
-}
-
-const reached = (isReached, goal) => `  goal ${goal}: ${isReached ? 'reached' : 'MISSED'}`
-
 const rounds = await measured()
 const starts = []
 for (let k = 0; k < STARTS; k++) starts.push(await startMs())
-const single = spreadOf(rounds.map((round) => round.single / round.bare))
-const batch = spreadOf(rounds.map((round) => round.batch / round.single))
-const start = spreadOf(starts)
-console.log(`median (quartiles) of ${ROUNDS} interleaved rounds, Node ${process.version}`)
-console.log(line('bare node:http, answers/s', spreadOf(rounds.map((round) => round.bare)), 0))
-console.log(line('single decisions/s', spreadOf(rounds.map((round) => round.single)), 0))
-console.log(line(`decisions/s in batches of ${BATCH}`, spreadOf(rounds.map((round) => round.batch)), 0))
-console.log(line('single against bare', single, 2, reached(single.median >= GOALS.single, `at least ${GOALS.single}`)))
-console.log(line('batch against single', batch, 1, reached(batch.median >= GOALS.batch, `at least ${GOALS.batch}`)))
-console.log(line('start to first answer, ms', start, 0, reached(start.median < GOALS.startMs, `below ${GOALS.startMs}`)))
+const ratios = {
+  single: spreadOf(rounds.map(({ single, bare }) => single / bare)),
+  batch: spreadOf(rounds.map(({ batch, single }) => batch / single)),
+  start: spreadOf(starts),
+}
+
+function goal(title, target, figures, isReached) {
+  return [title, target, spread(figures), isReached(figures.median) ? 'reached' : '**not reached**']
+}
+
+const goals = [
+  goal('single decisions/s, to bare node:http', `at least ${GOALS.single}`, ratios.single, (ratio) => ratio >= GOALS.single),
+  goal(`decisions/s in batches of ${BATCH}, to single ones`, `at least ${GOALS.batch}`, ratios.batch, (ratio) => ratio >= GOALS.batch),
+  goal('milliseconds from start to the first answer, built', `below ${GOALS.startMs}`, ratios.start, (ms) => ms < GOALS.startMs),
+]
+const speeds = [
+  ['bare node:http, answers', ({ bare }) => bare],
+  ['single decisions', ({ single }) => single],
+  [`decisions in batches of ${BATCH}`, ({ batch }) => batch],
+].map(([what, rateOf]) => [what, spread(spreadOf(rounds.map((round) => rateOf(round) / 1000)))])
+
+const report = `# Results of \`npm run bench:server\`
+
+Written by the bench, not by hand. Node ${process.version}, ${cpus()[0].model}, ${availableParallelism()} cores. Medians of ${ROUNDS} rounds of ${ROUND_MS} ms that take turns, and of
+${STARTS} starts; quartiles in parentheses. Ratios are taken within each round.
+
+## Goals
+
+${table(['goal', 'target', 'is', ''], goals, '---')}
+
+## Speed
+
+${table(['', 'thousand/s'], speeds)}
+
+The service is built, in memory, with its sample configuration, in a process of its own; so is the bare server, which parses the same JSON and
+echoes it (\`server/bare.mjs\`). Questions come over connections that stay open, from this process (\`server/client.mjs\`).
+`
+console.log(report)
+if (!isQuick) writeFileSync(new URL('../RESULTS-server.md', import.meta.url), report)

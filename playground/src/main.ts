@@ -9,4 +9,4 @@ import { startPage } from './page.ts'
 import { startWorker } from './simulation/worker.ts'
 
 if (typeof document === 'undefined') startWorker()
-else startPage(import.meta.url)
+else startPage((document.currentScript as HTMLScriptElement).src)

@@ -317,6 +317,17 @@ describe('to take away', () => {
   })
 })
 
+test('opened as a file it shows and tells the same', async () => {
+  const served = await totalsOf(await playground())
+  await opened.page.context().close()
+  opened = await openPage(browser, new URL('../dist/index.html', import.meta.url).href)
+  await settled(opened.page)
+  expect(await totalsOf(opened.page)).toEqual(served)
+  expect(opened.page.workers()).toEqual([])
+  await opened.page.click('[data-part=step]')
+  await atCall(opened.page, 12)
+})
+
 test('a hundred thousand calls are computed by the worker, and drawn as cells', async () => {
   const page = await playground()
   await page.selectOption('[data-part=example]', 'many')

@@ -2,6 +2,7 @@
 import type { Moment } from './cursor.ts'
 import type { Answer, Failure, Job, Request } from './job.ts'
 import type { Run } from './run.ts'
+import { answerTo } from './worker.ts'
 
 export interface Listener {
   ran(run: Run): void
@@ -10,7 +11,8 @@ export interface Listener {
 }
 
 export class Simulator {
-  readonly #worker: Worker
+  /** Undefined where browsers start no workers: a page that was opened as a file simulates by itself, and stands still meanwhile. */
+  readonly #worker: Worker | undefined
   readonly #listener: Listener
   #lastId = 0
   #sent: Request | undefined
@@ -19,10 +21,10 @@ export class Simulator {
 
   /** `script` is the address of the page's own script: see main.ts. */
   constructor(script: string, listener: Listener) {
-    this.#worker = new Worker(script, { type: 'module' })
     this.#listener = listener
-    this.#worker.addEventListener('message', ({ data }: MessageEvent<Answer>) => this.#answered(data))
-    this.#worker.addEventListener('error', ({ message }) =>
+    this.#worker = script.startsWith('file:') ? undefined : new Worker(script)
+    this.#worker?.addEventListener('message', ({ data }: MessageEvent<Answer>) => this.#answered(data))
+    this.#worker?.addEventListener('error', ({ message }) =>
       listener.failed({ kind: 'limit', message: message ?? 'the worker could not be started' }),
     )
   }
@@ -40,7 +42,7 @@ export class Simulator {
   }
 
   close(): void {
-    this.#worker.terminate()
+    this.#worker?.terminate()
   }
 
   #send(): void {
@@ -51,7 +53,12 @@ export class Simulator {
     else return
     if (this.#sent.ask === 'run') this.#nextJob = undefined
     else this.#nextCall = undefined
-    this.#worker.postMessage(this.#sent)
+    this.#post(this.#sent)
+  }
+
+  #post(request: Request): void {
+    if (this.#worker === undefined) setTimeout(() => this.#answered(answerTo(request)))
+    else this.#worker.postMessage(request)
   }
 
   #answered(answer: Answer): void {

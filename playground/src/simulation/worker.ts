@@ -12,7 +12,7 @@ export function startWorker(): void {
   })
 }
 
-function answerTo(request: Request): Answer {
+export function answerTo(request: Request): Answer {
   const { id } = request
   try {
     return request.ask === 'run' ? { id, run: run(request.job) } : { id, moments: look(request.call) }
