@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { zh } from '../src/text/zh.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'
-import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './support/chromium.ts'
+import { atCall, expectNoTrouble, launchBrowser, type Opened, openPage, picture, settled } from './support/chromium.ts'
 import { type StaticServer, serveStatic } from './support/static-server.ts'
 
 let browser: Browser
@@ -27,17 +27,6 @@ async function playground(address = '', options = {}): Promise<Page> {
   await settled(opened.page)
   return opened.page
 }
-
-const atCall = (page: Page, call: number) => page.waitForSelector(`.words[data-call="${call}"]`)
-
-/** What the picture shows, as a number that differs when it does. */
-const picture = (page: Page) =>
-  page.$eval('[data-part=picture]', (canvas) => {
-    const { width, height } = canvas as HTMLCanvasElement
-    const context = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D
-    const { data } = context.getImageData(0, 0, width, height)
-    return data.reduce((sum, value, k) => (sum * 31 + value * (k % 7)) % 1_000_003, 7)
-  })
 
 test('Chinese is remembered, and changes all that is said', async () => {
   const page = await playground()

@@ -7,7 +7,7 @@ import { TAPES } from '../src/simulation/tapes.ts'
 import type { Traffic } from '../src/simulation/traffic.ts'
 import type { Tape } from '../src/sluice.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'
-import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './support/chromium.ts'
+import { atCall, expectNoTrouble, launchBrowser, type Opened, openPage, picture, settled } from './support/chromium.ts'
 import { type StaticServer, serveStatic } from './support/static-server.ts'
 
 let browser: Browser
@@ -39,22 +39,12 @@ const totalsOf = (page: Page) =>
 /** It follows what is shown, a little later. */
 const addressHas = (page: Page, text: string) => page.waitForFunction((part) => location.hash.includes(part), text)
 const words = (page: Page) => page.textContent('.words')
-const atCall = (page: Page, call: number) => page.waitForSelector(`.words[data-call="${call}"]`)
 
 async function boxOf(page: Page, selector: string): Promise<{ x: number; y: number; width: number; height: number }> {
   const box = await page.locator(selector).boundingBox()
   if (box === null) throw new Error(`${selector} is not to be seen`)
   return box
 }
-
-/** What the picture shows, as a number that differs when it does. */
-const picture = (page: Page) =>
-  page.$eval('[data-part=picture]', (canvas) => {
-    const { width, height } = canvas as HTMLCanvasElement
-    const context = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D
-    const { data } = context.getImageData(0, 0, width, height)
-    return data.reduce((sum, value, k) => (sum * 31 + value * (k % 7)) % 1_000_003, 7)
-  })
 
 describe('at first', () => {
   test('six algorithms are seen at the boundary, and a worker computes them', async () => {

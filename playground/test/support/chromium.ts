@@ -38,3 +38,15 @@ export async function settled(page: Page): Promise<void> {
 export function expectNoTrouble({ troubles }: Opened): void {
   expect(troubles).toEqual([])
 }
+
+/** When the words are about a call. */
+export const atCall = (page: Page, call: number) => page.waitForSelector(`.words[data-call="${call}"]`)
+
+/** What the picture shows, as a number that differs when it does. */
+export const picture = (page: Page) =>
+  page.$eval('[data-part=picture]', (canvas) => {
+    const { width, height } = canvas as HTMLCanvasElement
+    const context = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D
+    const { data } = context.getImageData(0, 0, width, height)
+    return data.reduce((sum, value, k) => (sum * 31 + value * (k % 7)) % 1_000_003, 7)
+  })
