@@ -15,6 +15,9 @@ export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> 
  */
 const OWNER = Symbol('sluice.owner')
 
+/** What `printRoutes` of Fastify says where there is none. */
+const NO_ROUTES = '(empty tree)'
+
 interface RouteConfig<Req> {
   readonly rateLimit?: RouteRateLimit<Req>
   readonly url?: string
@@ -23,17 +26,33 @@ interface RouteConfig<Req> {
   [plugin: symbol]: Gate<Req, NodeResponse> | undefined
 }
 
+interface Route<Req> {
+  readonly config?: RouteConfig<Req>
+}
+
 export class RouteGates<Req> {
   readonly #gate: Gate<Req, NodeResponse>
   readonly #own = Symbol('sluice.gate')
   readonly #late = new WeakMap<object, Map<string | undefined, Gate<Req, NodeResponse>>>()
+  /** Until the application is ready; then it is known whether one of them says something. */
+  readonly #noticed: Route<Req>[] = []
+  #sawAll = true
+  /** No route says anything: then the request need not be asked for its route, which takes as long as a decision. */
+  #areAllAlike = false
 
   constructor(gate: Gate<Req, NodeResponse>) {
     this.#gate = gate
   }
 
+  /** The plugin is loaded: `routes` is what the application has by now, as text. */
+  load(routes: string): void {
+    if (routes !== NO_ROUTES) this.#sawAll = false
+  }
+
   /** A route is made. The hooks of inner plugins come after those of outer ones. */
-  notice({ config }: { config?: RouteConfig<Req> }): void {
+  notice(route: Route<Req>): void {
+    this.#noticed.push(route)
+    const { config } = route
     const rateLimit = config?.rateLimit
     if (config === undefined || rateLimit === undefined || rateLimit === false) return
     // The route for HEAD that Fastify adds has the same config, and shares the gate.
@@ -41,9 +60,15 @@ export class RouteGates<Req> {
     if (hasOwnLimits(rateLimit)) config[OWNER] = this.#gate
   }
 
+  /** The application is ready: other plugins, too, have said about the routes what they had to say. */
+  settle(): void {
+    this.#areAllAlike = this.#sawAll && this.#noticed.every(({ config }) => config?.rateLimit === undefined)
+  }
+
   /** Undefined if the route goes without, or if another plugin decides about it. */
-  gateOf(given: object | undefined): Gate<Req, NodeResponse> | undefined {
-    const config = given as RouteConfig<Req> | undefined
+  gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
+    if (this.#areAllAlike) return this.#gate
+    const config = request.routeOptions.config as RouteConfig<Req> | undefined
     const rateLimit = config?.rateLimit
     if (config === undefined || rateLimit === undefined) return this.#gate
     if (rateLimit === false) return undefined

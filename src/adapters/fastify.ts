@@ -38,7 +38,7 @@ export function rateLimit<
   const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = routes.gateOf(request.routeOptions.config)?.enter(request, new Incoming(request.raw), reply.raw)
+      entered = routes.gateOf(request)?.enter(request, new Incoming(request.raw), reply.raw)
     } catch (error) {
       return done(asError(error))
     }
@@ -50,7 +50,12 @@ export function rateLimit<
 
   const plugin: RateLimitPlugin = (instance, _options, done) => {
     if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', undefined)
+    routes.load(instance.printRoutes())
     instance.addHook('onRoute', (route: object) => routes.notice(route))
+    instance.addHook('onReady', (ready: () => void) => {
+      routes.settle()
+      ready()
+    })
     instance.addHook('onRequest', onRequest as Hook)
     done()
   }

@@ -107,6 +107,17 @@ describe('Fastify', () => {
     expect((await app.inject({ method: 'HEAD', url: '/own' })).statusCode).toBe(429)
   })
 
+  test('what another plugin says about a route counts, although it says it later', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(1) }))
+    app.addHook('onRoute', (route) => {
+      if (route.url === '/health') route.config = { ...route.config, ...{ rateLimit: false } }
+    })
+    app.get('/', () => 'limited')
+    app.get('/health', () => 'fine')
+    expect(await statuses(app, '/', '/', '/health')).toEqual([200, 429, 200])
+  })
+
   test('a route that was made before the plugins were loaded counts once, too', async () => {
     const own = burst(2)
     const app = fastify()
