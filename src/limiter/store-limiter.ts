@@ -6,7 +6,7 @@ import { SluiceError, shown } from '../errors.ts'
 import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { type Cost, checkSignal, costFor, instantUs, type Key, keyFor, spanUs, timeoutUs } from './input.ts'
+import { type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
 import type {
   Acquired,
   AcquireOptions,
@@ -20,23 +20,12 @@ import type {
   VerbOptions,
   WaitOptions,
 } from './limiter.ts'
-import {
-  clockOf,
-  compiled,
-  inPlaceOf,
-  type LimiterOptions,
-  type LimitName,
-  type Limits,
-  type NamedRule,
-  type NamedScope,
-  nameOf,
-  type SameLimits,
-  storeOf,
-} from './options.ts'
+import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
 import { GuardedStore } from './outage/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from './outage/health.ts'
 import { type FailurePolicy, substituteFor } from './outage/substitute.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import { type Plan, Plans, partsOf } from './plans.ts'
 import { partsAt, takenOf } from './taken.ts'
 import { bookedOf } from './waiting/holding.ts'
 import type { Queue, Verb } from './waiting/queue.ts'
@@ -58,14 +47,6 @@ const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
 const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
 const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
 
-/** Numbers to decide by, and the store's short way for them if it has one. */
-interface Plan<Name extends string> {
-  readonly scope: NamedScope<Name>
-  /** Whether one of the limits lets callers act only some time after they were charged. */
-  readonly spaced: boolean
-  readonly lane: Lane | undefined
-}
-
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
   readonly store: Store
@@ -79,9 +60,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   readonly #maxAheadUs: number
   readonly #listeners = new Listeners()
   readonly #waiting: Waiting
-  /** The limits' numbers, and those of the plans. */
-  #base: Plan<LimitName<L>>
-  #plans: ReadonlyMap<string, Plan<LimitName<L>>>
+  readonly #plans: Plans<LimitName<L>>
   #closed = false
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
@@ -95,8 +74,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
-    this.#base = this.#plan(compiled(limits, this.#maxAheadUs))
-    this.#plans = this.#compiledPlans(this.#base, options.plans === undefined ? {} : options.plans)
+    const plans = options.plans === undefined ? {} : options.plans
+    this.#plans = new Plans(limits, plans, this.#maxAheadUs, (opened) => this.#plan(opened))
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -109,7 +88,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, boolean> | Promise<boolean> {
     // Kept small, and the rare ways in functions of their own, so that the compiler can fit the short way into its callers.
     if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
-    return this.#tryTake(this.#base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, undefined)
+    return this.#tryTake(this.#plans.base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, undefined)
   }
 
   #tryAcquireWith(
@@ -132,11 +111,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
     if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
     const plan = this.#planOf(options)
-    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), allAllowed)
+    return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
-    const plan = options === undefined ? this.#base : this.#planOf(options)
+    const plan = options === undefined ? this.#plans.base : this.#planOf(options)
     const { lane } = plan
     if (lane !== undefined && Number.isInteger(cost) && !this.#closed) {
       const nowUs = this.#ownClock.nowUs()
@@ -152,7 +131,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = this.#planOf(options)
-    return this.#apply(ASK, plan, this.#parts(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
+    return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
   reserve(
@@ -162,7 +141,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, Decision<LimitName<L>> & Reservation<S>> {
     const plan = this.#planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
-    const parts = this.#parts(plan, key, cost)
+    const parts = partsOf(plan, key, cost)
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
     const sinceUs = this.#heardSinceUs()
     return this.#apply(verb, plan, parts, (verdicts) => {
@@ -184,7 +163,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
   #goesAtOnce(): boolean {
-    return this.#store.mode === 'sync' && this.#waiting.isEmpty && !this.#listeners.any && !this.#base.spaced
+    return this.#store.mode === 'sync' && this.#waiting.isEmpty && !this.#listeners.any && !this.#plans.base.spaced
   }
 
   wrap<Fn extends AnyFunction>(
@@ -210,24 +189,24 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   scope(plan?: P): Scope {
-    return (plan === undefined ? this.#base : this.#planOf({ plan })).scope
+    return this.#plans.of(plan).scope
   }
 
   waiting(key?: Key<LimitName<L>>): number {
     if (key === undefined) return this.#waiting.count()
-    return this.#queuesOf(this.#parts(this.#base, key, 0)).reduce((count, { size }) => count + size, 0)
+    return this.#queuesOf(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
   }
 
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
-    const parts = this.#parts(plan, key, cost)
+    const parts = partsOf(plan, key, cost)
     return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, ofUs, options.plan))
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
-    const parts = this.#parts(this.#base, key, 0)
-    return this.#apply(FORGET, this.#base, parts, () => {
+    const parts = partsOf(this.#plans.base, key, 0)
+    return this.#apply(FORGET, this.#plans.base, parts, () => {
       for (const queue of this.#queuesOf(parts)) queue.startAnew()
     })
   }
@@ -238,13 +217,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
     this.#checkOpen()
-    const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
-    const base = this.#plan(inPlaceOf(this.#base.scope.limits, next, 'update'))
-    const nextPlans = plans === undefined ? this.#plans : this.#compiledPlans(base, plans)
-    this.#waiting.renumber(() => {
-      this.#base = base
-      this.#plans = nextPlans
-    })
+    this.#waiting.renumber(this.#plans.changed(limits as Limits, plans))
   }
 
   health(): Health {
@@ -281,36 +254,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return { scope, spaced, lane: hasLane ? store.lane?.(scope) : undefined }
   }
 
-  #compiledPlans(base: Plan<LimitName<L>>, plans: Readonly<Record<string, SameLimits<L>>>): Map<string, Plan<LimitName<L>>> {
-    if (typeof plans !== 'object' || plans === null) {
-      throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
-    }
-    const entries = Object.entries(plans).map(([name, limits]) => {
-      const next = compiled<LimitName<L>>(limits as Limits, this.#maxAheadUs)
-      return [name, this.#plan(inPlaceOf(base.scope.limits, next, `plan '${name}'`))] as const
-    })
-    return new Map(entries)
-  }
-
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
-    if (options === undefined) return this.#base
+    if (options === undefined) return this.#plans.base
     onlyKnown(options, known, 'the options of a verb')
-    if (options.plan === undefined) return this.#base
-    const plan = this.#plans.get(options.plan)
-    if (plan !== undefined) return plan
-    const plans = [...this.#plans.keys()].join(', ') || 'none'
-    throw new SluiceError('CONFIG', `plan ${shown(options.plan)} is not one of the limiter's plans (${plans})`)
-  }
-
-  #parts({ scope }: Plan<LimitName<L>>, key: Key<LimitName<L>>, cost: Cost<LimitName<L>>): Part[] {
-    const { limits } = scope
-    return limits.map(({ name, rule }) => ({
-      limit: name,
-      rule,
-      key: keyFor(key, name, limits),
-      cost: costFor(cost, name, limits),
-      ticket: undefined,
-    }))
+    return this.#plans.of(options.plan)
   }
 
   /** A take, and whoever listens is told. */
@@ -323,7 +270,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, T> {
     const plan = this.#planOf(options)
     const sinceUs = this.#heardSinceUs()
-    return this.#apply(TAKE, plan, this.#parts(plan, key, cost), (verdicts) => {
+    return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
       this.#tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
@@ -372,20 +319,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
         // What the store was charged is not given back to who stands in for it.
         if (verb.op === 'give' && this.health().state === 'down') return []
-        return this.#store.apply(this.#step(verb, this.#planNamed(plan), parts))
+        return this.#store.apply(this.#step(verb, this.#plans.still(plan), parts))
       },
     }
     return new Waiting(desk, clock, !unref)
-  }
-
-  #renumbered(parts: readonly Part[], plan: string | undefined): Part[] {
-    const { limits } = this.#planNamed(plan).scope
-    return parts.map((part, k) => ({ ...part, rule: (limits[k] as NamedRule).rule }))
-  }
-
-  /** The plan of that name, or where there is none (any more), the limits. */
-  #planNamed(name: string | undefined): Plan<LimitName<L>> {
-    return (name !== undefined && this.#plans.get(name)) || this.#base
   }
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
@@ -405,7 +342,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
   ): Promise<Acquired<LimitName<L>>> {
-    const parts = this.#parts(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
+    const parts = partsOf(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
     const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
     checkSignal(options.signal)
     this.#checkOpen()
@@ -414,8 +351,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const request = {
       plan,
       parts,
-      renumbered: (old: readonly Part[]) => this.#renumbered(old, plan),
-      read: (verdicts: readonly Verdict[]) => decisionOf(this.#planNamed(plan).scope.limits, verdicts),
+      renumbered: (old: readonly Part[]) => this.#plans.renumbered(old, plan),
+      read: (verdicts: readonly Verdict[]) => decisionOf(this.#plans.still(plan).scope.limits, verdicts),
       what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
     }
     const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
@@ -437,7 +374,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   /** The queues of a key, under whatever plan. */
   #queuesOf(parts: readonly Part[]): Queue[] {
-    const plans = [undefined, ...this.#plans.keys()]
+    const plans = [undefined, ...this.#plans.names]
     return plans.map((plan) => this.#waiting.queue(queueId(parts, plan))).filter((queue) => queue !== undefined)
   }
 
@@ -489,8 +426,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       held = false
       if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
       // The plan's numbers may have been updated since, or the plan dropped.
-      const plan = this.#planNamed(planName)
-      const given = this.#renumbered(parts, planName).map((part, k) => ({ ...part, ticket: tickets[k] }))
+      const plan = this.#plans.still(planName)
+      const given = this.#plans.renumbered(parts, planName).map((part, k) => ({ ...part, ticket: tickets[k] }))
       const tellQueues = () => {
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
       }
