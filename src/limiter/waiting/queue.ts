@@ -6,32 +6,18 @@
  * It knows no store. It asks through its desk, which may answer at once or later.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { allAllowed, type Part, type Step } from '../../stores/store.ts'
+import { allAllowed, type Part } from '../../stores/store.ts'
 import type { Alarm, Alarms } from '../alarms.ts'
-import { partsAt, type Taken, takenOf } from '../taken.ts'
-import { type Booked, bookedOf, dueAtStoreUs, Holding } from './holding.ts'
+import { type Taken, takenOf } from '../taken.ts'
+import { Book } from './book.ts'
+import type { Desk, Verb } from './desk.ts'
+import { type Booked, bookedOf } from './holding.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import type { Waiter } from './waiter.ts'
 
-/** What a step does, apart from to whom. */
-export type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
-
-type Answer<T> = T | Promise<T>
-
 /** How many of those outside ask a slow store at once. */
 const MOST_AT_ONCE = 32
-
-/** What a queue needs of the limiter it stands in front of. */
-export interface Desk {
-  /** How many may wait for one key. */
-  readonly maxQueue: number
-  /** How far ahead permits may be booked. */
-  readonly maxAheadUs: number
-  nowUs(): number
-  /** One step of the store, for the limits of a plan. */
-  apply(verb: Verb, plan: string | undefined, parts: readonly Part[]): Answer<readonly Verdict[]>
-}
 
 export class Queue {
   readonly #desk: Desk
@@ -40,15 +26,10 @@ export class Queue {
   readonly #line = new Line()
   /** Those whose first question has not been answered yet. */
   readonly #asking = new Set<Waiter>()
-  /** What the booked ones hold: one for each limit, in their order. */
-  #holdings: readonly Holding[] = []
+  readonly #book: Book
   #entered = 0
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
-  /** What those held who left meanwhile. It is given back when all answers are there: only then it is known which permits are the latest. */
-  #left: (readonly Part[])[] = []
-  /** What was taken under numbers that are no longer in force. It is given back then too, and only then everybody asks anew. */
-  #outdated: { readonly parts: readonly Part[]; readonly taken: Taken }[] = []
   /** When the first outside tries again. */
   #retryAtUs = 0
   #alarm: Alarm | undefined = undefined
@@ -60,6 +41,7 @@ export class Queue {
   constructor(desk: Desk, plan: string | undefined, alarms: Alarms, onIdle: () => void) {
     this.#desk = desk
     this.#plan = plan
+    this.#book = new Book(desk, plan)
     this.#alarms = alarms
     this.#onIdle = onIdle
   }
@@ -92,7 +74,7 @@ export class Queue {
 
   /** Whether somebody is before it whom it must not overtake, or whose permits are being given back. */
   #mustStandOutside(waiter: Waiter): boolean {
-    if (this.#line.firstOutside !== undefined || this.#owes) return true
+    if (this.#line.firstOutside !== undefined || this.#book.owes) return true
     if (waiter.mayBook || this.#onTheirWay === 0) return false
     // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
     for (const other of this.#asking) if (!waiter.asksForTheSameAs(other.parts)) return true
@@ -106,8 +88,12 @@ export class Queue {
     const before = state === 'booked' && this.#standsFast ? this.#permitsBefore(waiter) : undefined
     this.#takeOut(waiter)
     if (state !== 'booked') return
-    if (before === undefined) this.#release(waiter)
-    else this.#giveUpHole(waiter.parts, before)
+    if (before === undefined) {
+      this.#release(waiter)
+      return
+    }
+    this.#retryAtUs = 0
+    this.#book.giveUpHole(waiter.parts, before)
   }
 
   /**
@@ -119,19 +105,11 @@ export class Queue {
     if (first?.state !== 'booked' || !first.mayBook) return false
     if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
     const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
-    if (!isOneOfThem && !this.#areLedBy(booked)) return false
-    this.#addBooked(booked)
+    if (!isOneOfThem && !this.#book.isLedBy(booked)) return false
+    this.#book.add(booked)
     this.#releaseBooked(parts)
     this.goOn()
     return true
-  }
-
-  /** Whether permits lie right before all that are held here, with nobody else's in between. */
-  #areLedBy(booked: readonly (Booked | undefined)[]): boolean {
-    return this.#holdings.every((holding, k) => {
-      const added = booked[k]
-      return !holding.hasGaps && (added === undefined || holding.isLedBy(added))
-    })
   }
 
   /**
@@ -139,7 +117,7 @@ export class Queue {
    * and behind them: too many at one time. A hole is lost then.
    */
   get #standsFast(): boolean {
-    return this.#line.isMixed && this.#holdings.some((holding) => holding.hasGaps)
+    return this.#line.isMixed && this.#book.hasGaps
   }
 
   #permitsBefore(waiter: Waiter): number[] {
@@ -159,18 +137,13 @@ export class Queue {
 
   /** Permits that were in use before all bookings were given back, so many of each limit: the booked ones move up. */
   moveUp(costs: readonly number[]): void {
-    const isInTheWay = this.#holdings.some((holding) => holding.hasGaps)
-    this.#holdings.forEach((holding, k) => {
-      if (!isInTheWay) holding.moveUp(costs[k] as number)
-    })
+    this.#book.moveUp(costs)
     this.tryAgain()
   }
 
   /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
   startAnew(): void {
-    this.#holdings = []
-    this.#left = []
-    this.#outdated = []
+    this.#book.forget()
     this.#line.allOutside()
     this.tryAgain()
   }
@@ -179,7 +152,7 @@ export class Queue {
   unbook(): void {
     for (const waiter of this.#line) {
       if (waiter.state !== 'booked') continue
-      if (waiter.mayBook) this.#giveUpLatest(waiter.parts)
+      if (waiter.mayBook) this.#book.giveUpLatest(waiter.parts)
       else this.#refund(waiter.parts, waiter.taken)
     }
     this.#releaseLeft()
@@ -219,7 +192,7 @@ export class Queue {
    */
   #nextToTry(): Waiter | undefined {
     // Those who are asking came before.
-    if (this.#owes || this.#asking.size > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
+    if (this.#book.owes || this.#asking.size > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
     let next = this.#line.firstOutside
     const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
@@ -235,44 +208,28 @@ export class Queue {
       if (this.#dueUs(first) > nowUs) return
       const delayUs = this.#delayUs(first)
       this.#line.remove(first)
-      if (first.mayBook) this.#eachHolding(first.parts, (holding, { cost }) => holding.spend(cost))
+      if (first.mayBook) this.#book.spend(first.parts)
       first.serve(delayUs, nowUs)
     }
   }
 
   /** When the first waiter may act: when the earliest permits of every limit may. */
   #dueUs(first: Waiter): number {
-    if (!first.mayBook) return first.bookedForUs
-    return this.#latestUs(first, (holding, cost) => holding.dueUs(cost) + holding.offsetUs)
+    return first.mayBook ? this.#book.dueUs(first.parts) : first.bookedForUs
   }
 
   /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
   #delayUs(first: Waiter): number {
     if (!first.mayBook) return first.bookedForUs - first.answeredUs
     const [{ atUs }] = first.taken as [Taken[number]]
-    return this.#latestUs(first, (holding, cost) => holding.dueUs(cost)) - atUs
-  }
-
-  #latestUs({ parts }: Waiter, timeUs: (holding: Holding, cost: number) => number): number {
-    let latestUs = Number.NEGATIVE_INFINITY
-    this.#eachHolding(parts, (holding, { cost }) => {
-      // Whoever asks for nothing of a limit does not wait for those who do.
-      if (cost > 0) latestUs = Math.max(latestUs, timeUs(holding, cost))
-    })
-    return latestUs
-  }
-
-  #eachHolding(parts: readonly Part[], visit: (holding: Holding, part: Part, k: number) => void): void {
-    this.#holdings.forEach((holding, k) => {
-      visit(holding, parts[k] as Part, k)
-    })
+    return this.#book.dueAtStoreUs(first.parts) - atUs
   }
 
   #setAlarm(): void {
     const { first, firstOutside } = this.#line
     const dueUs = first?.state === 'booked' ? this.#dueUs(first) : Number.POSITIVE_INFINITY
     // While others are asking, or something is to be given back, nobody tries: that ends with an answer, not with an alarm.
-    const triesAgain = firstOutside?.state === 'outside' && this.#asking.size === 0 && !this.#owes
+    const triesAgain = firstOutside?.state === 'outside' && this.#asking.size === 0 && !this.#book.owes
     const nextUs = triesAgain ? Math.min(dueUs, this.#retryAtUs) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
@@ -325,7 +282,7 @@ export class Queue {
     const isDegraded = verdicts[0]?.degraded === true
     if (parts !== waiter.parts) {
       // The numbers changed while the question was under way: what was taken under the old ones is given back, and it asks anew.
-      if (taken && !isDegraded) this.#outdated.push({ parts: waiter.parts, taken: takenOf(verdicts) })
+      if (taken && !isDegraded) this.#book.oweOutdated(waiter.parts, takenOf(verdicts))
       if (!isGone) this.#line.standOutside(waiter, this.#asking.delete(waiter))
       this.#retryAtUs = 0
       return
@@ -333,7 +290,7 @@ export class Queue {
     waiter.answered(verdicts, nowUs, nowUs + delayUs)
     const mayPass = isLate || waiter.parts.some(({ cost }) => cost === 0)
     const behind = taken && delayUs > 0 && mayPass ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
-    if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#hold(parts, verdicts, nowUs)
+    if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#book.add(bookedOf(parts, verdicts, nowUs))
     if (isGone) {
       if (taken && !isDegraded) this.#release(waiter)
       return
@@ -401,23 +358,7 @@ export class Queue {
   /** `permits`: how many are held behind the other, of each limit. */
   #comesAfter(other: Waiter, waiter: Waiter, permits: readonly number[], forUs: number): boolean {
     if (!waiter.mayBook) return other.bookedForUs > waiter.bookedForUs
-    return this.#holdings.some((holding, k) => {
-      const { cost } = other.parts[k] as Part
-      return cost > 0 && holding.dueFromEndUs(cost, permits[k] as number) > forUs
-    })
-  }
-
-  /** Adds what the store answered to what the queue holds. */
-  #hold(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): void {
-    if (this.#holdings.length === 0) this.#holdings = parts.map(() => new Holding())
-    this.#addBooked(bookedOf(parts, verdicts, nowUs))
-  }
-
-  #addBooked(booked: readonly (Booked | undefined)[]): void {
-    this.#holdings.forEach((holding, k) => {
-      const added = booked[k]
-      if (added !== undefined) holding.add(added)
-    })
+    return this.#book.isLaterThan(forUs, other.parts, permits)
   }
 
   /** A waiter who held something has left: it is given back, and whoever is first outside may try. */
@@ -428,66 +369,19 @@ export class Queue {
 
   #releaseBooked(parts: readonly Part[]): void {
     this.#retryAtUs = 0
-    if (this.#onTheirWay > 0) this.#left.push(parts)
-    else this.#giveUpLatest(parts)
+    if (this.#onTheirWay > 0) this.#book.oweLatest(parts)
+    else this.#book.giveUpLatest(parts)
   }
 
   #releaseLeft(): void {
-    if (!this.#owes) return
-    for (const parts of this.#left.splice(0)) this.#giveUpLatest(parts)
-    for (const { parts, taken } of this.#outdated.splice(0)) this.#refund(parts, taken)
+    if (!this.#book.owes) return
+    this.#book.settle()
     this.#retryAtUs = 0
   }
 
-  /** Whether something is to be given back as soon as all answers are there. */
-  get #owes(): boolean {
-    return this.#left.length > 0 || this.#outdated.length > 0
-  }
-
-  /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
   #refund(parts: readonly Part[], taken: Taken): void {
     this.#retryAtUs = 0
-    for (const { atUs, places } of taken) this.#give(partsAt(parts, places), atUs)
-  }
-
-  /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
-  #giveUpLatest(parts: readonly Part[]): void {
-    this.#eachHolding(parts, (holding, { cost }, limit) => {
-      this.#giveBack(parts, limit, holding.giveUp(cost))
-    })
-  }
-
-  #giveUpHole(parts: readonly Part[], before: readonly number[]): void {
-    this.#retryAtUs = 0
-    this.#eachHolding(parts, (holding, { cost }, limit) => {
-      this.#giveBack(parts, limit, holding.giveUpHole(before[limit] as number, cost))
-    })
-  }
-
-  #giveBack(parts: readonly Part[], limit: number, given: readonly Booked[]): void {
-    for (const booked of given) {
-      const { cost, ticket } = booked
-      const cameUs = this.#cameAtStoreUs(booked)
-      const back = parts.map((part, k) => (k === limit ? { ...part, cost, ticket: cameUs < 0 ? ticket : undefined } : { ...part, cost: 0 }))
-      this.#give(back, cameUs)
-    }
-  }
-
-  /**
-   * When the time of a booking came, by the store's time; -1 if it is still to come. One whose time has come can be held because it was only
-   * a part of what its waiter needs: it cannot be cancelled any longer, but it was not used, and is given back like any charge.
-   */
-  #cameAtStoreUs(booked: Booked): number {
-    const dueUs = dueAtStoreUs(booked)
-    return dueUs + booked.offsetUs > this.#desk.nowUs() ? -1 : Math.max(dueUs, booked.takenAtUs)
-  }
-
-  /** Nobody waits for the answer. If the store fails now, what was not given back drains. */
-  #give(parts: readonly Part[], ofUs: number): void {
-    try {
-      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, this.#plan, parts)
-      if (answer instanceof Promise) answer.catch(() => {})
-    } catch {}
+    this.#book.refund(parts, taken)
   }
 }
 

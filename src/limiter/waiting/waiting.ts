@@ -2,7 +2,8 @@
 import type { Clock } from '../../clock/clock.ts'
 import { type Alarm, Alarms } from '../alarms.ts'
 import type { Abortable } from '../input.ts'
-import { type Desk, Queue } from './queue.ts'
+import type { Desk } from './desk.ts'
+import { Queue } from './queue.ts'
 import { Signals } from './signals.ts'
 import { type Turn, Waiter, type WaitRequest } from './waiter.ts'
 

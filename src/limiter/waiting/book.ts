@@ -1,0 +1,161 @@
+/** What the waiters of one key hold, limit by limit, and how it is given back to the store. */
+import type { Part } from '../../stores/store.ts'
+import { partsAt, type Taken } from '../taken.ts'
+import type { Desk } from './desk.ts'
+import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
+
+export class Book {
+  readonly #desk: Desk
+  readonly #plan: string | undefined
+  /** One for each limit, in their order. */
+  #holdings: readonly Holding[] = []
+  /** What those held who left while answers were awaited: only when all are there it is known which permits are the latest. */
+  #left: (readonly Part[])[] = []
+  /** What was taken under numbers that are no longer in force. */
+  #outdated: { readonly parts: readonly Part[]; readonly taken: Taken }[] = []
+
+  constructor(desk: Desk, plan: string | undefined) {
+    this.#desk = desk
+    this.#plan = plan
+  }
+
+  /** Whether somebody else holds permits in between. */
+  get hasGaps(): boolean {
+    return this.#holdings.some((holding) => holding.hasGaps)
+  }
+
+  /** Whether permits lie right before all that are held here, with nobody else's in between. */
+  isLedBy(booked: readonly (Booked | undefined)[]): boolean {
+    return this.#holdings.every((holding, k) => {
+      const added = booked[k]
+      return !holding.hasGaps && (added === undefined || holding.isLedBy(added))
+    })
+  }
+
+  add(booked: readonly (Booked | undefined)[]): void {
+    if (this.#holdings.length === 0) this.#holdings = booked.map(() => new Holding())
+    this.#holdings.forEach((holding, k) => {
+      const added = booked[k]
+      if (added !== undefined) holding.add(added)
+    })
+  }
+
+  /** What was used before all bookings has been given back, so many permits of each limit. */
+  moveUp(costs: readonly number[]): void {
+    if (this.hasGaps) return
+    this.#holdings.forEach((holding, k) => {
+      holding.moveUp(costs[k] as number)
+    })
+  }
+
+  /** The earliest permits are used, as many as the parts ask for. */
+  spend(parts: readonly Part[]): void {
+    this.#eachHolding(parts, (holding, { cost }) => holding.spend(cost))
+  }
+
+  /** When the earliest permits of every limit may be acted on. */
+  dueUs(parts: readonly Part[]): number {
+    return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost) + holding.offsetUs)
+  }
+
+  /** The same by the store's time. */
+  dueAtStoreUs(parts: readonly Part[]): number {
+    return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost))
+  }
+
+  /** Whether those who hold the latest permits, but for those `behind` them of each limit, may act later than `forUs` by the store's time. */
+  isLaterThan(forUs: number, parts: readonly Part[], behind: readonly number[]): boolean {
+    return this.#holdings.some((holding, k) => {
+      const { cost } = parts[k] as Part
+      return cost > 0 && holding.dueFromEndUs(cost, behind[k] as number) > forUs
+    })
+  }
+
+  /** The store has forgotten everything. */
+  forget(): void {
+    this.#holdings = []
+    this.#left = []
+    this.#outdated = []
+  }
+
+  /** Whether something is to be given back as soon as all answers are there. */
+  get owes(): boolean {
+    return this.#left.length > 0 || this.#outdated.length > 0
+  }
+
+  /** To be given back then: the latest, as many as the parts ask for. */
+  oweLatest(parts: readonly Part[]): void {
+    this.#left.push(parts)
+  }
+
+  /** To be given back then: what was taken under numbers that are no longer in force. */
+  oweOutdated(parts: readonly Part[], taken: Taken): void {
+    this.#outdated.push({ parts, taken })
+  }
+
+  /** All answers are there. */
+  settle(): void {
+    for (const parts of this.#left.splice(0)) this.giveUpLatest(parts)
+    for (const { parts, taken } of this.#outdated.splice(0)) this.refund(parts, taken)
+  }
+
+  /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
+  giveUpLatest(parts: readonly Part[]): void {
+    this.#eachHolding(parts, (holding, { cost }, limit) => {
+      this.#giveBack(parts, limit, holding.giveUp(cost))
+    })
+  }
+
+  /** Gives back what lies behind so many permits of each limit, and nobody moves up. */
+  giveUpHole(parts: readonly Part[], before: readonly number[]): void {
+    this.#eachHolding(parts, (holding, { cost }, limit) => {
+      this.#giveBack(parts, limit, holding.giveUpHole(before[limit] as number, cost))
+    })
+  }
+
+  /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
+  refund(parts: readonly Part[], taken: Taken): void {
+    for (const { atUs, places } of taken) this.#give(partsAt(parts, places), atUs)
+  }
+
+  #latestUs(parts: readonly Part[], timeUs: (holding: Holding, cost: number) => number): number {
+    let latestUs = Number.NEGATIVE_INFINITY
+    this.#eachHolding(parts, (holding, { cost }) => {
+      // Whoever asks for nothing of a limit does not wait for those who do.
+      if (cost > 0) latestUs = Math.max(latestUs, timeUs(holding, cost))
+    })
+    return latestUs
+  }
+
+  #eachHolding(parts: readonly Part[], visit: (holding: Holding, part: Part, k: number) => void): void {
+    this.#holdings.forEach((holding, k) => {
+      visit(holding, parts[k] as Part, k)
+    })
+  }
+
+  #giveBack(parts: readonly Part[], limit: number, given: readonly Booked[]): void {
+    for (const booked of given) {
+      const { cost, ticket } = booked
+      const cameUs = this.#cameAtStoreUs(booked)
+      const back = parts.map((part, k) => (k === limit ? { ...part, cost, ticket: cameUs < 0 ? ticket : undefined } : { ...part, cost: 0 }))
+      this.#give(back, cameUs)
+    }
+  }
+
+  /**
+   * When the time of a booking came, by the store's time; -1 if it is still to come. One whose time has come can be held because it was only
+   * a part of what its waiter needs: it cannot be cancelled any longer, but it was not used, and is given back like any charge.
+   */
+  #cameAtStoreUs(booked: Booked): number {
+    const dueUs = dueAtStoreUs(booked)
+    return dueUs + booked.offsetUs > this.#desk.nowUs() ? -1 : Math.max(dueUs, booked.takenAtUs)
+  }
+
+  /** Nobody waits for the answer. If the store fails now, what was not given back drains. */
+  #give(parts: readonly Part[], ofUs: number): void {
+    try {
+      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, this.#plan, parts)
+      if (answer instanceof Promise) answer.catch(() => {})
+    } catch {}
+  }
+}
