@@ -1,11 +1,10 @@
 #!/usr/bin/env node
 /** The command line of the service. What it does not know itself is for the library's. */
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config.ts'
 import { explained } from './config/explain.ts'
-import { readConfig } from './config/read.ts'
 import { configSchema } from './config/schema.ts'
+import { loadConfig } from './running/reload.ts'
 import { SERVE_OPTIONS, SERVE_USAGE, serve } from './serve.ts'
 import { libraryCommands } from './sluice.ts'
 
@@ -39,7 +38,7 @@ function checkCommand(args: string[]): number {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const [file, ...others] = positionals
   if (file === undefined || others.length > 0) return refused('check wants one file, such as sluice.yaml')
-  return said(explained(readConfig(readFileSync(file, 'utf8'), file)))
+  return said(explained(loadConfig(file).config))
 }
 
 async function main([command, ...args]: string[]): Promise<void> {

@@ -89,6 +89,11 @@ describe('a mistake is shown with its line and column:', () => {
       'x.yaml:1:1: "limits" is not an option of the configuration: there is limiters, domains',
     ],
     ['a limiter that is none', 'limiters:\n  api: 5', 'x.yaml:2:8: limiter "api" 5 must be a mapping of limits, plans'],
+    [
+      'a limit where the limiter should be',
+      'limiters:\n  api: { type: gcra, rate: 1/s, burst: 1 }',
+      'x.yaml:2:8: limiter "api" must have its limit one step further in, below limits',
+    ],
     ['no limits', 'limiters:\n  api: { shadow: true }', 'x.yaml:2:3: limits undefined must be a mapping'],
     ['limits without any', 'limiters:\n  api:\n    limits: {}', 'x.yaml:3:13: limits {} must be one limit with a type'],
     [

@@ -85,6 +85,10 @@ export class Reader {
   }
 
   limiter(name: string, value: unknown, path: Path): LimiterConfig | undefined {
+    if (isBareLimit(value)) {
+      this.source.wrong(path, `limiter ${shown(name)} must have its limit one step further in, below limits: { limits: { type: ... } }`)
+      return undefined
+    }
     const fields = this.fields(value, path, LIMITER_OPTIONS, `limiter ${shown(name)}`)
     if (fields === undefined) return undefined
     const limits = this.limits(fields.limits, [...path, 'limits'])
@@ -209,4 +213,9 @@ function optionMeant(json: unknown, message: string): string | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const words = message.split(/[^\w$-]+/).slice(1, 3)
   return words.find((word) => Object.hasOwn(json, word))
+}
+
+/** A limit where a limiter should be: the mistake that everybody makes once, told once instead of for each of its options. */
+function isBareLimit(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'type' in value && !('limits' in value)
 }

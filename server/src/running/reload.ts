@@ -7,6 +7,13 @@ import type { Limiters } from './limiters.ts'
 
 const SETTLED_MS = 50
 
+/** What the usual errors of the system mean. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'this process may not read it',
+}
+
 export interface ReloadReport {
   readonly result: 'ok' | 'refused'
   /** Why it was refused: every mistake with its place. */
@@ -14,8 +21,16 @@ export interface ReloadReport {
 }
 
 export function loadConfig(file: string): { config: ServiceConfig; text: string } {
-  const text = readFileSync(file, 'utf8')
+  const text = textOf(file)
   return { config: readConfig(text, file), text }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Error(reasonOf(error, file), { cause: error })
+  }
 }
 
 export class ConfigFile {
@@ -71,5 +86,6 @@ export class ConfigFile {
 
 function reasonOf(error: unknown, file: string): string {
   if (error instanceof ConfigError) return error.message
-  return `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`
+  const { code, message } = error as NodeJS.ErrnoException
+  return `${file} cannot be read: ${REASONS[code ?? ''] ?? message}`
 }
