@@ -403,8 +403,12 @@ export const PROOFS = [
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'append',
-    line: 'if ((s[i + END] as number) >= room) moveToFront(s, i)',
-    becomes: ['if (true) moveToFront(s, i)'],
+    line: 'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)',
+    becomes: [
+      'if (true) moveToFront(s, i)',
+      'if (ENTRIES + ((s[i + END] as number) + 2) * ENTRY_WORDS > words) moveToFront(s, i)',
+      'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS >= words) moveToFront(s, i)',
+    ],
     proof:
       'Entries are found by `first` and `end` alone, wherever they lie: moving them to the front before there is need only takes time.',
   },
