@@ -1,32 +1,12 @@
 /** The playground for everybody: in both languages and themes, by keyboard and by ear, on a phone. In a real Chromium. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { zh } from '../src/text/zh.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'
-import { atCall, expectNoTrouble, launchBrowser, type Opened, openPage, picture, settled } from './support/chromium.ts'
-import { type StaticServer, serveStatic } from './support/static-server.ts'
+import { atCall, picture, settled } from './support/chromium.ts'
+import { StaticPages } from './support/static-pages.ts'
 
-let browser: Browser
-let server: StaticServer
-let opened: Opened
-
-beforeAll(async () => {
-  ;[browser, server] = await Promise.all([launchBrowser(), serveStatic()])
-})
-afterAll(async () => {
-  server.close()
-  await browser.close()
-})
-afterEach(async () => {
-  expectNoTrouble(opened)
-  await opened.page.context().close()
-})
-
-async function playground(address = '', options = {}): Promise<Page> {
-  opened = await openPage(browser, `${server.url}${address === '' ? '' : `#playground?${address}`}`, options)
-  await settled(opened.page)
-  return opened.page
-}
+const pages = new StaticPages()
+const playground = pages.playground.bind(pages)
 
 test('Chinese is remembered, and changes all that is said', async () => {
   const page = await playground()
@@ -87,7 +67,7 @@ test('who chooses a tab with the keyboard stands on it', async () => {
   expect(await page.$eval(':focus', (element) => element.textContent)).toBe('Try')
   // Without a service the browser says that nobody answered.
   await page.waitForSelector('text=nobody to ask')
-  opened.troubles.length = 0
+  pages.opened.troubles.length = 0
 })
 
 test('while playing, nothing is read out', async () => {

@@ -1,36 +1,17 @@
 /** The playground in a real Chromium, from static files: no service is behind it. */
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
 import { fromAddress } from '../src/playground/state.ts'
 import { TAPES } from '../src/simulation/tapes.ts'
 import type { Traffic } from '../src/simulation/traffic.ts'
 import type { Tape } from '../src/sluice.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'
-import { atCall, expectNoTrouble, launchBrowser, type Opened, openPage, picture, settled } from './support/chromium.ts'
-import { type StaticServer, serveStatic } from './support/static-server.ts'
+import { atCall, picture, settled } from './support/chromium.ts'
+import { StaticPages } from './support/static-pages.ts'
 
-let browser: Browser
-let server: StaticServer
-let opened: Opened
-
-beforeAll(async () => {
-  ;[browser, server] = await Promise.all([launchBrowser(), serveStatic()])
-})
-afterAll(async () => {
-  server.close()
-  await browser.close()
-})
-afterEach(async () => {
-  expectNoTrouble(opened)
-  await opened.page.context().close()
-})
-
-async function playground(address = '', options = {}): Promise<Page> {
-  opened = await openPage(browser, `${server.url}${address === '' ? '' : `#playground?${address}`}`, options)
-  await settled(opened.page)
-  return opened.page
-}
+const pages = new StaticPages()
+const playground = pages.playground.bind(pages)
 
 const totalsOf = (page: Page) =>
   page.$$eval('[data-row]', (rows) =>
@@ -267,11 +248,11 @@ describe('to take away', () => {
     await page.click('text=Copy link')
     await page.waitForSelector('text=Copied')
     const link = await page.evaluate(() => navigator.clipboard.readText())
-    await page.context().close()
-    opened = await openPage(browser, link)
-    await settled(opened.page)
-    expect(await totalsOf(opened.page)).toEqual(totals)
-    expect(await picture(opened.page)).toBe(seen)
+    await pages.close()
+    const { page: shared } = await pages.open(link)
+    await settled(shared)
+    expect(await totalsOf(shared)).toEqual(totals)
+    expect(await picture(shared)).toBe(seen)
   })
 
   test('the picture as SVG and as PNG', async () => {
@@ -309,13 +290,13 @@ describe('to take away', () => {
 
 test('opened as a file it shows and tells the same', async () => {
   const served = await totalsOf(await playground())
-  await opened.page.context().close()
-  opened = await openPage(browser, new URL('../dist/index.html', import.meta.url).href)
-  await settled(opened.page)
-  expect(await totalsOf(opened.page)).toEqual(served)
-  expect(opened.page.workers()).toEqual([])
-  await opened.page.click('[data-part=step]')
-  await atCall(opened.page, 12)
+  await pages.close()
+  const { page } = await pages.open(new URL('../dist/index.html', import.meta.url).href)
+  await settled(page)
+  expect(await totalsOf(page)).toEqual(served)
+  expect(page.workers()).toEqual([])
+  await page.click('[data-part=step]')
+  await atCall(page, 12)
 })
 
 test('a hundred thousand calls are computed by the worker, and drawn as cells', async () => {
@@ -330,8 +311,7 @@ test('a hundred thousand calls are computed by the worker, and drawn as cells', 
 })
 
 test('without a service, Live and Try say so kindly', async () => {
-  opened = await openPage(browser, `${server.url}#live`)
-  const { page, troubles } = opened
+  const { page, troubles } = await pages.open(`${pages.url}#live`)
   await page.waitForSelector('text=npm start')
   expect(await page.textContent('[data-part=state]')).toBe('No service')
   await page.click('[data-tab=try]')
