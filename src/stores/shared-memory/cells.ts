@@ -77,6 +77,8 @@ export class Cells {
   readonly #ints: Int32Array
   readonly #atomic: AtomicOperations
   readonly held: Held
+  /** A word that others hardly ever write, for `isStill`. */
+  readonly fence: number
   readonly #sightings: (Sighting | undefined)[] = []
 
   constructor(memory: SharedMemory) {
@@ -85,11 +87,7 @@ export class Cells {
     this.#atomic = memory.atomic
     const cell = (Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount
     this.held = { at: memory.cellAt(cell), number: cell + 1, state: 0 }
-  }
-
-  /** A word that others hardly ever write, for `isStill`. */
-  get fence(): number {
-    return this.held.at + FENCE
+    this.fence = this.held.at + FENCE
   }
 
   /** Takes a cell. */

@@ -17,6 +17,11 @@ const { BORE_AT, CELL_BITS, COUNTS, FREED_AT, FREED_SHIFT, HEAD, LET_GO, NOTED, 
 /** What `find` answers besides a place in the chain. */
 export const ABSENT = -1
 export const LOST = -2
+// As constants of this module too: what is exported is read like what is imported.
+const [NOWHERE, OUTRUN] = [ABSENT, LOST]
+
+/** Longer ones are not worth looking for: the limiter refuses them. */
+const LONGEST_KEY = 1024
 
 /** Whose keys are looked for: the number of a limiter, and what the fingerprints of its keys are keyed with. */
 export interface Address {
@@ -61,62 +66,75 @@ export interface Chains {
   link(record: number, next: number): void
 }
 
+/**
+ * Arrays that lie outside of the heap, because they are given a buffer: where they lie never changes, and the compiler takes that for a constant too. Small
+ * ones lie in the heap otherwise, and are asked where and how long they are at each use.
+ */
+function fixedInts(count: number): Int32Array {
+  return new Int32Array(new ArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT))
+}
+
+export function fixedDoubles(count: number): Float64Array {
+  return new Float64Array(new ArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT))
+}
+
 export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
-  const { ints, doubles, atomic, recordInts } = memory
+  const { ints, doubles, recordInts } = memory
+  const { acquire, isStill, release, swap, swapPair } = memory.atomic
+  const { held, fence } = cells
   const headsAt = memory.headAt(0)
   const headsPerBit = memory.headCount / 2 ** 32
   // So that a record's number times its length leads to it: the numbers begin with 1.
   const recordsAt = memory.recordAt(0)
   const recordWords = recordInts >> 1
-  const sought = new Int32Array(2)
-  const chain = new Int32Array(POCKET)
-  const bore = new Int32Array(POCKET)
-  const idleAtUs = new Float64Array(1)
+  const sought = fixedInts(2)
+  const chain = fixedInts(POCKET)
+  const bore = fixedInts(POCKET)
+  const idleAtUs = fixedDoubles(1)
   const seen: Seen = { headAt: 0, version: 0, first: 0, length: 0, after: 0 }
 
   function find(key: string, { scope, seedLow, seedHigh }: Address, words: Float64Array): number {
+    if (key.length > LONGEST_KEY) return NOWHERE
     fingerprint(key, seedLow, seedHigh, sought)
     const low = sought[0] as number
     const high = sought[1] as number
     // As a fraction the low half chooses a head: its bits are evenly spread.
     const headAt = headsAt + ((((low >>> 0) * headsPerBit) | 0) << 1)
-    const version = atomic.acquire(headAt + 1)
+    const version = acquire(headAt + 1)
     let next = ints[headAt] as number
-    let place = ABSENT
+    let place: number = NOWHERE
     let length = 0
     seen.first = next
-    while (next !== 0 && length < POCKET && place < 0) {
+    while (next !== 0 && length < POCKET) {
       const at = recordsAt + next * recordInts
       const scopeAndTag = ints[at + SCOPE_AND_TAG] as number
       chain[length] = next
       bore[length] = scopeAndTag
-      if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && scopeAndTag >>> TAG_BITS === scope) {
-        place = length
-        read((at >> 1) + RECORD_HEADER_WORDS, words)
-      }
-      next = ints[at + NEXT] as number
       length += 1
+      next = ints[at + NEXT] as number
+      if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && scopeAndTag >>> TAG_BITS === scope) {
+        place = length - 1
+        const from = (at >> 1) + RECORD_HEADER_WORDS
+        // No limit has less than five words, figures included. A loop for those would take longer than they do.
+        words[0] = doubles[from] as number
+        words[1] = doubles[from + 1] as number
+        words[2] = doubles[from + 2] as number
+        words[3] = doubles[from + 3] as number
+        words[4] = doubles[from + 4] as number
+        for (let k = 5; k < words.length; k++) words[k] = doubles[from + k] as number
+        break
+      }
     }
     seen.headAt = headAt
     seen.version = version
     seen.length = length
     seen.after = next
-    return atomic.isStill(headAt + 1, version, cells.fence) ? place : LOST
-  }
-
-  /** No limit has less than five words, figures included. A loop for those would take longer than they do. */
-  function read(from: number, words: Float64Array): void {
-    words[0] = doubles[from] as number
-    words[1] = doubles[from + 1] as number
-    words[2] = doubles[from + 2] as number
-    words[3] = doubles[from + 3] as number
-    words[4] = doubles[from + 4] as number
-    for (let k = 5; k < words.length; k++) words[k] = doubles[from + k] as number
+    return isStill(headAt + 1, version, fence) ? place : OUTRUN
   }
 
   function look(headAt: number): void {
     seen.headAt = headAt
-    seen.version = atomic.acquire(headAt + 1)
+    seen.version = acquire(headAt + 1)
     seen.first = ints[headAt] as number
     seen.after = 0
     seen.length = 0
@@ -128,7 +146,7 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
   }
 
   function isAsSeen(): boolean {
-    return atomic.isStill(seen.headAt + 1, seen.version, cells.fence)
+    return isStill(seen.headAt + 1, seen.version, fence)
   }
 
   function differs(words: Float64Array): boolean {
@@ -138,12 +156,14 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
   }
 
   /**
-   * As many records are let go as are written: the usual case. Note, swap and exchange (cells.ts) are spelt out here, as is the writing: the compiler
-   * leaves a function of this size in one piece. In small pieces the path takes a fifth longer.
+   * As many records are let go as are written: the usual case. Claim, note, swap, exchange and release (cells.ts) are spelt out here, as is the
+   * writing: the compiler leaves a function of this size in one piece. In small pieces the path takes a fifth longer.
    */
   function replace(place: number, scope: number, words: Float64Array): boolean {
-    cells.claim()
-    const { at: cellAt, number, state } = cells.held
+    const rest = ints[held.at] as number
+    if ((rest & 1) === 0 && swap(held.at, rest, (rest + 1) | 0)) held.state = (rest + 1) | 0
+    else cells.claim()
+    const { at: cellAt, number, state } = held
     const { headAt, version } = seen
     const tag = (((state >>> 1) & STEP_MASK) << CELL_BITS) | number
     const behind = place + 1 < seen.length ? (chain[place + 1] as number) : seen.after
@@ -168,15 +188,15 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
       ints[cellAt + FREED_AT + k] = chain[k] as number
       ints[cellAt + BORE_AT + k] = bore[k] as number
     }
-    atomic.release(cellAt + COUNTS, NOTED | ((place + 1) << USED_SHIFT) | ((place + 1) << FREED_SHIFT))
-    const swapped = atomic.swapPair(headAt, chain[0] as number, version, first, (version + 1) | 0)
+    release(cellAt + COUNTS, NOTED | ((place + 1) << USED_SHIFT) | ((place + 1) << FREED_SHIFT))
+    const swapped = swapPair(headAt, chain[0] as number, version, first, (version + 1) | 0)
     for (let k = 0; swapped && k <= place; k++) {
       const record = chain[k] as number
       ints[recordsAt + record * recordInts + SCOPE_AND_TAG] = LET_GO
       ints[cellAt + POCKET_AT + k] = record
     }
-    atomic.release(cellAt + COUNTS, NOTHING)
-    cells.release()
+    release(cellAt + COUNTS, NOTHING)
+    if (ints[cellAt] === state) release(cellAt, (state + 1) | 0)
     return swapped
   }
 

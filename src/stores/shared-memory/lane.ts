@@ -5,33 +5,31 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { emptyVerdict, takeOne } from '../../algorithms/decide.ts'
 import type { Lane } from '../store.ts'
-import { ABSENT, type Address, type Chains } from './chains.ts'
-
-/** The longest key that is worth looking for. Longer ones are refused by the limiter. */
-const LONGEST_KEY = 1024
+import { ABSENT, type Address, type Chains, fixedDoubles } from './chains.ts'
 
 /** `onLost` is told how often in a row another thread was faster. */
 export function sharedLane(chains: Chains, address: Address, rule: Rule, onLost: (lost: number) => void): Lane {
   const { find, differs, replace, idleAtUs } = chains
   const { algorithm, capacity } = rule
+  const { tryTake, resetUs } = algorithm
   const { scope } = address
-  const figures = Float64Array.from(rule.figures)
-  const first = figures.length
-  const words = new Float64Array(first + algorithm.words(rule))
+  const first = rule.figures.length
+  const figures = fixedDoubles(first)
+  figures.set(rule.figures)
+  const words = fixedDoubles(first + algorithm.words(rule))
   const verdict = emptyVerdict()
-  /** The verdict of `take` is wanted. */
-  let tells = false
 
-  function attempts(key: unknown, cost: number, nowUs: number): boolean | undefined {
-    if (typeof key !== 'string' || key.length > LONGEST_KEY || cost < 1 || cost > capacity) return undefined
+  /** `tells` if the verdict is wanted. Kept small, so that the compiler can fit it and the algorithm into its callers. */
+  function attempts(key: unknown, cost: number, nowUs: number, tells: boolean): boolean | undefined {
+    if (typeof key !== 'string' || cost < 1 || cost > capacity) return undefined
     for (let lost = 0; ; lost++) {
       const place = find(key, address, words)
       if (place >= 0) {
         if (!isPresent()) return undefined
-        const taken = decide(cost, nowUs)
+        const taken = tells ? told(cost, nowUs) : tryTake(rule, words, first, nowUs, cost)
         // A refusal that changed the state repaired its clock, and that is written.
         if (!taken && !differs(words)) return false
-        idleAtUs[0] = nowUs + algorithm.resetUs(rule, words, first, nowUs)
+        idleAtUs[0] = nowUs + resetUs(rule, words, first, nowUs)
         if (replace(place, scope, words)) return taken
       } else if (place === ABSENT) return undefined
       onLost(lost)
@@ -44,20 +42,13 @@ export function sharedLane(chains: Chains, address: Address, rule: Rule, onLost:
     return true
   }
 
-  function decide(cost: number, nowUs: number): boolean {
-    if (!tells) return algorithm.tryTake(rule, words, first, nowUs, cost)
+  function told(cost: number, nowUs: number): boolean {
     takeOne(rule, words, first, nowUs, cost, verdict)
     return verdict.outcome === 'allowed'
   }
 
   return {
-    tryTake(key, cost, nowUs) {
-      tells = false
-      return attempts(key, cost, nowUs)
-    },
-    take(key, cost, nowUs) {
-      tells = true
-      return attempts(key, cost, nowUs) === undefined ? undefined : verdict
-    },
+    tryTake: (key, cost, nowUs) => attempts(key, cost, nowUs, false),
+    take: (key, cost, nowUs) => (attempts(key, cost, nowUs, true) === undefined ? undefined : verdict),
   }
 }
