@@ -6,7 +6,13 @@ export interface Clock {
    * Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what stops it. `keepAlive` (true unless told
    * otherwise): whether a process stays alive for it.
    */
-  setTimer(fn: () => void, us: number, keepAlive?: boolean): () => void
+  setTimer(fn: () => void, us: number, keepAlive?: boolean): StopTimer
+}
+
+/** Stops a timer. Where a clock can, `keepAlive` says anew whether a process stays alive for it. */
+export interface StopTimer {
+  (): void
+  readonly keepAlive?: (stays: boolean) => void
 }
 
 // Held on to, because in Node the global itself is looked up through a getter.
@@ -26,17 +32,28 @@ export const systemClock: Clock = {
   nowUs: hrtime === undefined ? nowByPerformance : nowByHrtime(hrtime),
   setTimer(fn, us, keepAlive = true) {
     let leftMs = Math.ceil(us / 1000)
+    let stays = keepAlive
     let timer: ReturnType<typeof setTimeout>
     const wait = () => {
       const nextMs = Math.min(leftMs, LONGEST_TIMER_MS)
       leftMs -= nextMs
       timer = setTimeout(leftMs > 0 ? wait : fn, nextMs)
-      // In browsers a timer is a number, and nothing keeps a page alive.
-      if (!keepAlive) (timer as { unref?: () => void }).unref?.()
+      if (!stays) keep(timer, false)
     }
     wait()
-    return () => clearTimeout(timer)
+    const keepAliveOrNot = (nowStays: boolean) => {
+      stays = nowStays
+      keep(timer, stays)
+    }
+    return Object.assign(() => clearTimeout(timer), { keepAlive: keepAliveOrNot })
   },
+}
+
+/** In browsers a timer is a number, and nothing keeps a page alive. */
+function keep(timer: { ref?(): unknown; unref?(): unknown } | number, stays: boolean): void {
+  if (typeof timer === 'number') return
+  if (stays) timer.ref?.()
+  else timer.unref?.()
 }
 
 function nowByPerformance(): number {

@@ -2,7 +2,7 @@
  * Any number of alarms on one timer. The alarms lie in a heap, the earliest on top, and only that one has a timer: a limiter with waiters on
  * a million keys has one. An alarm never rings before its time by the clock, whatever the timer does.
  */
-import type { Clock } from '../clock/clock.ts'
+import type { Clock, StopTimer } from '../clock/clock.ts'
 
 export interface Alarm {
   readonly atUs: number
@@ -11,21 +11,27 @@ export interface Alarm {
   place: number
 }
 
+const NO_TIMER: StopTimer = () => {}
+
 export class Alarms {
   readonly #clock: Clock
   readonly #keepAlive: boolean
   readonly #heap: Alarm[] = []
   /** When the timer fires, and what stops it; Infinity when there is none. */
   #timerUs = Number.POSITIVE_INFINITY
-  #stopTimer: () => void = () => {}
+  #stopTimer: StopTimer = NO_TIMER
+  readonly #rests: boolean
 
-  constructor(clock: Clock, keepAlive: boolean) {
+  /** `rests`: when the last alarm is stopped, the timer runs on for the next one, and no process stays alive for it. */
+  constructor(clock: Clock, keepAlive: boolean, rests = false) {
     this.#clock = clock
     this.#keepAlive = keepAlive
+    this.#rests = rests
   }
 
   set(atUs: number, ring: () => void): Alarm {
     const alarm: Alarm = { atUs, ring, place: this.#heap.length }
+    if (alarm.place === 0 && this.#keepAlive) this.#stopTimer.keepAlive?.(true)
     this.#heap.push(alarm)
     this.#rise(alarm)
     this.#arm()
@@ -35,7 +41,9 @@ export class Alarms {
   stop(alarm: Alarm): void {
     if (alarm.place < 0) return
     this.#remove(alarm)
-    if (this.#heap.length === 0) this.#disarm()
+    if (this.#heap.length > 0) return
+    if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
+    else this.#disarm()
   }
 
   #arm(): void {
@@ -50,11 +58,13 @@ export class Alarms {
   #disarm(): void {
     this.#timerUs = Number.POSITIVE_INFINITY
     this.#stopTimer()
+    this.#stopTimer = NO_TIMER
   }
 
   /** Timers may fire early, and the alarm this one was set for may be gone: what is not due yet gets a new timer. */
   #fired(): void {
     this.#timerUs = Number.POSITIVE_INFINITY
+    this.#stopTimer = NO_TIMER
     for (let [next] = this.#heap; next !== undefined && next.atUs <= this.#clock.nowUs(); [next] = this.#heap) {
       this.#remove(next)
       next.ring()

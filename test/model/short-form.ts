@@ -12,10 +12,10 @@ end
 local function shortTakeAgrees(algorithm, rule, raw, long, nowUs, cost)
   local isPlain = not declines(algorithm, rule, long, nowUs)
   local fits = not algorithm.settle(rule, rule, long, nowUs) and algorithm.waitUs(rule, long, nowUs, cost) == 0
-  local short = algorithm.shortForm(rule.numbers, cost, nowUs)
+  local take = algorithm.shortForm(rule.numbers, cost, nowUs)
   local held, remaining, resetUs
-  if short then
-    held, remaining, resetUs = algorithm.takeIfFits(short, raw, nowUs)
+  if take then
+    held, remaining, resetUs = take(raw)
   end
   if not (fits and isPlain) then
     return held == nil
@@ -28,7 +28,7 @@ end
 
 -- The short form of a take: takes exactly where settling changes nothing and the cost fits, and then leaves and says what \`take\` does.
 local function shortFormAgrees(algorithm, rule, copy, nowUs, cost)
-  if not algorithm.takeIfFits then
+  if not algorithm.shortForm then
     return true
   end
   return shortTakeAgrees(algorithm, rule, algorithm.encode(rule, copy()), copy(), nowUs, cost)

@@ -69,6 +69,7 @@ describe.each(LIMITS)('%s', (_, limit, kind) => {
 
   test.each([
     ['string', ['SET', 'hello']],
+    ['empty string', ['SET', '']],
     ['hash', ['HSET', 'a', '1']],
     ['list', ['RPUSH', 'a']],
     ['set', ['SADD', 'a']],

@@ -1,6 +1,7 @@
 /** Any number of alarms on one timer: random ones, set, stopped and rung, beside a plain list. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Clock } from '../../src/clock/clock.ts'
 import { type Alarm, Alarms } from '../../src/limiter/alarms.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { SEED, traceCount } from '../model/trace.ts'
@@ -42,4 +43,38 @@ test('each rings once, at its time, in the order of the times; one timer at most
     expect(rung).toEqual([...rung].sort((a, b) => a - b))
   })
   fc.assert(property, { seed: SEED, numRuns: traceCount(400) })
+})
+
+test('a timer that may rest serves alarm after alarm, and keeps a process alive only while there is one', () => {
+  const clock = fakeClock()
+  const stays: boolean[] = []
+  const restful: Clock = {
+    nowUs: () => clock.nowUs(),
+    setTimer(fn, us, keepAlive = true) {
+      stays.push(keepAlive)
+      return Object.assign(clock.setTimer(fn, us), { keepAlive: (now: boolean) => stays.push(now) })
+    },
+  }
+  const alarms = new Alarms(restful, true, true)
+  const startUs = clock.nowUs()
+  alarms.stop(alarms.set(startUs + 100, () => expect.fail('it was stopped')))
+  expect([clock.timers, stays]).toEqual([1, [true, false]])
+
+  clock.setUs(startUs + 60)
+  alarms.stop(alarms.set(startUs + 160, () => expect.fail('it was stopped')))
+  expect([clock.timers, stays]).toEqual([1, [true, false, true, false]])
+
+  let rungUs = 0
+  alarms.set(startUs + 190, () => {
+    rungUs = clock.nowUs()
+  })
+  // The timer of the first one ends: what is set by now gets one of its own.
+  clock.setUs(startUs + 100)
+  expect([clock.timers, stays.splice(4)]).toEqual([1, [true, true]])
+  clock.setUs(startUs + 1_000)
+  expect([rungUs, clock.timers]).toEqual([startUs + 190, 0])
+
+  alarms.stop(alarms.set(startUs + 2_000, () => expect.fail('it was stopped')))
+  clock.setUs(startUs + 2_000)
+  expect(clock.timers).toBe(0)
 })

@@ -173,6 +173,24 @@ describe('a process', () => {
     expect(seen).toEqual({ status: 0, signal: null, stdout: ['served', 'exit'], stderr: '' })
   })
 
+  // The first answer comes at once, and leaves the timer behind that watches over all of them.
+  const REMOTE = `{ name: 'api', onStoreError: 'allow', storeTimeoutMs: TIMEOUT, store: {
+    mode: 'async', shared: true, async apply({ parts }) {
+      if (parts[0].key !== 'k') await new Promise(() => {})
+      return [{ outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }]
+    } } }`
+
+  test('ends when its decisions are made, however long they could have taken', () => {
+    const seen = run(REMOTE.replace('TIMEOUT', '600_000'), "limiter.consume('k').then(() => console.log('answered'))")
+    expect(seen).toEqual({ status: 0, signal: null, stdout: ['answered', 'exit'], stderr: '' })
+  })
+
+  test('stays alive until a decision that is not answered is given up', () => {
+    const then = "await limiter.consume('k'); limiter.consume('lost').then(({ degraded }) => console.log(degraded))"
+    const seen = run(REMOTE.replace('TIMEOUT', '300'), then)
+    expect(seen).toEqual({ status: 0, signal: null, stdout: ['true', 'exit'], stderr: '' })
+  })
+
   test('may end if it was told so', () => {
     const seen = run('{ unref: true }', "limiter.acquire('k').then(() => console.log('served'))")
     expect(seen).toEqual({ status: 0, signal: null, stdout: ['exit'], stderr: '' })

@@ -2,47 +2,46 @@
 
 local fixedWindow = { kind = 'string', bookable = false }
 
--- What the short form knows of a limit and a cost that is above zero.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
+-- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
+-- is not a state under the same numbers.
 function fixedWindow.shortForm(numbers, cost, nowUs)
-  local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
-  local startUs = nowUs
+  local match, format = string.match, string.format
+  local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
+  local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
+  windowUs = tonumber(windowUs)
+  -- Of a window that begins now, or has begun.
+  local newUs = nowUs
   if first == '0' then
-    startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
+    newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
-  return {
-    capacity = tonumber(limit),
-    windowUs = tonumber(windowUs),
-    cost = cost,
-    pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
-    -- Of a window that begins now, or has begun: its start, and how what is written now ends.
-    startUs = startUs,
-    startText = string.format('%d', startUs),
-    ending = string.format(' %d %s', nowUs, numbers),
-  }
-end
+  local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
+  -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
+  local newTexts = {}
 
--- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
--- Nothing where the cost does not fit, where the text is from the future, and where it is not a state under the same numbers.
-function fixedWindow.takeIfFits(short, text, nowUs)
-  local windowUs = short.windowUs
-  local used, startUs, startText = short.cost, short.startUs, short.startText
-  if text then
-    local countText, heldText, atText = string.match(text, short.pattern)
-    if not countText or atText - nowUs > 0 then
+  return function(text)
+    local used, startUs, startText = cost, newUs, newText
+    if text then
+      local countText, heldText, atText = match(text, pattern)
+      if not countText or atText - nowUs > 0 then
+        return nil
+      end
+      local heldUs = heldText == newText and newUs or tonumber(heldText)
+      if heldUs > nowUs then
+        return nil
+      elseif countText ~= '0' and nowUs < heldUs + windowUs then
+        used, startUs, startText = countText + used, heldUs, heldText
+      end
+    end
+    if used > capacity then
       return nil
     end
-    -- Mostly it is the window that began for all keys: then nothing need be read.
-    local heldUs = heldText == startText and startUs or tonumber(heldText)
-    if heldUs > nowUs then
-      return nil
-    elseif countText ~= '0' and nowUs < heldUs + windowUs then
-      used, startUs, startText = countText + used, heldUs, heldText
+    local taken = startUs == newUs and newTexts[used] or format('%d ', used) .. startText .. ending
+    if startUs == newUs then
+      newTexts[used] = taken
     end
+    return taken, capacity - used, startUs + windowUs - nowUs
   end
-  if used > short.capacity then
-    return nil
-  end
-  return string.format('%d ', used) .. startText .. short.ending, short.capacity - used, startUs + windowUs - nowUs
 end
 
 -- The long way.

@@ -3,7 +3,7 @@
 
 local gcra = { kind = 'string', bookable = true }
 
-local char, sub, match = string.char, string.sub, string.match
+local char, match = string.char, string.match
 local pack, unpackBytes = struct.pack, struct.unpack
 
 -- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
@@ -40,8 +40,10 @@ local function packedNumbers(capacity, permits, periodUs)
   return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
 end
 
--- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
-function gcra.shortForm(numbers, cost)
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
+-- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
+-- same numbers. No function at all where its arithmetic would round.
+function gcra.shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
@@ -49,54 +51,48 @@ function gcra.shortForm(numbers, cost)
     return nil
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
+  local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   local packed = packedNumbers(capacity, permits, periodUs)
-  return {
-    capacity = capacity,
-    permits = permits,
-    periodUs = periodUs,
-    toleranceUs = toleranceUs,
-    tolerancePart = tolerance - toleranceUs * permits,
-    costUs = costUs,
-    costPart = costTime - costUs * permits,
-    packed = packed,
-    size = 7 + #packed,
-  }
-end
+  -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
+  local size, layout = 7 + #packed, '>I7c' .. #packed
 
--- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
--- Nothing where the cost does not fit, and where the bytes are not a state under the same numbers.
-function gcra.takeIfFits(short, bytes, nowUs)
-  local permits, us, part = short.permits, 0, 0
-  if bytes then
-    local size = short.size
-    if sub(bytes, 8, size) ~= short.packed then
-      return nil
-    end
-    us = unpackBytes('>I7', bytes) - nowUs
-    if #bytes > size then
-      local place
-      part, place = unpacked(bytes, size + 1)
-      if place ~= #bytes + 1 or part == 0 or part >= permits then
+  return function(bytes)
+    local us, part = 0, 0
+    if bytes then
+      if #bytes < size then
         return nil
       end
+      local tatUs, heldNumbers = unpackBytes(layout, bytes)
+      if heldNumbers ~= packed then
+        return nil
+      end
+      us = tatUs - nowUs
+      if #bytes > size then
+        local place
+        part, place = unpacked(bytes, size + 1)
+        if place ~= #bytes + 1 or part == 0 or part >= permits then
+          return nil
+        end
+      end
+      if us < 0 then
+        us, part = 0, 0
+      end
     end
-    if us < 0 then
-      us, part = 0, 0
+    us, part = us + costUs, part + costPart
+    if part >= permits then
+      us, part = us + 1, part - permits
     end
+    if us > toleranceUs or (us == toleranceUs and part > tolerancePart) then
+      return nil
+    end
+    -- No more than the capacity takes, which does not round.
+    local remaining = capacity - ceil((us * permits + part) / periodUs)
+    local taken = pack(layout, nowUs + us, packed)
+    if part == 0 then
+      return taken, remaining, us
+    end
+    return taken .. char(bytesOf(part)), remaining, us + 1
   end
-  us, part = us + short.costUs, part + short.costPart
-  if part >= permits then
-    us, part = us + 1, part - permits
-  end
-  if us > short.toleranceUs or (us == short.toleranceUs and part > short.tolerancePart) then
-    return nil
-  end
-  -- No more than the capacity takes, which does not round.
-  local remaining = short.capacity - ceil((us * permits + part) / short.periodUs)
-  if part == 0 then
-    return pack('>I7', nowUs + us) .. short.packed, remaining, us
-  end
-  return pack('>I7', nowUs + us) .. short.packed .. char(bytesOf(part)), remaining, us + 1
 end
 
 -- The long way.

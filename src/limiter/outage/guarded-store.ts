@@ -48,7 +48,8 @@ export class GuardedStore implements AsyncStore {
     this.#store = store
     this.shared = store.shared
     this.#watch = watch
-    this.#alarms = new Alarms(watch.clock, true)
+    // A timer for each decision that is alone would cost more than its way through here.
+    this.#alarms = new Alarms(watch.clock, true, true)
   }
 
   get health(): Health {

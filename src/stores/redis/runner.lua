@@ -14,7 +14,7 @@
 
 local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
 
-local KEYS, ARGV, try, format, type = KEYS, ARGV, redis.pcall, string.format, type
+local KEYS, ARGV, try, format = KEYS, ARGV, redis.pcall, string.format
 
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
 local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
@@ -27,72 +27,85 @@ local reply = { nowUs, nil, nil }
 
 -- The long way.
 
+-- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
+local first, key, size = 2, 0, 1
+-- How many parts a decision has, and their short forms; none at all where one of them has none.
+local parts, takes
+-- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
+local lastTtlMs, lastTtl
+
+-- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis wrote nothing.
+local function takeFrom(part)
+  local name = KEYS[key + part]
+  local held = try('GET', name)
+  -- An error is a table with nothing in its places, and no state is empty.
+  if held and #held == 0 then
+    return false
+  end
+  local taken, remaining, resetUs = takes[part](held)
+  if not taken then
+    return false
+  end
+  reply[size + 2 * part - 1], reply[size + 2 * part] = remaining, resetUs
+  if part < parts then
+    local fits, failure = takeFrom(part + 1)
+    if failure or not fits then
+      return fits, failure
+    end
+  end
+  local ttlMs = ceil(resetUs / 1000)
+  if ttlMs < leastTtlMs then
+    ttlMs = leastTtlMs
+  end
+  if ttlMs ~= lastTtlMs then
+    lastTtlMs, lastTtl = ttlMs, format('%d', ttlMs)
+  end
+  -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+  local before = try('SET', name, taken, 'PX', lastTtl, 'GET')
+  -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
+  return true, before and #before == 0 and before.err
+end
+
 -- One piece, because every function in it would be made anew for each call.
 local decideLong
--- Where the run begins, and how many keys come before those of the next decision.
-local first, key, made, firstError = 2, 0, 0, nil
+local made, firstError = 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-
-  -- What the short forms know of each part; nothing at all where one of them has none.
-  local shorts = ARGV[first] == 'take -1 -1' and {} or nil
-  for k = 1, shorts and parts or 0 do
+  parts = tonumber(ARGV[first + 2])
+  takes = ARGV[first] == 'take -1 -1' and {} or nil
+  for k = 1, takes and parts or 0 do
     local at = first + RUN_SIZE + (k - 1) * PART_SIZE
     local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
-    local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
-    if not short then
-      shorts = nil
+    local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
+    if not take then
+      takes = nil
       break
     end
-    short.takeIfFits = algorithm.takeIfFits
-    shorts[k] = short
+    takes[k] = take
   end
 
-  for _ = 1, decisions do
-    local fits, failure = shorts, nil
-    for k = 1, fits and parts or 0 do
-      local short, raw = shorts[k], try('GET', KEYS[key + k])
-      if type(raw) == 'table' then
-        fits = nil
-        break
-      end
-      short.raw, short.remaining, short.resetUs = short.takeIfFits(short, raw, nowUs)
-      if not short.raw then
-        fits = nil
-        break
-      end
+  for _ = 1, tonumber(ARGV[first + 1]) do
+    local fits, failure
+    if takes then
+      fits, failure = takeFrom(1)
     end
-
-    if not fits then
-      -- Nothing was done yet: it is decided from the start.
-      decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
-      failure = decideLong(first, key)
+    if fits and not failure then
+      size = size + 2 * parts
     else
-      local size = #reply
-      for k = 1, parts do
-        local short = shorts[k]
-        local resetUs = short.resetUs
-        local ttlMs = ceil(resetUs / 1000)
-        if ttlMs < leastTtlMs then
-          ttlMs = leastTtlMs
-        end
-        local written = try('SET', KEYS[key + k], short.raw, 'PX', format('%d', ttlMs))
-        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-        if written.err then
-          failure = written.err
-          -- What the limits before this one said is no answer.
-          for place = #reply, size + 1, -1 do
-            reply[place] = nil
-          end
-          break
-        end
-        reply[size + 2 * k - 1], reply[size + 2 * k] = short.remaining, resetUs
+      -- What some of the limits said is no answer.
+      for place = size + 1, size + 2 * parts do
+        reply[place] = nil
       end
+      if not fits then
+        -- Nothing was done yet: it is decided from the start.
+        decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
+        failure = decideLong(first, key)
+      end
+      reply[#reply + 1] = failure
+      size = #reply
     end
 
     if failure then
       firstError = firstError or failure
-      reply[#reply + 1] = failure
     else
       made = made + 1
     end

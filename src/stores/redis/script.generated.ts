@@ -454,47 +454,46 @@ export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State:
 
 local fixedWindow = { kind = 'string', bookable = false }
 
--- What the short form knows of a limit and a cost that is above zero.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
+-- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
+-- is not a state under the same numbers.
 function fixedWindow.shortForm(numbers, cost, nowUs)
-  local limit, windowUs, first, offsetUs = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
-  local startUs = nowUs
+  local match, format = string.match, string.format
+  local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
+  local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
+  windowUs = tonumber(windowUs)
+  -- Of a window that begins now, or has begun.
+  local newUs = nowUs
   if first == '0' then
-    startUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
+    newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
-  return {
-    capacity = tonumber(limit),
-    windowUs = tonumber(windowUs),
-    cost = cost,
-    pattern = '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$',
-    -- Of a window that begins now, or has begun: its start, and how what is written now ends.
-    startUs = startUs,
-    startText = string.format('%d', startUs),
-    ending = string.format(' %d %s', nowUs, numbers),
-  }
-end
+  local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
+  -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
+  local newTexts = {}
 
--- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
--- Nothing where the cost does not fit, where the text is from the future, and where it is not a state under the same numbers.
-function fixedWindow.takeIfFits(short, text, nowUs)
-  local windowUs = short.windowUs
-  local used, startUs, startText = short.cost, short.startUs, short.startText
-  if text then
-    local countText, heldText, atText = string.match(text, short.pattern)
-    if not countText or atText - nowUs > 0 then
+  return function(text)
+    local used, startUs, startText = cost, newUs, newText
+    if text then
+      local countText, heldText, atText = match(text, pattern)
+      if not countText or atText - nowUs > 0 then
+        return nil
+      end
+      local heldUs = heldText == newText and newUs or tonumber(heldText)
+      if heldUs > nowUs then
+        return nil
+      elseif countText ~= '0' and nowUs < heldUs + windowUs then
+        used, startUs, startText = countText + used, heldUs, heldText
+      end
+    end
+    if used > capacity then
       return nil
     end
-    -- Mostly it is the window that began for all keys: then nothing need be read.
-    local heldUs = heldText == startText and startUs or tonumber(heldText)
-    if heldUs > nowUs then
-      return nil
-    elseif countText ~= '0' and nowUs < heldUs + windowUs then
-      used, startUs, startText = countText + used, heldUs, heldText
+    local taken = startUs == newUs and newTexts[used] or format('%d ', used) .. startText .. ending
+    if startUs == newUs then
+      newTexts[used] = taken
     end
+    return taken, capacity - used, startUs + windowUs - nowUs
   end
-  if used > short.capacity then
-    return nil
-  end
-  return string.format('%d ', used) .. startText .. short.ending, short.capacity - used, startUs + windowUs - nowUs
 end
 
 -- The long way.
@@ -630,7 +629,7 @@ export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part
 
 local gcra = { kind = 'string', bookable = true }
 
-local char, sub, match = string.char, string.sub, string.match
+local char, match = string.char, string.match
 local pack, unpackBytes = struct.pack, struct.unpack
 
 -- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
@@ -667,8 +666,10 @@ local function packedNumbers(capacity, permits, periodUs)
   return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
 end
 
--- What the short form knows of a limit and a cost that is above zero; nothing where its arithmetic would round.
-function gcra.shortForm(numbers, cost)
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
+-- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
+-- same numbers. No function at all where its arithmetic would round.
+function gcra.shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
@@ -676,54 +677,48 @@ function gcra.shortForm(numbers, cost)
     return nil
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
+  local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   local packed = packedNumbers(capacity, permits, periodUs)
-  return {
-    capacity = capacity,
-    permits = permits,
-    periodUs = periodUs,
-    toleranceUs = toleranceUs,
-    tolerancePart = tolerance - toleranceUs * permits,
-    costUs = costUs,
-    costPart = costTime - costUs * permits,
-    packed = packed,
-    size = 7 + #packed,
-  }
-end
+  -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
+  local size, layout = 7 + #packed, '>I7c' .. #packed
 
--- The short form of a take that is allowed: from what the key holds, or false, to what it shall hold, what is left, and when it is idle.
--- Nothing where the cost does not fit, and where the bytes are not a state under the same numbers.
-function gcra.takeIfFits(short, bytes, nowUs)
-  local permits, us, part = short.permits, 0, 0
-  if bytes then
-    local size = short.size
-    if sub(bytes, 8, size) ~= short.packed then
-      return nil
-    end
-    us = unpackBytes('>I7', bytes) - nowUs
-    if #bytes > size then
-      local place
-      part, place = unpacked(bytes, size + 1)
-      if place ~= #bytes + 1 or part == 0 or part >= permits then
+  return function(bytes)
+    local us, part = 0, 0
+    if bytes then
+      if #bytes < size then
         return nil
       end
+      local tatUs, heldNumbers = unpackBytes(layout, bytes)
+      if heldNumbers ~= packed then
+        return nil
+      end
+      us = tatUs - nowUs
+      if #bytes > size then
+        local place
+        part, place = unpacked(bytes, size + 1)
+        if place ~= #bytes + 1 or part == 0 or part >= permits then
+          return nil
+        end
+      end
+      if us < 0 then
+        us, part = 0, 0
+      end
     end
-    if us < 0 then
-      us, part = 0, 0
+    us, part = us + costUs, part + costPart
+    if part >= permits then
+      us, part = us + 1, part - permits
     end
+    if us > toleranceUs or (us == toleranceUs and part > tolerancePart) then
+      return nil
+    end
+    -- No more than the capacity takes, which does not round.
+    local remaining = capacity - ceil((us * permits + part) / periodUs)
+    local taken = pack(layout, nowUs + us, packed)
+    if part == 0 then
+      return taken, remaining, us
+    end
+    return taken .. char(bytesOf(part)), remaining, us + 1
   end
-  us, part = us + short.costUs, part + short.costPart
-  if part >= permits then
-    us, part = us + 1, part - permits
-  end
-  if us > short.toleranceUs or (us == short.toleranceUs and part > short.tolerancePart) then
-    return nil
-  end
-  -- No more than the capacity takes, which does not round.
-  local remaining = short.capacity - ceil((us * permits + part) / short.periodUs)
-  if part == 0 then
-    return pack('>I7', nowUs + us) .. short.packed, remaining, us
-  end
-  return pack('>I7', nowUs + us) .. short.packed .. char(bytesOf(part)), remaining, us + 1
 end
 
 -- The long way.
@@ -1394,7 +1389,7 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 
 local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
 
-local KEYS, ARGV, try, format, type = KEYS, ARGV, redis.pcall, string.format, type
+local KEYS, ARGV, try, format = KEYS, ARGV, redis.pcall, string.format
 
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
 local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
@@ -1407,72 +1402,85 @@ local reply = { nowUs, nil, nil }
 
 -- The long way.
 
+-- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
+local first, key, size = 2, 0, 1
+-- How many parts a decision has, and their short forms; none at all where one of them has none.
+local parts, takes
+-- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
+local lastTtlMs, lastTtl
+
+-- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis wrote nothing.
+local function takeFrom(part)
+  local name = KEYS[key + part]
+  local held = try('GET', name)
+  -- An error is a table with nothing in its places, and no state is empty.
+  if held and #held == 0 then
+    return false
+  end
+  local taken, remaining, resetUs = takes[part](held)
+  if not taken then
+    return false
+  end
+  reply[size + 2 * part - 1], reply[size + 2 * part] = remaining, resetUs
+  if part < parts then
+    local fits, failure = takeFrom(part + 1)
+    if failure or not fits then
+      return fits, failure
+    end
+  end
+  local ttlMs = ceil(resetUs / 1000)
+  if ttlMs < leastTtlMs then
+    ttlMs = leastTtlMs
+  end
+  if ttlMs ~= lastTtlMs then
+    lastTtlMs, lastTtl = ttlMs, format('%d', ttlMs)
+  end
+  -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+  local before = try('SET', name, taken, 'PX', lastTtl, 'GET')
+  -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
+  return true, before and #before == 0 and before.err
+end
+
 -- One piece, because every function in it would be made anew for each call.
 local decideLong
--- Where the run begins, and how many keys come before those of the next decision.
-local first, key, made, firstError = 2, 0, 0, nil
+local made, firstError = 0, nil
 while first <= #ARGV do
-  local decisions, parts = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-
-  -- What the short forms know of each part; nothing at all where one of them has none.
-  local shorts = ARGV[first] == 'take -1 -1' and {} or nil
-  for k = 1, shorts and parts or 0 do
+  parts = tonumber(ARGV[first + 2])
+  takes = ARGV[first] == 'take -1 -1' and {} or nil
+  for k = 1, takes and parts or 0 do
     local at = first + RUN_SIZE + (k - 1) * PART_SIZE
     local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
-    local short = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
-    if not short then
-      shorts = nil
+    local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
+    if not take then
+      takes = nil
       break
     end
-    short.takeIfFits = algorithm.takeIfFits
-    shorts[k] = short
+    takes[k] = take
   end
 
-  for _ = 1, decisions do
-    local fits, failure = shorts, nil
-    for k = 1, fits and parts or 0 do
-      local short, raw = shorts[k], try('GET', KEYS[key + k])
-      if type(raw) == 'table' then
-        fits = nil
-        break
-      end
-      short.raw, short.remaining, short.resetUs = short.takeIfFits(short, raw, nowUs)
-      if not short.raw then
-        fits = nil
-        break
-      end
+  for _ = 1, tonumber(ARGV[first + 1]) do
+    local fits, failure
+    if takes then
+      fits, failure = takeFrom(1)
     end
-
-    if not fits then
-      -- Nothing was done yet: it is decided from the start.
-      decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
-      failure = decideLong(first, key)
+    if fits and not failure then
+      size = size + 2 * parts
     else
-      local size = #reply
-      for k = 1, parts do
-        local short = shorts[k]
-        local resetUs = short.resetUs
-        local ttlMs = ceil(resetUs / 1000)
-        if ttlMs < leastTtlMs then
-          ttlMs = leastTtlMs
-        end
-        local written = try('SET', KEYS[key + k], short.raw, 'PX', format('%d', ttlMs))
-        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-        if written.err then
-          failure = written.err
-          -- What the limits before this one said is no answer.
-          for place = #reply, size + 1, -1 do
-            reply[place] = nil
-          end
-          break
-        end
-        reply[size + 2 * k - 1], reply[size + 2 * k] = short.remaining, resetUs
+      -- What some of the limits said is no answer.
+      for place = size + 1, size + 2 * parts do
+        reply[place] = nil
       end
+      if not fits then
+        -- Nothing was done yet: it is decided from the start.
+        decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
+        failure = decideLong(first, key)
+      end
+      reply[#reply + 1] = failure
+      size = #reply
     end
 
     if failure then
       firstError = firstError or failure
-      reply[#reply + 1] = failure
     else
       made = made + 1
     end
