@@ -34,7 +34,7 @@ export class RouteGates<Req> {
   readonly #gate: Gate<Req, NodeResponse>
   readonly #own = Symbol('sluice.gate')
   readonly #late = new WeakMap<object, Map<string | undefined, Gate<Req, NodeResponse>>>()
-  /** Until the application is ready; then it is known whether one of them says something. */
+  /** When the application is ready, it is known whether one of them says something. */
   readonly #noticed: Route<Req>[] = []
   #sawAll = true
   /** No route says anything: then the request need not be asked for its route, which takes as long as a decision. */
@@ -67,7 +67,8 @@ export class RouteGates<Req> {
 
   /** Undefined if the route goes without, or if another plugin decides about it. */
   gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
-    if (this.#areAllAlike) return this.#gate
+    // Fastify tells nobody of a handler for what is not found, and that may have a config too.
+    if (this.#areAllAlike && !request.is404) return this.#gate
     const config = request.routeOptions.config as RouteConfig<Req> | undefined
     const rateLimit = config?.rateLimit
     if (config === undefined || rateLimit === undefined) return this.#gate

@@ -6,6 +6,7 @@ import type { NodeRequest, NodeResponse } from './incoming.ts'
 export interface FastifyRequestLike {
   readonly raw: NodeRequest
   readonly routeOptions: { readonly config: object }
+  readonly is404: boolean
 }
 
 /** What is needed of Fastify's reply. */

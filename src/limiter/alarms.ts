@@ -20,7 +20,7 @@ export class Alarms {
   /** When the timer fires, and what stops it; Infinity when there is none. */
   #timerUs = Number.POSITIVE_INFINITY
   #stopTimer: StopTimer = NO_TIMER
-  readonly #rests: boolean
+  #rests: boolean
 
   /** `rests`: when the last alarm is stopped, the timer runs on for the next one, and no process stays alive for it. */
   constructor(clock: Clock, keepAlive: boolean, rests = false) {
@@ -44,6 +44,12 @@ export class Alarms {
     if (this.#heap.length > 0) return
     if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
     else this.#disarm()
+  }
+
+  /** No more timers but for the alarms that are set. */
+  close(): void {
+    this.#rests = false
+    if (this.#heap.length === 0) this.#disarm()
   }
 
   #arm(): void {

@@ -51,6 +51,16 @@ describe('Fastify', () => {
     expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
   })
 
+  test('the handler for what is not found may go without', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(1) }))
+    app.get('/', () => 'limited')
+    // Plain JavaScript may give it a config, although Fastify's types do not know of one.
+    const options: object = { config: { rateLimit: false } }
+    app.setNotFoundHandler(options, (_request, reply) => reply.code(404).send())
+    expect(await statuses(app, '/nothing', '/nothing', '/', '/')).toEqual([404, 404, 200, 429])
+  })
+
   test('a route may go without, cost more, or have a limit of its own', async () => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(3) }))

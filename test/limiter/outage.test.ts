@@ -1,6 +1,6 @@
 /** What a limiter does when its store fails or does not answer: on a store that does what the test says, and on injected timers. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   type AsyncStore,
   type Clock,
@@ -24,6 +24,7 @@ import { fakeClock } from '../../src/testing/index.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
 noUnhandledRejections()
+afterEach(() => void vi.useRealTimers())
 
 /** A store in memory that is well, fails every step, or never answers. */
 class IllStore implements AsyncStore {
@@ -571,4 +572,13 @@ describe('options', () => {
   test.each(wrong)('%o', (options, message) => {
     expect(() => createLimiter(LIMIT, options as never)).toThrow(message)
   })
+})
+
+test('the timer that rests between decisions ends with the limiter', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const limiter = createLimiter<Limit, IllStore>(LIMIT, { name: 'api', store: new IllStore() })
+  await limiter.consume('k')
+  expect(vi.getTimerCount()).toBe(1)
+  limiter.close()
+  expect(vi.getTimerCount()).toBe(0)
 })

@@ -1,6 +1,7 @@
 /** What the shared memory store alone promises: its bounds, what it refuses, one time for all threads. */
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
@@ -26,6 +27,16 @@ const errorOf = (fn: () => unknown): sluice.SluiceError => {
   }
   throw new Error('it did not throw')
 }
+
+test('a key that is too long for the store is refused, whoever asks', () => {
+  const { store, clock, limiter } = limiterOf({ maxKeys: 2 })
+  limiter.tryAcquire('k')
+  const rule = limiter.scope().limits[0]?.rule as Rule
+  const parts = [{ limit: 'default', rule, key: 'x'.repeat(1025), cost: 1, ticket: undefined }]
+  const step = { op: 'take', aheadUs: -1, ofUs: -1, scope: limiter.scope(), parts, nowUs: clock.nowUs() } as const
+  expect(errorOf(() => store.apply(step))).toMatchObject({ code: 'KEY', message: expect.stringContaining('at most 1024 characters') })
+  expect([store.size, limiter.peek('k').remaining]).toEqual([1, 0])
+})
 
 describe('the bound', () => {
   test.each([1, 2, 7, 1_000])('is tight: of %i keys all are held, and one more is limited until one is idle', (maxKeys) => {

@@ -77,4 +77,10 @@ test('a timer that may rest serves alarm after alarm, and keeps a process alive 
   alarms.stop(alarms.set(startUs + 2_000, () => expect.fail('it was stopped')))
   clock.setUs(startUs + 2_000)
   expect(clock.timers).toBe(0)
+
+  const last = alarms.set(startUs + 3_000, () => expect.fail('it was stopped'))
+  alarms.close()
+  expect(clock.timers).toBe(1)
+  alarms.stop(last)
+  expect(clock.timers).toBe(0)
 })

@@ -97,6 +97,7 @@ export class GuardedStore implements AsyncStore {
   close(): void {
     this.#isClosed = true
     this.#stopProbing()
+    this.#alarms.close()
   }
 
   /** Asks, and calls one of the other two, once, and in time. */

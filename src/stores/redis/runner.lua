@@ -34,7 +34,7 @@ local parts, takes
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
 
--- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis wrote nothing.
+-- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis refused to.
 local function takeFrom(part)
   local name = KEYS[key + part]
   local held = try('GET', name)
@@ -66,7 +66,7 @@ local function takeFrom(part)
   return true, before and #before == 0 and before.err
 end
 
--- One piece, because every function in it would be made anew for each call.
+-- The rest is one piece: a function is made anew for each call, and only what goes on with the next part has to be one.
 local decideLong
 local made, firstError = 0, nil
 while first <= #ARGV do

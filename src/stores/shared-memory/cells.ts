@@ -77,7 +77,7 @@ export class Cells {
   readonly #ints: Int32Array
   readonly #atomic: AtomicOperations
   readonly held: Held
-  /** A word that others hardly ever write, for `isStill`. */
+  /** A word for `isStill`: of the cell that the thread began with, which others hardly ever use, and which it may since have left. */
   readonly fence: number
   readonly #sightings: (Sighting | undefined)[] = []
 

@@ -21,7 +21,7 @@ export const LOST = -2
 const [NOWHERE, OUTRUN] = [ABSENT, LOST]
 
 /** Longer ones are not worth looking for: the limiter refuses them. */
-const LONGEST_KEY = 1024
+export const LONGEST_KEY = 1024
 
 /** Whose keys are looked for: the number of a limiter, and what the fingerprints of its keys are keyed with. */
 export interface Address {

@@ -5,11 +5,11 @@
  */
 import type { EncodedState } from '../../algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../algorithms/decide.ts'
-import { SluiceError } from '../../errors.ts'
+import { SluiceError, shown } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
-import { ABSENT, type Address, LOST } from './chains.ts'
+import { ABSENT, type Address, LONGEST_KEY, LOST } from './chains.ts'
 import { fingerprint } from './fingerprint.ts'
 import { sharedLane } from './lane.ts'
 import type { SharedHandle, SharedMemory } from './memory.ts'
@@ -192,6 +192,7 @@ class Shared implements SharedStore {
 
 function onlyKey(parts: readonly Part[]): string {
   const key = (parts[0] as Part).key
+  if (key.length > LONGEST_KEY) throw new SluiceError('KEY', `key ${shown(key)} must have at most ${LONGEST_KEY} characters`)
   if (parts.every((part) => part.key === key)) return key
   throw new SluiceError('UNSUPPORTED', 'shared memory decides several limits at once on one key only: give one key for all limits')
 }
