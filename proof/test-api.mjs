@@ -76,14 +76,21 @@ async function runSuite(suite, only) {
   }
 }
 
+const SKIPPED = Symbol('skipped')
+
+function skip(isSkipped) {
+  if (isSkipped) throw SKIPPED
+}
+
 async function runTest(test) {
   const suites = []
   for (let suite = test.parent; suite !== undefined; suite = suite.parent) suites.unshift(suite)
   try {
     for (const before of suites.flatMap(({ beforeEach }) => beforeEach)) await before()
-    await test.run()
+    await test.run({ skip })
     return undefined
   } catch (error) {
+    if (error === SKIPPED) return undefined
     return { test: fullName(test), message: `${error?.message ?? error}` }
   } finally {
     for (const after of suites.reverse().flatMap(({ afterEach }) => afterEach)) await after()

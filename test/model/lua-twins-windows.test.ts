@@ -508,6 +508,21 @@ async function livesMs(calls: (key: string) => readonly string[][]): Promise<num
   return most
 }
 
+test('fixedWindow in Lua has one short form for all keys of a call, whenever their windows began', async () => {
+  const held = ['2 4500000', '2 5000000', '2 4500000', '2 4600000', '2 5000000', '1 5000000', '2 4000000', '2 5000001']
+  const shortly = `
+    local take = algorithms.fixedWindow.shortForm('10 1000000 1 0', 1, 5000000)
+    local said = {}
+    for k, began in ipairs(ARGV) do
+      said[k] = take(began .. ' 4900000 10 1000000 1 0') or 'left to the long way'
+    end
+    return said`
+  const left = (text: string) => `${text} 5000000 10 1000000 1 0`
+  // The last but one's window is over, and the last one's is yet to come, which nobody has written.
+  const taken = ['3 4500000', '3 5000000', '3 4500000', '3 4600000', '3 5000000', '2 5000000', '1 5000000'].map(left)
+  expect(await redis.send(['EVAL', `${LIBRARY}\n${shortly}`, '0', ...held])).toEqual([...taken, 'left to the long way'])
+})
+
 test('the runner keeps a key whose clock was passed in for a day', async () => {
   expect(await livesMs((key) => [runnerCall('take', key, 'slidingLog', '5 1000', 1_000)])).toBe(86_400_000)
 })

@@ -749,10 +749,19 @@ describe.each(Object.keys(KINDS))('%s in Lua', (type) => {
   })
 })
 
-const DECODE_BYTES = `
+const BYTES = `
+local function bytesIn(field)
+  return field == '-' and '' or (string.gsub(field, '%x%x', function(hex) return string.char(tonumber(hex, 16)) end))
+end`
+
+const TAKE_BYTES = `${BYTES}
 local function answer(fields)
-  local bytes = string.gsub(fields[1], '%x%x', function(hex) return string.char(tonumber(hex, 16)) end)
-  bytes = bytes == '-' and '' or bytes
+  return algorithms.gcra.shortForm('1000 300 1000000', 1, 1000000)(bytesIn(fields[1])) and 'taken' or 'left'
+end`
+
+const DECODE_BYTES = `${BYTES}
+local function answer(fields)
+  local bytes = bytesIn(fields[1])
   local gcra = algorithms.gcra
   local s, numbers = gcra.decode(bytes)
   if not s then
@@ -785,6 +794,7 @@ describe('gcra in bytes', () => {
     ['0 1 10 1', 0n, [1n, 10n, 16n]],
     ['7 128 16384 1000000 16383', 7n, [128n, 16_384n, 22n, 16_383n]],
     ['255 127 16383 10', 255n, [127n, 16_383n, 17n]],
+    ['7 1 1 1000001', 7n, [1n, 1n, 1_000_001n * 16n]],
     ['72057594037 129 2097152 30000000 128', 72_057_594_037n, [129n, 2_097_152n, 3n * 16n + 7n, 128n]],
     ['5000000000000000 1000000000 1 31622400000000', 5_000_000_000_000_000n, [1_000_000_000n, 1n, 316_224n * 16n + 8n]],
   ]
@@ -803,9 +813,27 @@ describe('gcra in bytes', () => {
     ['a time that never comes', bytesOf(10_000_000_000_000_001n, [1n, 1n, 22n])],
     ['a number too many', bytesOf(7n, [1n, 3n, 22n, 1n, 1n])],
     ['more bytes than there can be', [...bytesOf(7n, MOST), 1]],
+    ['a byte more than there can be, although it would be written like that', bytesOf(7n, MOST.with(0, 2n ** 35n))],
   ]
   test.each(REFUSED)('%s is refused', async (_, bytes) => {
     expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual(['refused'])
+  })
+
+  // Under the same numbers, and long ago: but for what stands behind them it would fit.
+  const NUMBERS = [1_000n, 300n, 22n]
+  const ENDINGS: readonly (readonly [string, readonly number[], string])[] = [
+    ['nothing', [], 'taken'],
+    ['a part', bytesOf(7n, [299n]).slice(7), 'taken'],
+    ['a part that is a whole', bytesOf(7n, [300n]).slice(7), 'left'],
+    ['a part of 0', [0], 'left'],
+    ['a part and more', [5, 5], 'left'],
+    ['a part of 0 and more', [0, 5], 'left'],
+    ['a part that does not end', [133], 'left'],
+  ]
+  test.each(ENDINGS)('with %s behind the numbers, the short form agrees', async (_, ending, answer) => {
+    const bytes = [...bytesOf(7n, NUMBERS), ...ending]
+    expect(await inRedis(TAKE_BYTES, [hexOf(bytes)])).toEqual([answer])
+    expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual([answer === 'taken' ? expect.stringMatching(/^7 1000 300 /) : 'refused'])
   })
 
   test('the largest of all is read', async () => {

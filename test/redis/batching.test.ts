@@ -202,12 +202,41 @@ describe('errors stay with the decision that has them', () => {
     // Ours but for its part, which is more than a part can be.
     await limiter.consume('bad')
     await redis.send(['EVAL', "redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) .. string.char(127), 'PX', 1000)", '1', bad])
+    const reason = { code: 'STORE', message: expect.stringContaining('does not hold a gcra state') }
     const answers = await Promise.allSettled(['bad', 'full', 'other'].map((key) => limiter.consume(key)))
     expect(answers).toMatchObject([
-      { reason: { code: 'STORE', isolated: true } },
+      { reason: { ...reason, isolated: true } },
       { value: { outcome: 'limited' } },
       { value: { outcome: 'allowed', remaining: 2 } },
     ])
+    await expect(limiter.consume('bad')).rejects.toMatchObject(reason)
+    await redis.send(['DEL', bad])
+  })
+
+  test('where nothing could be decided the client sees the error as one, and acts on it if it is one of those', async () => {
+    const seen: string[] = []
+    const send = (args: readonly string[]) =>
+      redis.send(args).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) seen.push(error.message)
+        throw error
+      })
+    const limiter = limiterOn(LIMIT, {}, { send })
+    const bad = `${prefix}:api:{bad}:default`
+    await redis.send(['SET', bad, 'not ours', 'PX', '5000'])
+    await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
+    expect(seen).toEqual([])
+    await Promise.allSettled(['bad', 'bad'].map((key) => limiter.consume(key)))
+    expect(seen).toEqual([expect.stringContaining('does not hold a gcra state')])
+    await redis.send(['DEL', bad])
+  })
+
+  test('a key of another type fails alone', async () => {
+    const limiter = limiterOn(fixedWindow({ limit: 5, window: '1h' }))
+    const bad = `${prefix}:api:{bad}:default`
+    await redis.send(['LPUSH', bad, 'not ours'])
+    const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
+    const reason = { code: 'STORE', isolated: true, message: expect.stringContaining('does not hold a fixedWindow state') }
+    expect(answers).toMatchObject([{ reason }, { status: 'fulfilled' }])
     await redis.send(['DEL', bad])
   })
 
