@@ -725,13 +725,6 @@ export const PROOFS = [
   },
   {
     file: 'src/stores/redis/runner.lua',
-    scope: 'takeFrom',
-    line: 'if held and #held == 0 then',
-    becomes: ['if true then'],
-    proof: 'Then the short forms take nothing, and the long way, which says and writes the same, decides.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
     scope: '',
     line: 'while first <= #ARGV do',
     becomes: ['while first < #ARGV do'],
@@ -779,14 +772,6 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/runner.lua',
     scope: 'takeFrom',
-    line: 'if not taken then',
-    becomes: ['if true then'],
-    proof:
-      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: 'takeFrom',
     line: 'if ttlMs < leastTtlMs then',
     becomes: ['if ttlMs <= leastTtlMs then'],
     proof: 'If they are equal, it becomes what it is.',
@@ -797,61 +782,6 @@ export const PROOFS = [
     line: 'if ttlMs ~= lastTtlMs then',
     becomes: ['if true then'],
     proof: 'It only saves making a text again that is the same.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: "takes = ARGV[first] == 'take -1 -1' and {} or nil",
-    becomes: ["takes = ARGV[first] == 'take -1 -1' and {} and nil"],
-    proof:
-      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: 'for k = 1, takes and parts or 0 do',
-    becomes: ['for k = 0, takes and parts or 0 do'],
-    proof:
-      'Before the first part stands the cost of the run before, or the time: no algorithm has such a name, so the long way decides, which says and writes the same.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: 'local at = first + RUN_SIZE + (k - 1) * PART_SIZE',
-    becomes: [
-      'local at = first - RUN_SIZE + (k - 1) * PART_SIZE',
-      'local at = first + RUN_SIZE - (k - 1) * PART_SIZE',
-      'local at = first + RUN_SIZE + (k + 1) * PART_SIZE',
-      'local at = first + RUN_SIZE + (k - 2) * PART_SIZE',
-      'local at = first + RUN_SIZE + (k - 0) * PART_SIZE',
-      'local at = first + RUN_SIZE + (k - 1) / PART_SIZE',
-    ],
-    proof:
-      'For one part at least, what is taken for the name of an algorithm is none: it lies before the parts, behind them, or at no whole place. So the long way decides, which says and writes the same; where the run has one part only and that is found, nothing has changed.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: 'local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)',
-    becomes: ['local take = algorithm and algorithm.shortForm and cost > 1 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)'],
-    proof:
-      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: 'if not take then',
-    becomes: ['if true then'],
-    proof:
-      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
-  },
-  {
-    file: 'src/stores/redis/runner.lua',
-    scope: '',
-    line: 'if takes then',
-    becomes: ['if false then'],
-    proof:
-      'The short form is not used then, at least not where it would be with this line, and the long way, which says and writes the same, decides.',
   },
   {
     file: 'src/stores/redis/runner.lua',
