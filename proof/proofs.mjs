@@ -663,14 +663,6 @@ export const PROOFS = [
   },
   {
     file: 'src/stores/redis/long-way.lua',
-    scope: 'isSane',
-    line: 'return resetUs < 31557600000000000',
-    becomes: ['return resetUs <= 31557600000000000'],
-    proof:
-      'No state of ours lasts for a tenth of it. Whether something foreign that lasts a thousand years to the microsecond is called sane is a matter of choice.',
-  },
-  {
-    file: 'src/stores/redis/long-way.lua',
     scope: 'readRaw',
     line: "return not string.find(raw.err, 'WRONGTYPE', 1, true) and error(raw, 0)",
     becomes: [

@@ -259,6 +259,17 @@ describe('errors stay with the decision that has them', () => {
     await redis.send(['DEL', bad])
   })
 
+  test('a state that lasts a thousand years is none of ours, to the microsecond', async () => {
+    prefix = randomUUID()
+    const clock = fakeClock(1_700_000_000_000)
+    const limiter = createLimiter(fixedWindow({ limit: 5, window: '1h' }), { name: 'api', clock, store: redisStore(redis, { prefix }) })
+    const bad = `${prefix}:api:{bad}:default`
+    const startUs = 31_557_600_000_000_000n + BigInt(clock.nowUs()) - 3_600_000_000n
+    await redis.send(['SET', bad, `1 ${startUs} 5 5 3600000000 0 0`, 'PX', '5000'])
+    await expect(limiter.consume('bad')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    await redis.send(['DEL', bad])
+  })
+
   test('a key that the user may not touch fails alone', async () => {
     await redis.send(['ACL', 'SETUSER', 'few', 'on', '>secret', '~mine:api:*', '+@all'])
     const few = createClient({ socket: { host: '127.0.0.1', port: inject('redisPort') }, username: 'few', password: 'secret' })
