@@ -39,6 +39,7 @@ const OF_RUNNER = [
   { ...testNamed('redis/servers'), only: '^(gcra|tokenBucket|slidingWindow|slidingLog) |may not touch the key' },
   { ...testNamed('model/lua-twins-windows'), only: '^the runner' },
   { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
+  testNamed('redis/sections'),
 ]
 
 const OF_TYPESCRIPT = [
@@ -76,7 +77,11 @@ function typeScriptTests(name, kinds, beside) {
 function luaTests(name, kinds) {
   const agreeing = kinds.map((kind) => agreement(kind, 'Redis answers'))
   return [
-    ...withTraces(5, [...agreeing, ...OF_EVERYBODY, ...OF_LUA, ...(['runner', 'long-way'].includes(name) ? OF_RUNNER : [])], true),
+    ...withTraces(
+      5,
+      [...agreeing, ...OF_EVERYBODY, ...OF_LUA, ...(['runner', 'sections', 'long-way'].includes(name) ? OF_RUNNER : [])],
+      true,
+    ),
     ...withTraces(5, [...sharedTwins(name), ...kinds.map(twins)]),
     ...withTraces(30, agreeing),
   ]

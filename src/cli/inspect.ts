@@ -15,16 +15,17 @@ export async function inspectCommand(args: readonly string[], usage: () => strin
   const { client, close } = await connected(values.url ?? DEFAULT_URL)
   try {
     const inspected = await inspectKey(client, key)
-    if (values.json) return JSON.stringify(inspected ?? null)
-    return inspected === undefined ? `${key}: no such key: nothing is in use` : drawn(inspected)
+    if (values.json)
+      return JSON.stringify(inspected.length <= 1 && inspected[0]?.section === undefined ? (inspected[0] ?? null) : inspected)
+    return inspected.length === 0 ? `${key}: no such key: nothing is in use` : inspected.map(drawn).join('\n')
   } finally {
     close()
   }
 }
 
-function drawn({ key, type, limit, windowMs, remaining, resetAfterMs, ttlMs, state }: Inspected): string {
+function drawn({ key, section, type, limit, windowMs, remaining, resetAfterMs, ttlMs, state }: Inspected): string {
   return [
-    `${key}`,
+    section === undefined ? key : `${key} ${section}`,
     `  ${type}, ${limit} at once, all back within ${windowMs} ms`,
     `  ${remaining} of ${limit} left now, idle in ${resetAfterMs} ms`,
     `  ${ttlMs < 0 ? 'no time to live: the next call sets one' : `forgotten in ${ttlMs} ms`}`,

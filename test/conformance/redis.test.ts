@@ -100,8 +100,8 @@ test('a person can read the keys', async () => {
   const limiter = createLimiter(both, { name: 'api', store: redisStore(redis, { prefix }), clock })
   await limiter.consume('user:42', 1)
   // But for this one, which is kept in a few bytes: `sluice inspect` reads it.
-  expect(await redis.send(['EVAL', READ_STRING, '1', `${prefix}:api:{user:42}:burst`])).toBe('1700000000142857 20 7 1000000 1')
-  expect(await redis.send(['STRLEN', `${prefix}:api:{user:42}:burst`])).toBe(11)
+  expect(await redis.send(['EVAL', READ_STRING, '1', `${prefix}:api:{user:42}:+`])).toEqual(['burst', '1700000000142857 20 7 1000000 1'])
+  expect(await redis.send(['STRLEN', `${prefix}:api:{user:42}:+`])).toBe('burst\n'.length + 1 + 11)
   expect(await redis.send(['HGETALL', `${prefix}:api:{user:42}:spare`])).toEqual({
     tokens: '29',
     part: '0',

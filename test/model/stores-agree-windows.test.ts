@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Algorithm, type EncodedState, figuresNamed } from '../../src/algorithms/algorithm.ts'
 import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
-import { redisKey } from '../../src/stores/redis/keys.ts'
+import { keyOfPart } from '../../src/stores/redis/keys.ts'
+import { READ_STRING } from '../../src/stores/redis/script.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import type { WindowKind } from '../../src/testing/window-oracle.ts'
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { sectionOf } from './sections.ts'
 import { type Decoded, Playback, type Recorded, recordTrace } from './tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
 import { WINDOW_KINDS, windowScopes, windowTrace } from './window-trace.ts'
@@ -146,15 +148,15 @@ async function playRedis(kind: WindowKind, seed: number): Promise<number> {
     const answers = await store.apply(playback.stepFor(each))
     const [part] = each.step.parts as [Part]
     playback.compare(each, answers, [
-      asText(part.rule.algorithm, await heldInRedis(kind, redisKey({ prefix, hashTag: undefined }, LIMITER, part))),
+      asText(part.rule.algorithm, await heldInRedis(kind, part.limit, keyOfPart({ prefix, hashTag: undefined }, LIMITER, part))),
     ])
   }
   return tape.length
 }
 
-/** Reads a state the way a person would look at it. */
-async function heldInRedis(kind: WindowKind, key: string): Promise<EncodedState | undefined> {
-  if (kind === 'fixedWindow') return ((await redis.send(['GET', key])) ?? undefined) as string | undefined
+/** Reads a state the way `sluice inspect` does. */
+async function heldInRedis(kind: WindowKind, name: string, key: string): Promise<EncodedState | undefined> {
+  if (kind === 'fixedWindow') return sectionOf(name, await redis.send(['EVAL', READ_STRING, '1', key]))
   const command = kind === 'slidingWindow' ? ['HGETALL', key] : ['ZRANGE', key, '0', '-1', 'WITHSCORES']
   return fieldsOf(await redis.send(command))
 }

@@ -3,13 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EncodedState } from '../../src/algorithms/algorithm.ts'
 import { type MemoryStore, memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
-import { redisKey } from '../../src/stores/redis/keys.ts'
+import { keyOfPart } from '../../src/stores/redis/keys.ts'
 import { READ_STRING } from '../../src/stores/redis/script.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import type { Part, Scope } from '../../src/stores/store.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { ruleOf } from './run-trace.ts'
+import { sectionOf } from './sections.ts'
 import { type Decoded, decoded, Playback, type Recorded, record } from './tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
 
@@ -80,7 +81,7 @@ test('no key in Redis lives for ever: its time to live is the time until idle, r
     const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
     const part = { limit: kind, rule, key: 'k', cost: 4 }
     const [verdict] = await store.apply({ op: 'take', scope, parts: [part], aheadUs: -1, ofUs: -1, nowUs: undefined })
-    const leftMs = Number(await redis.send(['PTTL', redisKey({ prefix: 'agree-ttl', hashTag: undefined }, LIMITER, part)]))
+    const leftMs = Number(await redis.send(['PTTL', keyOfPart({ prefix: 'agree-ttl', hashTag: undefined }, LIMITER, part)]))
     expect(verdict?.resetUs).toBe(26_666_667)
     expect(leftMs).toBeLessThanOrEqual(26_667)
     expect(leftMs).toBeGreaterThan(16_667)
@@ -147,10 +148,10 @@ async function playRedis(client: TestRedis, seed: number, kinds: readonly Oracle
 
 /** Reads a state the way `sluice inspect` does. */
 async function heldInRedis(client: TestRedis, prefix: string, { name, rule }: Scope['limits'][number], key: string): Promise<Decoded> {
-  const redisName = redisKey({ prefix, hashTag: undefined }, LIMITER, { key, limit: name })
+  const redisName = keyOfPart({ prefix, hashTag: undefined }, LIMITER, { key, limit: name, rule })
   const state =
     rule.algorithm.type === 'gcra'
-      ? await client.send(['EVAL', READ_STRING, '1', redisName])
+      ? sectionOf(name, await client.send(['EVAL', READ_STRING, '1', redisName]))
       : fieldsOf(await client.send(['HGETALL', redisName]))
   return decoded(rule.algorithm, (state ?? undefined) as EncodedState | undefined)
 }

@@ -60,7 +60,7 @@ async function failOver(opened: Opened, key: string, prefix: string, killPrimary
   console.log(`${load.admitted} admitted of ${CAPACITY}, at most ${2 * CAPACITY}; ${load.failures.length} calls failed meanwhile`)
   expect(load.admitted + 1).toBeLessThanOrEqual(2 * CAPACITY)
   for (const failure of load.failures) expect(failure).toBeInstanceOf(SluiceError)
-  const names = ['burst', 'spare'].map((limit) => redisKey({ prefix, hashTag: undefined }, 'api', { key, limit }))
+  const names = ['+', 'spare'].map((limit) => redisKey({ prefix, hashTag: undefined }, 'api', { key, limit }))
   for (const name of names) expect(Number(await successor.command('PTTL', name))).toBeGreaterThan(0)
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import ioredis from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { COMPILE } from '../../src/algorithms/algorithm.ts'
 import {
   type AsyncStore,
   createLimiter,
@@ -15,7 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
-import { redisKey } from '../../src/stores/redis/keys.ts'
+import { keyOfPart, redisKey } from '../../src/stores/redis/keys.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
@@ -102,9 +103,11 @@ describe.each(LIMITS)('%s', (_, limit, kind) => {
 
   test('a foreign key among several: nothing is charged on the others', async () => {
     const limiter = createLimiter({ a: limit, b: limit }, { name: 'api', store: redisStore(redis, { prefix }) })
-    await redis.send(['SADD', nameOf('u1', 'b'), 'x'])
-    expect(await errorOf(limiter.consume('u1'))).toMatchObject({ code: 'STORE' })
-    expect(await redis.send(['EXISTS', nameOf('u1', 'a')])).toBe(0)
+    const nameOfPart = (part: 'a' | 'b') =>
+      keyOfPart({ prefix, hashTag: undefined }, 'api', { key: `of ${part}`, limit: part, rule: limit[COMPILE](0) })
+    await redis.send(['SADD', nameOfPart('b'), 'x'])
+    expect(await errorOf(limiter.consume({ a: 'of a', b: 'of b' }))).toMatchObject({ code: 'STORE' })
+    expect(await redis.send(['EXISTS', nameOfPart('a')])).toBe(0)
   })
 })
 

@@ -1,11 +1,9 @@
 -- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, `count start time limit window first offset`.
 
-local fixedWindow = { kind = 'string', bookable = false }
-
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
 -- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
 -- is not a state under the same numbers.
-function fixedWindow.shortForm(numbers, cost, nowUs)
+local function shortForm(numbers, cost, nowUs)
   local match, format = string.match, string.format
   local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
@@ -45,6 +43,8 @@ function fixedWindow.shortForm(numbers, cost, nowUs)
 end
 
 -- The long way.
+
+local fixedWindow = { kind = 'string', bookable = false, shortForm = shortForm }
 
 local function write(s, startUs, count, atUs)
   s[1], s[2], s[3] = startUs, count, atUs

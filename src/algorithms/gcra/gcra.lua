@@ -1,17 +1,20 @@
 -- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
-local gcra = { kind = 'string', bookable = true }
+local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
-local char, match = string.char, string.match
-local pack, unpackBytes = struct.pack, struct.unpack
-
--- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
-local function bytesOf(number)
-  if number < 128 then
-    return number
+-- Whole numbers as bytes, as few as each needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
+local function packed(...)
+  local bytes = ''
+  for k = 1, select('#', ...) do
+    local number = select(k, ...)
+    while number >= 128 do
+      local low = number % 128
+      bytes, number = bytes .. char(low + 128), (number - low) / 128
+    end
+    bytes = bytes .. char(number)
   end
-  return number % 128 + 128, bytesOf(floor(number / 128))
+  return bytes
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -37,14 +40,14 @@ local function packedNumbers(capacity, permits, periodUs)
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end
-  return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
+  return packed(capacity, permits, digits * 16 + zeros)
 end
 
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
 -- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
 -- same numbers. No function at all where its arithmetic would round.
-function gcra.shortForm(numbers, cost, nowUs)
-  local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
+local function shortForm(numbers, cost, nowUs)
+  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
@@ -52,9 +55,9 @@ function gcra.shortForm(numbers, cost, nowUs)
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
-  local packed = packedNumbers(capacity, permits, periodUs)
+  local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
-  local size, layout = 7 + #packed, '>I7c' .. #packed
+  local size, layout = 7 + #wanted, '>I7c' .. #wanted
 
   return function(bytes)
     local us, part = 0, 0
@@ -63,7 +66,7 @@ function gcra.shortForm(numbers, cost, nowUs)
         return nil
       end
       local tatUs, heldNumbers = unpackBytes(layout, bytes)
-      if heldNumbers ~= packed then
+      if heldNumbers ~= wanted then
         return nil
       end
       us = tatUs - nowUs
@@ -87,17 +90,17 @@ function gcra.shortForm(numbers, cost, nowUs)
     end
     -- No more than the capacity takes, which does not round.
     local remaining = capacity - ceil((us * permits + part) / periodUs)
-    local taken = pack(layout, nowUs + us, packed)
+    local taken = pack(layout, nowUs + us, wanted)
     if part == 0 then
       return taken, remaining, us
     end
-    return taken .. char(bytesOf(part)), remaining, us + 1
+    return taken .. packed(part), remaining, us + 1
   end
 end
 
 -- The long way.
 
-gcra.ruleNamed = levelRuleNamed
+local gcra = { kind = 'string', bookable = true, shortForm = shortForm, ruleNamed = levelRuleNamed }
 
 function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
@@ -109,7 +112,7 @@ function gcra.encode(rule, s)
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. char(bytesOf(s[2]))
+  return bytes .. packed(s[2])
 end
 
 -- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.

@@ -6,17 +6,15 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
-import type { OnFailure, OnVerdicts, Step } from '../store.ts'
+import type { OnFailure, OnVerdicts } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { bySlot } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
-import { addArguments, Reply } from './wire.ts'
+import { addArguments, Reply, type Sent } from './wire.ts'
 
 /** One decision on its way. */
-interface Errand {
-  readonly step: Step
-  readonly keys: readonly string[]
+interface Errand extends Sent {
   readonly onVerdicts: OnVerdicts
   readonly onFailure: OnFailure
 }
@@ -45,9 +43,9 @@ export class Batches {
   }
 
   /** Decides a step, all of whose keys are on one server, and calls one of the two, later. */
-  run(step: Step, keys: readonly string[], onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+  run({ step, keys, places }: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     if (this.#turn.length === 0) atTheEndOfTheTurn(this.#departing)
-    this.#turn.push({ step, keys, onVerdicts, onFailure })
+    this.#turn.push({ step, keys, places, onVerdicts, onFailure })
     if (this.#turn.length === this.#maxBatch && !this.#apart && !this.#isWriting) this.#departFull()
   }
 
@@ -165,10 +163,12 @@ function argumentsOf({ sha1 = '' }: Script, batch: readonly Errand[]): string[] 
 
 function scriptOf(batch: readonly Errand[]): Script {
   const types: string[] = []
-  for (const { step } of batch) {
+  let hasSections = false
+  for (const { step, places } of batch) {
+    if (places !== undefined) hasSections = true
     for (const { rule } of step.parts) if (!types.includes(rule.algorithm.type)) types.push(rule.algorithm.type)
   }
-  return scriptFor(types)
+  return scriptFor(types, hasSections)
 }
 
 /** No more than so many, and one time for all: only tests give a time. */

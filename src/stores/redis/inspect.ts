@@ -7,6 +7,8 @@ import { READ_STRING } from './script.ts'
 
 export interface Inspected {
   readonly key: string
+  /** The name of the limit, where several share the key. */
+  readonly section?: string
   /** The algorithm. */
   readonly type: string
   /** What an idle key admits at once, and how long a full charge is felt. */
@@ -21,26 +23,35 @@ export interface Inspected {
   readonly state: EncodedState
 }
 
-/** What a key of Sluice holds now, by the server's clock; undefined if there is no such key. */
-export async function inspectKey(client: RedisClient, key: string): Promise<Inspected | undefined> {
+/** What a key of Sluice holds now, by the server's clock: one state or, where limits share the key, one of each; none if there is no such key. */
+export async function inspectKey(client: RedisClient, key: string): Promise<Inspected[]> {
   const sender = senderOf(client)
   const send = (...args: string[]) => sender.send(args, key)
   const kind = await send('TYPE', key)
-  if (kind === 'none') return undefined
-  const state = await stateOf(`${kind}`, key, send)
+  if (kind === 'none') return []
+  const states = await statesOf(`${kind}`, key, send)
   const [seconds, micros] = (await send('TIME')) as [string, string]
+  const nowUs = Number(seconds) * 1_000_000 + Number(micros)
   const ttlMs = Number(await send('PTTL', key))
-  return described(key, state, Number(seconds) * 1_000_000 + Number(micros), ttlMs)
+  return states.map(([section, state]) => ({ key, ...section, ...described(key, state, nowUs), ttlMs }))
 }
 
-async function stateOf(kind: string, key: string, send: (...args: string[]) => Promise<unknown>): Promise<EncodedState> {
-  if (kind === 'string') return (await send('EVAL', READ_STRING, '1', key)) as string
-  if (kind === 'hash') return fieldsOf(await send('HGETALL', key))
+type Section = Pick<Inspected, 'section'>
+
+async function statesOf(kind: string, key: string, send: (...args: string[]) => Promise<unknown>): Promise<[Section, EncodedState][]> {
+  if (kind === 'string') return inString(await send('EVAL', READ_STRING, '1', key))
+  if (kind === 'hash') return [[{}, fieldsOf(await send('HGETALL', key))]]
   if (kind === 'zset') {
     const members = (await send('ZRANGE', key, '0', '-1')) as string[]
-    return Object.fromEntries(members.map((member) => [member, member.startsWith('at ') ? '0' : (member.split(' ')[0] as string)]))
+    return [[{}, Object.fromEntries(members.map((member) => [member, member.startsWith('at ') ? '0' : (member.split(' ')[0] as string)]))]]
   }
   throw notOurs(key, `a ${kind}`)
+}
+
+/** The text of one state, or names and texts of several. */
+function inString(reply: unknown): [Section, EncodedState][] {
+  if (!Array.isArray(reply)) return [[{}, reply as string]]
+  return reply.flatMap((section, k) => (k % 2 === 0 ? [[{ section }, reply[k + 1]]] : []))
 }
 
 /** Clients give a hash as an object, as a list of names and values, or as a list of pairs. */
@@ -51,20 +62,18 @@ function fieldsOf(reply: unknown): Record<string, string> {
   return Object.fromEntries(names.map((name, k) => [name, flat[2 * k + 1]]))
 }
 
-function described(key: string, state: EncodedState, nowUs: number, ttlMs: number): Inspected {
+function described(key: string, state: EncodedState, nowUs: number): Omit<Inspected, 'key' | 'section' | 'ttlMs'> {
   for (const decoder of decoders.values()) {
     const found = decoded(decoder, state)
     if (found === undefined) continue
     const { rule, words } = found
     const { algorithm } = decoder
     return {
-      key,
       type: algorithm.type,
       limit: rule.capacity,
       windowMs: rule.windowUs / 1000,
       remaining: algorithm.remaining(rule, words, 0, nowUs),
       resetAfterMs: algorithm.resetUs(rule, words, 0, nowUs) / 1000,
-      ttlMs,
       state,
     }
   }

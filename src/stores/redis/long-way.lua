@@ -1,7 +1,9 @@
 -- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
 local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
-local call = redis.call
+-- The algorithms whose states are strings, which may be sections.
+local STRINGS = { 'gcra', 'fixedWindow' }
+local KEYS, ARGV, call, try = KEYS, ARGV, redis.call, redis.pcall
 
 -- A thousand years are more than any state of ours lasts. What is not a number is no less.
 local function isSane(resetUs)
@@ -60,9 +62,36 @@ local function refuse(cell, key)
   error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
 end
 
-local function load(cell, key)
+-- What the sections of a key hold, or false if it holds something else.
+local function readSections(key)
+  local text = readRaw('string', key)
+  if text == nil then
+    return { states = {}, others = {}, isMine = {}, mine = {}, longestUs = 0 }
+  end
+  local names, states = sectionsIn(text or '')
+  return names and { states = states, others = names, isMine = {}, mine = {}, longestUs = 0, isThere = true } or false
+end
+
+-- The state of a cell as it stands in Redis, nil if there is none, false if the key is none of ours. `shared`: the sections that were read
+-- for the decision, by key.
+local function rawOf(cell, key, shared)
+  if not cell.name then
+    return readRaw(cell.algorithm.kind, key)
+  end
+  if shared[key] == nil then
+    shared[key] = readSections(key)
+  end
+  cell.sections = shared[key]
+  if not cell.sections then
+    return false
+  end
+  cell.sections.isMine[cell.name] = true
+  return cell.sections.states[cell.name]
+end
+
+local function load(cell, key, shared)
   local algorithm, rule = cell.algorithm, cell.rule
-  local raw = readRaw(algorithm.kind, key)
+  local raw = rawOf(cell, key, shared)
   cell.written = nil
   if raw == nil then
     return
@@ -76,6 +105,35 @@ local function load(cell, key)
   end
   cell.state = state
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
+end
+
+-- When a state is idle of which the decision knows nothing; nothing for what is none of ours.
+local function idleInUs(raw)
+  for _, kind in ipairs(STRINGS) do
+    local algorithm = algorithms[kind]
+    local state, numbers = algorithm.decode(raw)
+    if state then
+      return algorithm.resetUs(algorithm.ruleNamed(numbers, 0), state, nowUs)
+    end
+  end
+end
+
+-- Sections that the decision has no part in stay while they are in use, and the key lives as long as they do. Says whether they are ours.
+local function keepOthers(sections)
+  local inUse = {}
+  for _, name in ipairs(sections.others) do
+    if not sections.isMine[name] then
+      local us = idleInUs(sections.states[name])
+      if not us or not isSane(us) then
+        return false
+      elseif us > 0 then
+        inUse[#inUse + 1] = name
+        sections.longestUs = math.max(sections.longestUs, us)
+      end
+    end
+  end
+  sections.others = inUse
+  return true
 end
 
 -- Members and scores, a few thousand at a time: a call takes no more arguments than fit Lua's stack.
@@ -109,12 +167,51 @@ local function store(cell, key, ms)
   call('PEXPIRE', key, ms)
 end
 
-local function save(cell, key, resetUs)
-  if cell.changed then
-    store(cell, key, ttlMs(resetUs))
-  elseif cell.written and call('PTTL', key) == -1 then
-    -- Somebody else took its time to live away: without one it would stay for ever.
+-- Somebody else may have taken its time to live away: without one it would stay for ever.
+local function keepAlive(key, resetUs)
+  if call('PTTL', key) == -1 then
     call('PEXPIRE', key, ttlMs(resetUs))
+  end
+end
+
+local function save(cell, key, resetUs)
+  local sections = cell.sections
+  if sections then
+    if cell.changed then
+      sections.states[cell.name], sections.changed = cell.algorithm.encode(cell.rule, cell.state), true
+    end
+    if sections.states[cell.name] then
+      sections.mine[#sections.mine + 1] = cell.name
+      sections.longestUs = math.max(sections.longestUs, resetUs)
+    end
+  elseif cell.changed then
+    store(cell, key, ttlMs(resetUs))
+  elseif cell.written then
+    keepAlive(key, resetUs)
+  end
+end
+
+-- Those of the decision first, in its order, as the short form expects them.
+local function saveSections(key, sections)
+  if not sections.changed then
+    if sections.isThere then
+      keepAlive(key, sections.longestUs)
+    end
+    return
+  end
+  local names = sections.mine
+  for _, name in ipairs(sections.others) do
+    names[#names + 1] = name
+  end
+  call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+end
+
+-- What is none of ours goes with the rest.
+local function forgetSections(key, sections)
+  if sections and keepOthers(sections) and #sections.others > 0 then
+    call('SET', key, sectionsText(sections.others, sections.states), 'PX', ttlMs(sections.longestUs))
+  else
+    call('DEL', key)
   end
 end
 
@@ -135,51 +232,79 @@ local function sayVerdict(verdict, isReservation)
   end
 end
 
-local function cellAt(first, op)
-  local kind = ARGV[first]
+-- A part of a decision; its key is the `place`th of the decision's. See runner.lua.
+local function cellAt(at, part, op)
+  local kind, place, name = string.match(ARGV[at], '^(%a+) ?(%d*) ?(.*)$')
   local algorithm = algorithms[kind]
   local cell = {
     type = kind,
+    place = tonumber(place) or part,
+    name = name ~= '' and name or nil,
     algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
-    cost = tonumber(ARGV[first + 3]),
+    rule = algorithm.ruleNamed(ARGV[at + 1], tonumber(ARGV[at + 2])),
+    cost = tonumber(ARGV[at + 3]),
   }
-  if op == 'give' and ARGV[first + 4] ~= '' then
-    cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
+  if op == 'give' and ARGV[at + 4] ~= '' then
+    cell.ticket = { numbers = ARGV[at + 4], words = wordsFrom(ARGV[at + 5]) }
   end
   return cell
 end
 
--- What the decisions of the run that begins at `first` have in common.
-local function runAt(first)
-  local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
-  local partSize = op == 'give' and GIVEN_PART_SIZE or PART_SIZE
+-- What the decisions of a run have in common, whose parts begin at `partsAt`.
+local function runAt(partsAt, partSize, verb, parts)
+  local op, aheadUs, ofUs = string.match(verb, '^(%S+) (%S+) (%S+)$')
   local cells, verdicts = {}, {}
-  for k = 1, tonumber(ARGV[first + 2]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize, op), {}
+  for k = 1, parts do
+    cells[k], verdicts[k] = cellAt(partsAt + (k - 1) * partSize, k, op), {}
   end
-  return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
+  return { partsAt = partsAt, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
+end
+
+local function forget(cells, names)
+  local shared = {}
+  for k = 1, #cells do
+    if cells[k].name then
+      rawOf(cells[k], names[k], shared)
+    else
+      call('DEL', names[k])
+    end
+  end
+  for key, sections in pairs(shared) do
+    forgetSections(key, sections)
+  end
+  say(0)
 end
 
 -- One decision, on the keys behind the first `key`.
 local function decideOne(run, key)
   local cells, verdicts = run.cells, run.verdicts
+  local names, shared = {}, {}
+  for k = 1, #cells do
+    names[k] = KEYS[key + cells[k].place]
+  end
   if run.op == 'forget' then
-    call('DEL', unpack(KEYS, key + 1, key + #cells))
-    say(0)
+    forget(cells, names)
     return
   end
   for k = 1, #cells do
-    load(cells[k], KEYS[key + k])
+    load(cells[k], names[k], shared)
+  end
+  for k = 1, #cells do
+    if cells[k].sections and not keepOthers(cells[k].sections) then
+      refuse(cells[k], names[k])
+    end
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
   for k = 1, #cells do
     if not isSane(verdicts[k].resetUs) then
-      refuse(cells[k], KEYS[key + k])
+      refuse(cells[k], names[k])
     end
   end
   for k = 1, #cells do
-    save(cells[k], KEYS[key + k], verdicts[k].resetUs)
+    save(cells[k], names[k], verdicts[k].resetUs)
+  end
+  for name, sections in pairs(shared) do
+    saveSections(name, sections)
   end
   for k = 1, #cells do
     sayVerdict(verdicts[k], run.aheadUs >= 0)
@@ -189,9 +314,9 @@ end
 local run = {}
 
 -- Decides, and returns an error if there is one.
-return function(first, key)
-  if run.first ~= first then
-    run = runAt(first)
+return function(partsAt, partSize, verb, parts, key)
+  if run.partsAt ~= partsAt then
+    run = runAt(partsAt, partSize, verb, parts)
   end
   local isDone, failure = pcall(decideOne, run, key)
   if isDone then

@@ -8,7 +8,8 @@ import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
 import { type DenialBounds, Denials } from './denials.ts'
 import { isCrossSlot } from './failure.ts'
-import { bySlot, type KeyScheme, redisKey } from './keys.ts'
+import { bySlot, isSection, type KeyScheme, keyOfPart } from './keys.ts'
+import type { Sent } from './wire.ts'
 
 export interface RedisStoreOptions {
   /** What every key begins with. Default `'sluice'`. */
@@ -85,26 +86,26 @@ class RedisStore implements AsyncStore {
   }
 
   #decide(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    let keys: string[]
+    let sent: Sent
     try {
-      keys = this.#keysOf(step)
+      sent = this.#addressed(step)
     } catch (error) {
       onFailure(error)
       return
     }
-    const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
-    if (places.length <= 1) {
-      this.#batches.run(step, keys, onVerdicts, onFailure)
+    const slots = hasOneKey(step) ? [] : bySlot([...step.parts.keys()], (part) => keyOf(sent, part))
+    if (slots.length <= 1) {
+      this.#batches.run(sent, onVerdicts, onFailure)
       return
     }
     const apart = () => {
-      acrossSlots(step, places, (each) => this.#decided(each)).then(onVerdicts, onFailure)
+      acrossSlots(step, slots, (each) => this.#decided(each)).then(onVerdicts, onFailure)
     }
     if (this.#batches.isCluster) {
       apart()
       return
     }
-    this.#batches.run(step, keys, onVerdicts, (error) => {
+    this.#batches.run(sent, onVerdicts, (error) => {
       // A cluster that was not known to be one.
       if (isCrossSlot((error as Error).cause)) apart()
       else onFailure(error)
@@ -112,15 +113,19 @@ class RedisStore implements AsyncStore {
   }
 
   #decided(step: Step): Promise<readonly Verdict[]> {
-    return new Promise((resolve, reject) => this.#batches.run(step, this.#keysOf(step), resolve, reject))
+    return new Promise((resolve, reject) => this.#batches.run(this.#addressed(step), resolve, reject))
   }
 
   async probe(step: Step): Promise<void> {
-    await Promise.all(this.#keysOf(step).map((key) => this.#batches.probe(`${key}${PROBE}`)))
+    await Promise.all(this.#addressed(step).keys.map((key) => this.#batches.probe(`${key}${PROBE}`)))
   }
 
-  #keysOf({ scope, parts }: Step): string[] {
-    return parts.map((part) => redisKey(this.#scheme, scope.name, part))
+  #addressed(step: Step): Sent {
+    const { scope, parts } = step
+    const keyOfEach = parts.map((part) => keyOfPart(this.#scheme, scope.name, part))
+    if (!parts.some(isSection)) return { step, keys: keyOfEach, places: undefined }
+    const keys = [...new Set(keyOfEach)]
+    return { step, keys, places: keyOfEach.map((key) => keys.indexOf(key) + 1) }
   }
 
   #denialsOf({ name }: Scope): Denials | undefined {
@@ -170,4 +175,8 @@ function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | 
 function hasOneKey({ parts }: Step): boolean {
   const [{ key }] = parts as [Part]
   return parts.every((part) => part.key === key)
+}
+
+function keyOf({ keys, places }: Sent, part: number): string {
+  return keys[places === undefined ? part : (places[part] as number) - 1] as string
 }

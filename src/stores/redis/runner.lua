@@ -1,10 +1,12 @@
 -- The runner: reads the states, has them decided, and writes what changed, with a time to live each. Many decisions may come in one call:
 -- each is made as if it had come alone, in the order in which they stand.
 --
--- KEYS: the keys of the states, decision after decision, part after part.
+-- KEYS: the keys of the states, decision after decision.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts each has, then for each part:
 --       type, numbers, maxAheadUs, cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
+--       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
+--       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For `forget`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -12,9 +14,7 @@
 -- Most decisions take and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything else is
 -- long-way.lua, which is made when the first decision needs it.
 
-local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
-
-local KEYS, ARGV, try, format = KEYS, ARGV, redis.pcall, string.format
+local KEYS, ARGV, try = KEYS, ARGV, redis.pcall
 
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
 local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
@@ -27,67 +27,94 @@ local reply = { nowUs, nil, nil }
 
 -- The long way.
 
+-- It is one piece: a function is made anew for each call.
+local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
+-- A call takes no more arguments than fit Lua's stack.
+local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
--- How many parts a decision has, and their short forms; none at all where one of them has none.
-local parts, takes
+-- What the keys of a decision shall hold, and when each is idle.
+local taken, resetsUs = {}, {}
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
-
--- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis refused to.
-local function takeFrom(part)
-  local name = KEYS[key + part]
-  local held = try('GET', name)
-  -- An error is a table with nothing in its places, and no state is empty.
-  if held and #held == 0 then
-    return false
-  end
-  local taken, remaining, resetUs = takes[part](held)
-  if not taken then
-    return false
-  end
-  reply[size + 2 * part - 1], reply[size + 2 * part] = remaining, resetUs
-  if part < parts then
-    local fits, failure = takeFrom(part + 1)
-    if failure or not fits then
-      return fits, failure
-    end
-  end
-  local ttlMs = ceil(resetUs / 1000)
-  if ttlMs < leastTtlMs then
-    ttlMs = leastTtlMs
-  end
-  if ttlMs ~= lastTtlMs then
-    lastTtlMs, lastTtl = ttlMs, format('%d', ttlMs)
-  end
-  -- Answered with what it held: Lua has that string already, and would make a table of an OK.
-  local before = try('SET', name, taken, 'PX', lastTtl, 'GET')
-  -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-  return true, before and #before == 0 and before.err
-end
-
--- The rest is one piece: a function is made anew for each call, and only what goes on with the next part has to be one.
 local decideLong
 local made, firstError = 0, nil
+
 while first <= #ARGV do
-  parts = tonumber(ARGV[first + 2])
-  takes = ARGV[first] == 'take -1 -1' and {} or nil
-  for k = 1, takes and parts or 0 do
-    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
-    local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
-    if not take then
-      takes = nil
-      break
+  local verb, count, parts = ARGV[first], tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
+  local partsAt, keys = first + RUN_SIZE, parts
+  local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
+  -- The short forms, one for each key of a decision; none at all where one of them has none.
+  local forms = verb == 'take -1 -1' and {} or nil
+  if parts then
+    for k = 1, forms and parts or 0 do
+      local at = partsAt + (k - 1) * partSize
+      local shortForm, cost = shortForms[ARGV[at]], tonumber(ARGV[at + 3])
+      forms[k] = shortForm and cost > 0 and shortForm(ARGV[at + 1], cost, nowUs) or nil
+      if not forms[k] then
+        forms = nil
+        break
+      end
     end
-    takes[k] = take
+  else
+    parts, keys = string.match(ARGV[first + 2], '^(%d+) (%d+)$')
+    parts, keys = tonumber(parts), tonumber(keys)
+    forms = forms and sectionForms(partsAt, partSize, parts, nowUs, reply)
   end
 
-  for _ = 1, tonumber(ARGV[first + 1]) do
-    local fits, failure
-    if takes then
-      fits, failure = takeFrom(1)
+  -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
+  local read, latest = {}, {}
+  if forms and count > 1 and count * keys <= MOST_READ then
+    read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+  end
+
+  for n = 0, count - 1 do
+    local fits, failure = forms ~= nil, nil
+    for k = 1, fits and keys or 0 do
+      local name = KEYS[key + k]
+      local held = latest[name]
+      if held == nil then
+        held = read[n * keys + k]
+      end
+      -- What MGET finds nothing in may be of another type, and it may not be allowed to.
+      held = held or try('GET', name)
+      -- An error is a table with nothing in its places, and no state is empty.
+      local value, remaining, resetUs
+      if not held or #held > 0 then
+        value, remaining, resetUs = forms[k](held, size)
+      end
+      if not value then
+        fits = false
+        break
+      end
+      taken[k], resetsUs[k] = value, resetUs
+      if remaining then
+        reply[size + 2 * k - 1], reply[size + 2 * k] = remaining, resetUs
+      end
     end
+
+    -- Nothing is written before all have agreed.
+    for k = 1, fits and keys or 0 do
+      local name = KEYS[key + k]
+      local ttlMs = ceil(resetsUs[k] / 1000)
+      if ttlMs < leastTtlMs then
+        ttlMs = leastTtlMs
+      end
+      if ttlMs ~= lastTtlMs then
+        lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
+      end
+      -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+      local before = try('SET', name, taken[k], 'PX', lastTtl, 'GET')
+      if before and #before == 0 then
+        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
+        failure = before.err
+        break
+      end
+      if count > 1 then
+        latest[name] = taken[k]
+      end
+    end
+
     if fits and not failure then
       size = size + 2 * parts
     else
@@ -98,10 +125,13 @@ while first <= #ARGV do
       if not fits then
         -- Nothing was done yet: it is decided from the start.
         decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
-        failure = decideLong(first, key)
+        failure = decideLong(partsAt, partSize, verb, parts, key)
       end
       reply[#reply + 1] = failure
       size = #reply
+      for k = 1, keys do
+        latest[KEYS[key + k]] = false
+      end
     end
 
     if failure then
@@ -109,9 +139,9 @@ while first <= #ARGV do
     else
       made = made + 1
     end
-    key = key + parts
+    key = key + keys
   end
-  first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)
+  first = partsAt + parts * partSize
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.

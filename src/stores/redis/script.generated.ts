@@ -452,12 +452,10 @@ end
 /** src/algorithms/fixed-window/fixed-window.lua */
 export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, \`count start time limit window first offset\`.
 
-local fixedWindow = { kind = 'string', bookable = false }
-
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
 -- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
 -- is not a state under the same numbers.
-function fixedWindow.shortForm(numbers, cost, nowUs)
+local function shortForm(numbers, cost, nowUs)
   local match, format = string.match, string.format
   local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
@@ -497,6 +495,8 @@ function fixedWindow.shortForm(numbers, cost, nowUs)
 end
 
 -- The long way.
+
+local fixedWindow = { kind = 'string', bookable = false, shortForm = shortForm }
 
 local function write(s, startUs, count, atUs)
   s[1], s[2], s[3] = startUs, count, atUs
@@ -627,17 +627,20 @@ return fixedWindow
 export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
 
-local gcra = { kind = 'string', bookable = true }
+local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
-local char, match = string.char, string.match
-local pack, unpackBytes = struct.pack, struct.unpack
-
--- The bytes of a whole number, as few as it needs: seven bits each, the lowest first, and the eighth says that more follow.
-local function bytesOf(number)
-  if number < 128 then
-    return number
+-- Whole numbers as bytes, as few as each needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
+local function packed(...)
+  local bytes = ''
+  for k = 1, select('#', ...) do
+    local number = select(k, ...)
+    while number >= 128 do
+      local low = number % 128
+      bytes, number = bytes .. char(low + 128), (number - low) / 128
+    end
+    bytes = bytes .. char(number)
   end
-  return number % 128 + 128, bytesOf(floor(number / 128))
+  return bytes
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -663,14 +666,14 @@ local function packedNumbers(capacity, permits, periodUs)
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end
-  return char(bytesOf(capacity)) .. char(bytesOf(permits)) .. char(bytesOf(digits * 16 + zeros))
+  return packed(capacity, permits, digits * 16 + zeros)
 end
 
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
 -- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
 -- same numbers. No function at all where its arithmetic would round.
-function gcra.shortForm(numbers, cost, nowUs)
-  local capacity, permits, periodUs = match(numbers, '^(%d+) (%d+) (%d+)$')
+local function shortForm(numbers, cost, nowUs)
+  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
@@ -678,9 +681,9 @@ function gcra.shortForm(numbers, cost, nowUs)
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
-  local packed = packedNumbers(capacity, permits, periodUs)
+  local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
-  local size, layout = 7 + #packed, '>I7c' .. #packed
+  local size, layout = 7 + #wanted, '>I7c' .. #wanted
 
   return function(bytes)
     local us, part = 0, 0
@@ -689,7 +692,7 @@ function gcra.shortForm(numbers, cost, nowUs)
         return nil
       end
       local tatUs, heldNumbers = unpackBytes(layout, bytes)
-      if heldNumbers ~= packed then
+      if heldNumbers ~= wanted then
         return nil
       end
       us = tatUs - nowUs
@@ -713,17 +716,17 @@ function gcra.shortForm(numbers, cost, nowUs)
     end
     -- No more than the capacity takes, which does not round.
     local remaining = capacity - ceil((us * permits + part) / periodUs)
-    local taken = pack(layout, nowUs + us, packed)
+    local taken = pack(layout, nowUs + us, wanted)
     if part == 0 then
       return taken, remaining, us
     end
-    return taken .. char(bytesOf(part)), remaining, us + 1
+    return taken .. packed(part), remaining, us + 1
   end
 end
 
 -- The long way.
 
-gcra.ruleNamed = levelRuleNamed
+local gcra = { kind = 'string', bookable = true, shortForm = shortForm, ruleNamed = levelRuleNamed }
 
 function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
@@ -735,7 +738,7 @@ function gcra.encode(rule, s)
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. char(bytesOf(s[2]))
+  return bytes .. packed(s[2])
 end
 
 -- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
@@ -1376,10 +1379,12 @@ return tokenBucket
 export const runner = `-- The runner: reads the states, has them decided, and writes what changed, with a time to live each. Many decisions may come in one call:
 -- each is made as if it had come alone, in the order in which they stand.
 --
--- KEYS: the keys of the states, decision after decision, part after part.
+-- KEYS: the keys of the states, decision after decision.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts each has, then for each part:
 --       type, numbers, maxAheadUs, cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
+--       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
+--       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -1387,9 +1392,7 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 -- Most decisions take and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything else is
 -- long-way.lua, which is made when the first decision needs it.
 
-local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
-
-local KEYS, ARGV, try, format = KEYS, ARGV, redis.pcall, string.format
+local KEYS, ARGV, try = KEYS, ARGV, redis.pcall
 
 -- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
 local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
@@ -1402,67 +1405,94 @@ local reply = { nowUs, nil, nil }
 
 -- The long way.
 
+-- It is one piece: a function is made anew for each call.
+local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
+-- A call takes no more arguments than fit Lua's stack.
+local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
--- How many parts a decision has, and their short forms; none at all where one of them has none.
-local parts, takes
+-- What the keys of a decision shall hold, and when each is idle.
+local taken, resetsUs = {}, {}
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
-
--- Takes by the short forms, from a part on, and writes only when all have agreed. Says whether they did, and the error if Redis refused to.
-local function takeFrom(part)
-  local name = KEYS[key + part]
-  local held = try('GET', name)
-  -- An error is a table with nothing in its places, and no state is empty.
-  if held and #held == 0 then
-    return false
-  end
-  local taken, remaining, resetUs = takes[part](held)
-  if not taken then
-    return false
-  end
-  reply[size + 2 * part - 1], reply[size + 2 * part] = remaining, resetUs
-  if part < parts then
-    local fits, failure = takeFrom(part + 1)
-    if failure or not fits then
-      return fits, failure
-    end
-  end
-  local ttlMs = ceil(resetUs / 1000)
-  if ttlMs < leastTtlMs then
-    ttlMs = leastTtlMs
-  end
-  if ttlMs ~= lastTtlMs then
-    lastTtlMs, lastTtl = ttlMs, format('%d', ttlMs)
-  end
-  -- Answered with what it held: Lua has that string already, and would make a table of an OK.
-  local before = try('SET', name, taken, 'PX', lastTtl, 'GET')
-  -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-  return true, before and #before == 0 and before.err
-end
-
--- The rest is one piece: a function is made anew for each call, and only what goes on with the next part has to be one.
 local decideLong
 local made, firstError = 0, nil
+
 while first <= #ARGV do
-  parts = tonumber(ARGV[first + 2])
-  takes = ARGV[first] == 'take -1 -1' and {} or nil
-  for k = 1, takes and parts or 0 do
-    local at = first + RUN_SIZE + (k - 1) * PART_SIZE
-    local algorithm, cost = algorithms[ARGV[at]], tonumber(ARGV[at + 3])
-    local take = algorithm and algorithm.shortForm and cost > 0 and algorithm.shortForm(ARGV[at + 1], cost, nowUs)
-    if not take then
-      takes = nil
-      break
+  local verb, count, parts = ARGV[first], tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
+  local partsAt, keys = first + RUN_SIZE, parts
+  local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
+  -- The short forms, one for each key of a decision; none at all where one of them has none.
+  local forms = verb == 'take -1 -1' and {} or nil
+  if parts then
+    for k = 1, forms and parts or 0 do
+      local at = partsAt + (k - 1) * partSize
+      local shortForm, cost = shortForms[ARGV[at]], tonumber(ARGV[at + 3])
+      forms[k] = shortForm and cost > 0 and shortForm(ARGV[at + 1], cost, nowUs) or nil
+      if not forms[k] then
+        forms = nil
+        break
+      end
     end
-    takes[k] = take
+  else
+    parts, keys = string.match(ARGV[first + 2], '^(%d+) (%d+)$')
+    parts, keys = tonumber(parts), tonumber(keys)
+    forms = forms and sectionForms(partsAt, partSize, parts, nowUs, reply)
   end
 
-  for _ = 1, tonumber(ARGV[first + 1]) do
-    local fits, failure
-    if takes then
-      fits, failure = takeFrom(1)
+  -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
+  local read, latest = {}, {}
+  if forms and count > 1 and count * keys <= MOST_READ then
+    read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+  end
+
+  for n = 0, count - 1 do
+    local fits, failure = forms ~= nil, nil
+    for k = 1, fits and keys or 0 do
+      local name = KEYS[key + k]
+      local held = latest[name]
+      if held == nil then
+        held = read[n * keys + k]
+      end
+      -- What MGET finds nothing in may be of another type, and it may not be allowed to.
+      held = held or try('GET', name)
+      -- An error is a table with nothing in its places, and no state is empty.
+      local value, remaining, resetUs
+      if not held or #held > 0 then
+        value, remaining, resetUs = forms[k](held, size)
+      end
+      if not value then
+        fits = false
+        break
+      end
+      taken[k], resetsUs[k] = value, resetUs
+      if remaining then
+        reply[size + 2 * k - 1], reply[size + 2 * k] = remaining, resetUs
+      end
     end
+
+    -- Nothing is written before all have agreed.
+    for k = 1, fits and keys or 0 do
+      local name = KEYS[key + k]
+      local ttlMs = ceil(resetsUs[k] / 1000)
+      if ttlMs < leastTtlMs then
+        ttlMs = leastTtlMs
+      end
+      if ttlMs ~= lastTtlMs then
+        lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
+      end
+      -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+      local before = try('SET', name, taken[k], 'PX', lastTtl, 'GET')
+      if before and #before == 0 then
+        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
+        failure = before.err
+        break
+      end
+      if count > 1 then
+        latest[name] = taken[k]
+      end
+    end
+
     if fits and not failure then
       size = size + 2 * parts
     else
@@ -1473,10 +1503,13 @@ while first <= #ARGV do
       if not fits then
         -- Nothing was done yet: it is decided from the start.
         decideLong = decideLong or longWay(nowUs, leastTtlMs, reply)
-        failure = decideLong(first, key)
+        failure = decideLong(partsAt, partSize, verb, parts, key)
       end
       reply[#reply + 1] = failure
       size = #reply
+      for k = 1, keys do
+        latest[KEYS[key + k]] = false
+      end
     end
 
     if failure then
@@ -1484,9 +1517,9 @@ while first <= #ARGV do
     else
       made = made + 1
     end
-    key = key + parts
+    key = key + keys
   end
-  first = first + RUN_SIZE + parts * (string.sub(ARGV[first], 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE)
+  first = partsAt + parts * partSize
 end
 
 -- Where nothing could be decided, the client should see the error as one: some act on what it says.
@@ -1496,11 +1529,123 @@ end
 return reply
 `
 
+/** src/stores/redis/sections.lua */
+export const sections = `-- Sections: what the named limits of one key hold, where it is a string, stands in one string under one key of Redis, so that several limits
+-- cost one reading and one writing. First the names, then the size of each section in a byte, then the sections:
+--
+--   burst daily\\n  10 52  <10 bytes of gcra> <52 characters of fixedWindow>
+--
+-- Who takes from some of them keeps the others. The key lives as long as the one that lives longest.
+
+-- The short form of a key that holds sections, for the limits of a run that are in it: see \`shortForm\` of the algorithms. Nothing where it does
+-- not hold just these, in this order. What they say goes into the reply behind what is said; \`places\` says which parts they are.
+local function sectionForm(names, takes, places, reply)
+  local byte, char, sub, concat = string.byte, string.char, string.sub, table.concat
+  local list, count = concat(names, ' ') .. '\\n', #names
+  local listSize, sizes, pieces = #list, {}, { list }
+  return function(held, said)
+    if held and sub(held, 1, listSize) ~= list then
+      return nil
+    end
+    local state, last, longestUs = false, listSize + count, 0
+    for k = 1, count do
+      if held then
+        local size = byte(held, listSize + k)
+        if not size then
+          return nil
+        end
+        state, last = sub(held, last + 1, last + size), last + size
+      end
+      local taken, remaining, resetUs = takes[k](state)
+      if not taken then
+        return nil
+      end
+      pieces[k + 2], sizes[k] = taken, #taken
+      if resetUs > longestUs then
+        longestUs = resetUs
+      end
+      local place = said + 2 * places[k]
+      reply[place - 1], reply[place] = remaining, resetUs
+    end
+    if held and last ~= #held then
+      return nil
+    end
+    pieces[2] = char(unpack(sizes))
+    return concat(pieces), nil, longestUs
+  end
+end
+
+-- The short forms of a run in which some limits share keys, by key; nothing where one has none.
+local function sectionForms(partsAt, partSize, parts, nowUs, reply)
+  local keys, forms = {}, {}
+  for part = 1, parts do
+    local at = partsAt + (part - 1) * partSize
+    local kind, key, name = string.match(ARGV[at], '^(%a+) (%d+) (.*)$')
+    local shortForm, cost = shortForms[kind], tonumber(ARGV[at + 3])
+    local take = shortForm and cost > 0 and shortForm(ARGV[at + 1], cost, nowUs)
+    if not take then
+      return nil
+    end
+    key = tonumber(key)
+    if name == '' then
+      forms[key] = function(held, said)
+        local taken, remaining, resetUs = take(held)
+        reply[said + 2 * part - 1], reply[said + 2 * part] = remaining, resetUs
+        return taken, nil, resetUs
+      end
+    else
+      local held = keys[key] or { names = {}, takes = {}, places = {} }
+      local k = #held.names + 1
+      held.names[k], held.takes[k], held.places[k] = name, take, part
+      keys[key] = held
+    end
+  end
+  for key, held in pairs(keys) do
+    forms[key] = sectionForm(held.names, held.takes, held.places, reply)
+  end
+  return forms
+end
+
+-- The long way.
+
+-- The names in order, and the states by name; nothing for what is no list of sections.
+local function sectionsIn(text)
+  local list = string.match(text, '^([%w][%w._ -]*)\\n')
+  local names, states = {}, {}
+  for name in string.gmatch(list or '', '%S+') do
+    names[#names + 1] = name
+  end
+  local last = #(list or '') + 1 + #names
+  for k, name in ipairs(names) do
+    local size = string.byte(text, #list + 1 + k)
+    if not size or states[name] then
+      return nil
+    end
+    states[name], last = string.sub(text, last + 1, last + size), last + size
+  end
+  -- What is ours reads back as it was written.
+  if last ~= #text or table.concat(names, ' ') ~= list then
+    return nil
+  end
+  return names, states
+end
+
+local function sectionsText(names, states)
+  local sizes, pieces = {}, {}
+  for k, name in ipairs(names) do
+    sizes[k], pieces[k] = #states[name], states[name]
+  end
+  return table.concat(names, ' ') .. '\\n' .. string.char(unpack(sizes)) .. table.concat(pieces)
+end
+`
+
 /** src/stores/redis/long-way.lua */
 export const longWay = `-- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
 local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
-local call = redis.call
+-- The algorithms whose states are strings, which may be sections.
+local STRINGS = { 'gcra', 'fixedWindow' }
+local KEYS, ARGV, call, try = KEYS, ARGV, redis.call, redis.pcall
 
 -- A thousand years are more than any state of ours lasts. What is not a number is no less.
 local function isSane(resetUs)
@@ -1559,9 +1704,36 @@ local function refuse(cell, key)
   error({ err = 'SLUICE the key ' .. key .. ' does not hold a ' .. cell.type .. ' state' }, 0)
 end
 
-local function load(cell, key)
+-- What the sections of a key hold, or false if it holds something else.
+local function readSections(key)
+  local text = readRaw('string', key)
+  if text == nil then
+    return { states = {}, others = {}, isMine = {}, mine = {}, longestUs = 0 }
+  end
+  local names, states = sectionsIn(text or '')
+  return names and { states = states, others = names, isMine = {}, mine = {}, longestUs = 0, isThere = true } or false
+end
+
+-- The state of a cell as it stands in Redis, nil if there is none, false if the key is none of ours. \`shared\`: the sections that were read
+-- for the decision, by key.
+local function rawOf(cell, key, shared)
+  if not cell.name then
+    return readRaw(cell.algorithm.kind, key)
+  end
+  if shared[key] == nil then
+    shared[key] = readSections(key)
+  end
+  cell.sections = shared[key]
+  if not cell.sections then
+    return false
+  end
+  cell.sections.isMine[cell.name] = true
+  return cell.sections.states[cell.name]
+end
+
+local function load(cell, key, shared)
   local algorithm, rule = cell.algorithm, cell.rule
-  local raw = readRaw(algorithm.kind, key)
+  local raw = rawOf(cell, key, shared)
   cell.written = nil
   if raw == nil then
     return
@@ -1575,6 +1747,35 @@ local function load(cell, key)
   end
   cell.state = state
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
+end
+
+-- When a state is idle of which the decision knows nothing; nothing for what is none of ours.
+local function idleInUs(raw)
+  for _, kind in ipairs(STRINGS) do
+    local algorithm = algorithms[kind]
+    local state, numbers = algorithm.decode(raw)
+    if state then
+      return algorithm.resetUs(algorithm.ruleNamed(numbers, 0), state, nowUs)
+    end
+  end
+end
+
+-- Sections that the decision has no part in stay while they are in use, and the key lives as long as they do. Says whether they are ours.
+local function keepOthers(sections)
+  local inUse = {}
+  for _, name in ipairs(sections.others) do
+    if not sections.isMine[name] then
+      local us = idleInUs(sections.states[name])
+      if not us or not isSane(us) then
+        return false
+      elseif us > 0 then
+        inUse[#inUse + 1] = name
+        sections.longestUs = math.max(sections.longestUs, us)
+      end
+    end
+  end
+  sections.others = inUse
+  return true
 end
 
 -- Members and scores, a few thousand at a time: a call takes no more arguments than fit Lua's stack.
@@ -1608,12 +1809,51 @@ local function store(cell, key, ms)
   call('PEXPIRE', key, ms)
 end
 
-local function save(cell, key, resetUs)
-  if cell.changed then
-    store(cell, key, ttlMs(resetUs))
-  elseif cell.written and call('PTTL', key) == -1 then
-    -- Somebody else took its time to live away: without one it would stay for ever.
+-- Somebody else may have taken its time to live away: without one it would stay for ever.
+local function keepAlive(key, resetUs)
+  if call('PTTL', key) == -1 then
     call('PEXPIRE', key, ttlMs(resetUs))
+  end
+end
+
+local function save(cell, key, resetUs)
+  local sections = cell.sections
+  if sections then
+    if cell.changed then
+      sections.states[cell.name], sections.changed = cell.algorithm.encode(cell.rule, cell.state), true
+    end
+    if sections.states[cell.name] then
+      sections.mine[#sections.mine + 1] = cell.name
+      sections.longestUs = math.max(sections.longestUs, resetUs)
+    end
+  elseif cell.changed then
+    store(cell, key, ttlMs(resetUs))
+  elseif cell.written then
+    keepAlive(key, resetUs)
+  end
+end
+
+-- Those of the decision first, in its order, as the short form expects them.
+local function saveSections(key, sections)
+  if not sections.changed then
+    if sections.isThere then
+      keepAlive(key, sections.longestUs)
+    end
+    return
+  end
+  local names = sections.mine
+  for _, name in ipairs(sections.others) do
+    names[#names + 1] = name
+  end
+  call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+end
+
+-- What is none of ours goes with the rest.
+local function forgetSections(key, sections)
+  if sections and keepOthers(sections) and #sections.others > 0 then
+    call('SET', key, sectionsText(sections.others, sections.states), 'PX', ttlMs(sections.longestUs))
+  else
+    call('DEL', key)
   end
 end
 
@@ -1634,51 +1874,79 @@ local function sayVerdict(verdict, isReservation)
   end
 end
 
-local function cellAt(first, op)
-  local kind = ARGV[first]
+-- A part of a decision; its key is the \`place\`th of the decision's. See runner.lua.
+local function cellAt(at, part, op)
+  local kind, place, name = string.match(ARGV[at], '^(%a+) ?(%d*) ?(.*)$')
   local algorithm = algorithms[kind]
   local cell = {
     type = kind,
+    place = tonumber(place) or part,
+    name = name ~= '' and name or nil,
     algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[first + 1], tonumber(ARGV[first + 2])),
-    cost = tonumber(ARGV[first + 3]),
+    rule = algorithm.ruleNamed(ARGV[at + 1], tonumber(ARGV[at + 2])),
+    cost = tonumber(ARGV[at + 3]),
   }
-  if op == 'give' and ARGV[first + 4] ~= '' then
-    cell.ticket = { numbers = ARGV[first + 4], words = wordsFrom(ARGV[first + 5]) }
+  if op == 'give' and ARGV[at + 4] ~= '' then
+    cell.ticket = { numbers = ARGV[at + 4], words = wordsFrom(ARGV[at + 5]) }
   end
   return cell
 end
 
--- What the decisions of the run that begins at \`first\` have in common.
-local function runAt(first)
-  local op, aheadUs, ofUs = string.match(ARGV[first], '^(%S+) (%S+) (%S+)$')
-  local partSize = op == 'give' and GIVEN_PART_SIZE or PART_SIZE
+-- What the decisions of a run have in common, whose parts begin at \`partsAt\`.
+local function runAt(partsAt, partSize, verb, parts)
+  local op, aheadUs, ofUs = string.match(verb, '^(%S+) (%S+) (%S+)$')
   local cells, verdicts = {}, {}
-  for k = 1, tonumber(ARGV[first + 2]) do
-    cells[k], verdicts[k] = cellAt(first + RUN_SIZE + (k - 1) * partSize, op), {}
+  for k = 1, parts do
+    cells[k], verdicts[k] = cellAt(partsAt + (k - 1) * partSize, k, op), {}
   end
-  return { first = first, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
+  return { partsAt = partsAt, op = op, aheadUs = tonumber(aheadUs), ofUs = tonumber(ofUs), cells = cells, verdicts = verdicts }
+end
+
+local function forget(cells, names)
+  local shared = {}
+  for k = 1, #cells do
+    if cells[k].name then
+      rawOf(cells[k], names[k], shared)
+    else
+      call('DEL', names[k])
+    end
+  end
+  for key, sections in pairs(shared) do
+    forgetSections(key, sections)
+  end
+  say(0)
 end
 
 -- One decision, on the keys behind the first \`key\`.
 local function decideOne(run, key)
   local cells, verdicts = run.cells, run.verdicts
+  local names, shared = {}, {}
+  for k = 1, #cells do
+    names[k] = KEYS[key + cells[k].place]
+  end
   if run.op == 'forget' then
-    call('DEL', unpack(KEYS, key + 1, key + #cells))
-    say(0)
+    forget(cells, names)
     return
   end
   for k = 1, #cells do
-    load(cells[k], KEYS[key + k])
+    load(cells[k], names[k], shared)
+  end
+  for k = 1, #cells do
+    if cells[k].sections and not keepOthers(cells[k].sections) then
+      refuse(cells[k], names[k])
+    end
   end
   decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, verdicts)
   for k = 1, #cells do
     if not isSane(verdicts[k].resetUs) then
-      refuse(cells[k], KEYS[key + k])
+      refuse(cells[k], names[k])
     end
   end
   for k = 1, #cells do
-    save(cells[k], KEYS[key + k], verdicts[k].resetUs)
+    save(cells[k], names[k], verdicts[k].resetUs)
+  end
+  for name, sections in pairs(shared) do
+    saveSections(name, sections)
   end
   for k = 1, #cells do
     sayVerdict(verdicts[k], run.aheadUs >= 0)
@@ -1688,9 +1956,9 @@ end
 local run = {}
 
 -- Decides, and returns an error if there is one.
-return function(first, key)
-  if run.first ~= first then
-    run = runAt(first)
+return function(partsAt, partSize, verb, parts, key)
+  if run.partsAt ~= partsAt then
+    run = runAt(partsAt, partSize, verb, parts)
   end
   local isDone, failure = pcall(decideOne, run, key)
   if isDone then

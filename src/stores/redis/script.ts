@@ -2,13 +2,16 @@
  * The scripts that Redis runs: the algorithms that are needed, the decision, the runner, in the order in which they need each other.
  *
  * Redis makes every function of a script anew for each call, and for a lone decision that is most of the work. So a script holds no more
- * algorithms than it needs, and what few decisions need stands in one function, `longWay`, which makes it when it is called: in each source
- * that is what follows the line `-- The long way.`, or all of it.
+ * algorithms than it needs, and of each only the short form of what most decisions do: in a source that is what stands before the line
+ * `-- The long way.` Everything is in one function besides, `longWay`, which makes it when it is called.
  */
 import * as lua from './script.generated.ts'
 
 const SOURCES: Readonly<Record<string, string>> = lua.ALGORITHMS
 const MARK = '-- The long way.\n'
+
+/** The algorithms whose states are strings in Redis. Those of named limits may share a key: see sections.lua. */
+export const STRINGS: readonly string[] = ['fixedWindow', 'gcra']
 
 /** What stands before the mark, and what behind it; without a mark everything is the long way. */
 function halves(source: string): [short: string, long: string] {
@@ -16,17 +19,20 @@ function halves(source: string): [short: string, long: string] {
   return second === undefined ? ['', first] : [first, second]
 }
 
-/** The pure part, everything but the I/O, in two halves. */
-function libraryOf(types: readonly string[]): [short: string, long: string] {
-  const sources = types.map((type) => [type, ...halves(SOURCES[type] as string)] as const)
+/** The pure part, everything but the I/O. */
+function libraryOf(types: readonly string[]): string {
   const needs = (name: string) => types.some((type) => (SOURCES[type] as string).includes(name))
   const level = needs('levelRuleNamed') || needs('bucketFace') ? lua.level : ''
-  const [arithmetic, arithmeticLong] = halves(lua.arithmetic)
-  // The long half of a source knows the local names of its short half, so that stands at the top.
-  const shorts = sources.filter(([, short]) => short !== '').map(([type, short]) => `${short}\nalgorithms.${type} = ${type}`)
-  const longs = sources.map(([type, , long]) => `algorithms.${type} = ${module(long)}`)
-  const bucket = needs('bucketFace') ? [`local bucketFace = ${module(lua.bucket)}`] : []
-  return [[arithmetic, 'local algorithms = {}', ...shorts].join('\n'), [arithmeticLong, level, ...bucket, ...longs, lua.decide].join('\n')]
+  const bucket = needs('bucketFace') ? `local bucketFace = ${module(lua.bucket)}` : ''
+  const algorithms = types.map((type) => `algorithms.${type} = ${module(SOURCES[type] as string)}`)
+  return [lua.arithmetic, level, bucket, 'local algorithms = {}', ...algorithms, lua.decide].join('\n')
+}
+
+/** What decides shortly, and nothing else. */
+function shortFormsOf(types: readonly string[]): string {
+  const shorts = types.map((type) => [type, halves(SOURCES[type] as string)[0]] as const).filter(([, short]) => short !== '')
+  const forms = shorts.map(([type, short]) => `${short}\nshortForms.${type} = shortForm`)
+  return [halves(lua.arithmetic)[0], 'local shortForms = {}', ...forms].join('\n')
 }
 
 /** A source that returns something, with its local names kept to itself. */
@@ -35,16 +41,26 @@ function module(source: string): string {
 }
 
 /** With all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = libraryOf(Object.keys(SOURCES)).join('\n')
+export const LIBRARY: string = libraryOf(Object.keys(SOURCES))
 
-/** Gives a string for people: what GCRA keeps in bytes as text, everything else as it is. */
-export const READ_STRING: string = `${libraryOf(['gcra']).join('\n')}
-local raw = redis.call('GET', KEYS[1])
-local state, numbers
-if raw then
-  state, numbers = algorithms.gcra.decode(raw)
+/** Gives a string for people: what GCRA keeps in bytes as text, sections as a list of names and texts, everything else as it is. */
+export const READ_STRING: string = `${libraryOf(['gcra'])}
+${halves(lua.sections)[1]}
+local function textOf(raw)
+  local state, numbers = algorithms.gcra.decode(raw)
+  return state and algorithms.gcra.text(state, numbers) or raw
 end
-return state and algorithms.gcra.text(state, numbers) or raw`
+local raw = redis.call('GET', KEYS[1])
+local names, states = sectionsIn(raw or '')
+if not names then
+  return raw and textOf(raw)
+end
+local texts = {}
+for _, name in ipairs(names) do
+  texts[#texts + 1] = name
+  texts[#texts + 1] = textOf(states[name])
+end
+return texts`
 
 export interface Script {
   readonly text: string
@@ -53,24 +69,28 @@ export interface Script {
 }
 
 const scripts = new Map<string, Script>()
+const scriptsOfSections = new Map<string, Script>()
 
-/** The script that decides by these algorithms, whatever their order. */
-export function scriptFor(types: readonly string[]): Script {
+/** The script that decides by these algorithms, whatever their order. One for sections knows all algorithms of which one may find a section. */
+export function scriptFor(types: readonly string[], hasSections = false): Script {
+  const known = hasSections ? scriptsOfSections : scripts
   const id = types.join()
-  return scripts.get(id) ?? newScript(id, types)
+  return known.get(id) ?? newScript(known, id, types, hasSections)
 }
 
-function newScript(id: string, types: readonly string[]): Script {
-  const sorted = [...types].sort()
-  const script = sorted.join() === id ? composed(sorted) : scriptFor(sorted)
-  scripts.set(id, script)
+function newScript(known: Map<string, Script>, id: string, types: readonly string[], hasSections: boolean): Script {
+  const needed = [...new Set(hasSections ? [...types, ...STRINGS] : types)].sort()
+  const script = needed.join() === id ? composed(needed, hasSections) : scriptFor(needed, hasSections)
+  known.set(id, script)
   return script
 }
 
-function composed(types: readonly string[]): Script {
-  const [short, long] = libraryOf(types)
+function composed(types: readonly string[], hasSections: boolean): Script {
+  const [sections, sectionsLong] = halves(lua.sections)
   const [head, rest] = halves(lua.runner)
-  const text = [short, head, `local function longWay(nowUs, leastTtlMs, reply)\n${long}\n${lua.longWay}\nend`, rest].join('\n')
+  // It stands for itself, because each name that it knew from outside would have to be made known to it in each call.
+  const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${sectionsLong}\n${lua.longWay}\nend`
+  const text = [shortFormsOf(types), hasSections ? sections : '', head, longWay, rest].join('\n')
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {

@@ -2,32 +2,47 @@
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
 import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
+import { isSection } from './keys.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
+/** A step on its way: its keys, each once, and which of them each part has, from 1 on; undefined if each has its own. */
+export interface Sent {
+  readonly step: Step
+  readonly keys: readonly string[]
+  readonly places: readonly number[] | undefined
+}
+
 /** Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once. */
-export function addArguments(args: string[], errands: readonly { readonly step: Step }[]): void {
-  const stepAt = (k: number) => (errands[k] as { step: Step }).step
-  const { nowUs } = stepAt(0)
+export function addArguments(args: string[], sent: readonly Sent[]): void {
+  const { nowUs } = (sent[0] as Sent).step
   args.push(nowUs === undefined ? '' : `${nowUs}`)
-  for (let first = 0; first < errands.length; ) {
-    const step = stepAt(first)
+  for (let first = 0; first < sent.length; ) {
+    const one = sent[first] as Sent
+    const { step, keys, places } = one
     let next = first + 1
-    while (next < errands.length && isAlike(step, stepAt(next))) next += 1
-    args.push(`${step.op} ${step.aheadUs} ${step.ofUs}`, `${next - first}`, `${step.parts.length}`)
-    for (const { rule, cost, ticket } of step.parts) {
-      args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
+    while (next < sent.length && isAlike(one, sent[next] as Sent)) next += 1
+    const { parts } = step
+    args.push(`${step.op} ${step.aheadUs} ${step.ofUs}`, `${next - first}`)
+    args.push(places === undefined ? `${parts.length}` : `${parts.length} ${keys.length}`)
+    parts.forEach((part, k) => {
+      const { rule, cost, ticket } = part
+      const { type } = rule.algorithm
+      args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
+      args.push(rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
       if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
-    }
+    })
     first = next
   }
 }
 
-function isAlike(a: Step, b: Step): boolean {
+/** Whether two steps differ in nothing but their keys. */
+function isAlike({ step: a, places }: Sent, { step: b, places: otherPlaces }: Sent): boolean {
   if (a.op !== b.op || a.aheadUs !== b.aheadUs || a.ofUs !== b.ofUs || a.parts.length !== b.parts.length) return false
   for (let k = 0; k < a.parts.length; k++) {
     const [one, other] = [a.parts[k] as Part, b.parts[k] as Part]
     if (one.rule !== other.rule || one.cost !== other.cost || one.ticket !== undefined || other.ticket !== undefined) return false
+    if (one.limit !== other.limit || places?.[k] !== otherPlaces?.[k]) return false
   }
   return true
 }

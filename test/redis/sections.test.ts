@@ -1,0 +1,227 @@
+/** The named limits of one key stand in one string: one reading and one writing, whoever takes part in a decision. See sections.lua. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createLimiter, fixedWindow, gcra, type Limits, memoryStore, tokenBucket } from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { inspectKey } from '../../src/stores/redis/inspect.ts'
+import { scriptFor } from '../../src/stores/redis/script.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { Random } from '../model/random.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+
+let redis: TestRedis
+let prefix: string
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+beforeEach(() => {
+  prefix = randomUUID()
+})
+afterAll(() => redis.close())
+
+const burst = gcra({ rate: '10/min', burst: 10 })
+const daily = fixedWindow({ limit: 100, window: '1h', anchor: 'first' })
+const hourly = gcra({ rate: '100/h', burst: 50 })
+
+const limiterOf = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix }) })
+const nameOf = (key: string, limit = '+') => `${prefix}:api:{${key}}:${limit}`
+const command = (...args: string[]) => redis.send(args)
+const keysThere = async () => ((await command('KEYS', `${prefix}:*`)) as string[]).sort()
+const leftOf = async (key: string) =>
+  Object.fromEntries((await inspectKey(redis, nameOf(key))).map(({ section, remaining }) => [section, remaining]))
+
+describe('one key', () => {
+  test('holds every named limit that is a string, and lives as long as the one that lives longest', async () => {
+    const limiter = limiterOf({ burst, daily })
+    await limiter.consume('u1', { burst: 2, daily: 3 })
+    expect(await keysThere()).toEqual([nameOf('u1')])
+    expect(await leftOf('u1')).toEqual({ burst: 8, daily: 97 })
+    const ttlMs = Number(await command('PTTL', nameOf('u1')))
+    expect(ttlMs).toBeGreaterThan(3_590_000)
+    expect(ttlMs).toBeLessThanOrEqual(3_600_000)
+    // So it stays, whichever of them is the one that was written last, and whichever stands first.
+    const other = limiterOf({ daily: gcra({ rate: '1/s', burst: 5 }), burst: fixedWindow({ limit: 5, window: '1h', anchor: 'first' }) })
+    await other.consume('u2')
+    expect(Number(await command('PTTL', nameOf('u2')))).toBeGreaterThan(3_590_000)
+  })
+
+  test('a limit without a name, and one that is no string, have a key of their own', async () => {
+    const limiter = limiterOf({ default: burst, burst: hourly, bucket: tokenBucket({ refill: '1/h', capacity: 5 }), daily })
+    await limiter.consume('u1')
+    await limiter.consume('u1')
+    expect(await keysThere()).toEqual([nameOf('u1'), nameOf('u1', 'bucket'), nameOf('u1', 'default')].sort())
+    expect(await leftOf('u1')).toEqual({ burst: 48, daily: 98 })
+    expect((await limiter.peek('u1')).parts).toMatchObject({
+      default: { remaining: 8 },
+      burst: { remaining: 48 },
+      bucket: { remaining: 3 },
+      daily: { remaining: 98 },
+    })
+  })
+
+  test('is one reading and one writing', async () => {
+    const limiter = limiterOf({ burst, daily })
+    await limiter.consume('u1')
+    await command('CONFIG', 'RESETSTAT')
+    await limiter.consume('u1')
+    const counts = Object.fromEntries(
+      [...`${await command('INFO', 'commandstats')}`.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [
+        name,
+        Number(calls),
+      ]),
+    )
+    expect(counts).toMatchObject({ get: 1, set: 1 })
+  })
+
+  test('is decided as one: what one limit refuses is charged on none', async () => {
+    const limiter = limiterOf({ daily, burst })
+    const asked = await Promise.all(Array.from({ length: 60 }, () => limiter.consume('u1')))
+    expect(asked.filter(({ allowed }) => allowed).length).toBe(10)
+    expect(await leftOf('u1')).toEqual({ daily: 90, burst: 0 })
+  })
+})
+
+describe('who takes part', () => {
+  test('limits with keys of their own find what was taken under one key, and leave what is not theirs', async () => {
+    const limiter = limiterOf({ burst, hourly, daily })
+    await limiter.consume('u1', 1)
+    await limiter.consume({ burst: 'u1', hourly: 'u2', daily: 'u1' }, 2)
+    expect(await leftOf('u1')).toEqual({ burst: 7, hourly: 49, daily: 97 })
+    expect(await leftOf('u2')).toEqual({ hourly: 48 })
+    await limiter.consume('u2', 3)
+    expect(await leftOf('u2')).toEqual({ burst: 7, hourly: 45, daily: 97 })
+  })
+
+  test('a limit that was taken out of the limiter stays while it is in use, and then goes', async () => {
+    const clock = fakeClock()
+    const at = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix }), clock })
+    const namesNow = async () => (await inspectKey(redis, nameOf('u1'))).map(({ section }) => section)
+    await at({ burst, daily }).consume('u1', 5)
+    await at({ burst }).consume('u1', 1)
+    expect(await namesNow()).toEqual(['burst', 'daily'])
+    expect((await at({ burst, daily }).peek('u1')).parts).toMatchObject({ burst: { remaining: 4 }, daily: { remaining: 95 } })
+    clock.advanceMs(3_600_000)
+    await at({ burst }).consume('u1', 1)
+    expect(await namesNow()).toEqual(['burst'])
+  })
+
+  test('the key lives as long as a limit that takes no part, and no longer', async () => {
+    const both = limiterOf({ burst, daily })
+    await both.consume('u1')
+    await limiterOf({ burst }).consume('u1')
+    const ttlMs = Number(await command('PTTL', nameOf('u1')))
+    expect(ttlMs).toBeGreaterThan(3_590_000)
+    expect(ttlMs).toBeLessThanOrEqual(3_600_000)
+    await command('PERSIST', nameOf('u1'))
+    await limiterOf({ burst }).peek('u1')
+    expect(Number(await command('PTTL', nameOf('u1')))).toBeGreaterThan(3_590_000)
+  })
+
+  test('what is forgotten is only what was asked for', async () => {
+    await limiterOf({ burst, daily }).consume('u1', 4)
+    const ttlMs = Number(await command('PTTL', nameOf('u1')))
+    await limiterOf({ burst }).reset('u1')
+    expect(await leftOf('u1')).toEqual({ daily: 96 })
+    expect(Math.abs(Number(await command('PTTL', nameOf('u1'))) - ttlMs)).toBeLessThan(60_000)
+    await limiterOf({ daily }).reset('u1')
+    expect(await keysThere()).toEqual([])
+    await limiterOf({ daily }).reset('u1')
+    expect(await keysThere()).toEqual([])
+  })
+
+  test('a limiter with the same limits in another order finds them', async () => {
+    await limiterOf({ burst, daily }).consume('u1', 4)
+    await limiterOf({ daily, burst }).consume('u1', 4)
+    expect(await leftOf('u1')).toEqual({ burst: 2, daily: 92 })
+  })
+})
+
+describe('what is not ours', () => {
+  const GCRA = "\x06C\x0e-4'@\n\x01%"
+  test.each([
+    ['a text', 'hello'],
+    ['nothing', ''],
+    ['a state by itself', '3 1763200000000000 1763200000000000 10 1000000 0 0'],
+    ['names without sizes', 'burst daily\n'],
+    ['a name without a state', 'burst\n\x00'],
+    ['less than the sizes say', 'burst\n\x0bhello'],
+    ['more than the sizes say', `burst\n\x0a${GCRA}x`],
+    ['one name twice', `burst burst\n\x0a\x0a${GCRA}${GCRA}`],
+    ['two spaces between names', `burst  daily\n\x0a\x0a${GCRA}${GCRA}`],
+    ['a state of somebody else under another name', `burst other\n\x0a\x05${GCRA}hello`],
+    ['another algorithm under the name', 'burst\n\x323 1763200000000000 1763200000000000 10 1000000 0 0'],
+  ])('%s is an error, and stays as it is', async (_what, text) => {
+    const limiter = limiterOf({ burst, daily })
+    await command('SET', nameOf('u1'), text)
+    await expect(limiter.consume('u1')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    await expect(limiter.peek('u1')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    expect(await command('GET', nameOf('u1'))).toBe(text)
+    expect(Number(await command('PTTL', nameOf('u1')))).toBe(-1)
+    await limiter.reset('u1')
+    expect((await limiter.consume('u1')).allowed).toBe(true)
+  })
+
+  test('a key of another type, among others of the same call', async () => {
+    const limiter = limiterOf({ burst, daily })
+    await command('SADD', nameOf('u1'), 'x')
+    const answers = await Promise.allSettled(['u0', 'u1', 'u2'].map((key) => limiter.consume(key)))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await command('SMEMBERS', nameOf('u1'))).toEqual(['x'])
+  })
+
+  test('a section that lasts for thousands of years refuses whoever shares the key with it', async () => {
+    const endless = '1 99999999999999999 0 10 1000000 1 0'
+    await command('SET', nameOf('u1'), `other\n${String.fromCharCode(endless.length)}${endless}`)
+    await expect(limiterOf({ burst }).consume('u1')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+  })
+})
+
+test('the short form refuses a size that leads beyond the end, whatever stands there', async () => {
+  const { text } = scriptFor(['gcra'], true)
+  const state = 'burst\n\xff1'
+  const call = [text, '1', nameOf('u1'), '', 'take -1 -1', '1', '1 1', 'gcra 1 burst', '10 1 6000000', '0', '1']
+  await command('SET', nameOf('u1'), state)
+  await expect(command('EVAL', ...call)).rejects.toThrow('does not hold a gcra state')
+})
+
+/** Whatever is called, in whatever company: Redis says what memory says. */
+test.each([1, 2, 3, 4, 5, 6])('answers as memory does, seed %i', async (seed) => {
+  const random = new Random(seed)
+  const pick = <T>(...from: readonly T[]) => random.pick(from)
+  const clock = fakeClock()
+  const limits = {
+    burst: gcra({ rate: '7/s', burst: 4 }),
+    daily: fixedWindow({ limit: 6, window: '3s' }),
+    slow: gcra({ rate: '2/s', burst: 5 }),
+  }
+  const changed = {
+    burst: gcra({ rate: '5/s', burst: 6 }),
+    daily: fixedWindow({ limit: 4, window: '2s' }),
+    slow: gcra({ rate: '3/s', burst: 3 }),
+  }
+  const [here, there] = [memoryStore(), redisStore(redis, { prefix, denialCache: false })].map((store) =>
+    createLimiter(limits, { name: 'api', store, clock, plans: { other: changed } }),
+  ) as [ReturnType<typeof createLimiter<typeof limits>>, ReturnType<typeof createLimiter<typeof limits>>]
+  const anyKey = () => pick('a', 'b', 'c')
+  for (let turn = 0; turn < 120; turn++) {
+    clock.advanceMs(pick(0, 0, 1, 30, 142, 500, 2_000))
+    const calls = Array.from({ length: pick(1, 1, 2, 5, 9) }, () => {
+      const key = pick<string | { burst: string; daily: string; slow: string }>(anyKey(), anyKey(), {
+        burst: anyKey(),
+        daily: anyKey(),
+        slow: anyKey(),
+      })
+      const cost = pick<number | { burst: number; daily: number; slow: number }>(1, 1, 2, 0, {
+        burst: pick(0, 1, 3),
+        daily: 1,
+        slow: pick(1, 2),
+      })
+      const options = pick({}, {}, {}, { plan: 'other' }) as object
+      const verb = pick('consume', 'consume', 'consume', 'tryAcquire', 'peek', 'refund', 'reset')
+      return (limiter: typeof here) => (verb === 'reset' ? limiter.reset(key) : limiter[verb as 'consume'](key, cost, options))
+    })
+    const ofMemory = calls.map((call) => call(here))
+    const ofRedis = await Promise.all(calls.map((call) => call(there)))
+    expect(ofRedis, `turn ${turn}`).toEqual(ofMemory)
+  }
+})
