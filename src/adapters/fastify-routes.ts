@@ -67,8 +67,8 @@ export class RouteGates<Req> {
 
   /** Undefined if the route goes without, or if another plugin decides about it. */
   gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
-    // Fastify tells nobody of a handler for what is not found, and that may have a config too.
-    if (this.#areAllAlike && !request.is404) return this.#gate
+    // What is not found has no route, and nobody to say anything: it is limited as its scope is.
+    if (this.#areAllAlike || request.is404) return this.#gate
     const config = request.routeOptions.config as RouteConfig<Req> | undefined
     const rateLimit = config?.rateLimit
     if (config === undefined || rateLimit === undefined) return this.#gate

@@ -51,13 +51,20 @@ describe('Fastify', () => {
     expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
   })
 
-  test('the handler for what is not found may go without', async () => {
+  test.each([undefined, false] as const)('what is not found is limited as its scope is, where a route says %s', async (said) => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(1) }))
-    app.get('/', () => 'limited')
-    // Plain JavaScript may give it a config, although Fastify's types do not know of one.
+    app.get('/', { config: said === undefined ? {} : { rateLimit: said } }, () => 'found')
+    // Plain JavaScript may give its handler a config, but Fastify knows of none, and it is no route.
     const options: object = { config: { rateLimit: false } }
     app.setNotFoundHandler(options, (_request, reply) => reply.code(404).send())
+    expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
+  })
+
+  test('what is not found may be skipped', async () => {
+    const app = fastify()
+    await app.register(forFastify.rateLimit({ limiter: burst(1), skip: (request: FastifyRequest) => request.is404 }))
+    app.get('/', () => 'limited')
     expect(await statuses(app, '/nothing', '/nothing', '/', '/')).toEqual([404, 404, 200, 429])
   })
 
