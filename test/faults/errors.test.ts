@@ -421,12 +421,13 @@ describe('a cluster of two', () => {
     test('TRYAGAIN: a decision of two limits of which only one has moved fails and charges nothing, or is made once it can be', async () => {
       const moving = await movingSlot(nodes, `two-${cell.name}`)
       const limiter = createLimiter(
-        { one: limit, two: limit },
+        // Of two keys: the one without a name does not share the other's.
+        { default: limit, two: limit },
         { name: 'moving', store: redisStore(opened.client, { hashTag: moving.hashTag }) },
       )
       expect((await limiter.consume('u1')).remaining).toBe(CAPACITY - 1)
       await moving.begin()
-      await moving.move('moving', 'u1', 'one')
+      await moving.move('moving', 'u1', 'default')
       const torn = settling(limiter.consume('u1')).then(
         () => 1,
         (error: SluiceError) => error,
@@ -434,12 +435,12 @@ describe('a cluster of two', () => {
       // Some clients ask again by themselves, for a while.
       const early = await Promise.race([torn, new Promise<void>((resolve) => setTimeout(resolve, 200))])
       if (early !== undefined) expectAdvice(early as SluiceError, /TRYAGAIN/)
-      await moving.move('moving', 'u1', 'two')
+      await moving.move('moving', 'u1', '+')
       await moving.end()
       const charged = (await torn) === 1 ? 1 : 0
       await until(async () => !(await limiter.peek('u1', 0)).degraded)
       const { parts } = await limiter.consume('u1')
-      expect([parts.one.remaining, parts.two.remaining]).toEqual([CAPACITY - 2 - charged, CAPACITY - 2 - charged])
+      expect([parts.default.remaining, parts.two.remaining]).toEqual([CAPACITY - 2 - charged, CAPACITY - 2 - charged])
     })
   })
 })

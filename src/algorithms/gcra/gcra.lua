@@ -3,18 +3,13 @@
 
 local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
--- Whole numbers as bytes, as few as each needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
-local function packed(...)
-  local bytes = ''
-  for k = 1, select('#', ...) do
-    local number = select(k, ...)
-    while number >= 128 do
-      local low = number % 128
-      bytes, number = bytes .. char(low + 128), (number - low) / 128
-    end
-    bytes = bytes .. char(number)
+-- A whole number as bytes, as few as it needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
+local function packed(number)
+  if number < 128 then
+    return char(number)
   end
-  return bytes
+  local low = number % 128
+  return char(low + 128) .. packed((number - low) / 128)
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -40,7 +35,7 @@ local function packedNumbers(capacity, permits, periodUs)
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end
-  return packed(capacity, permits, digits * 16 + zeros)
+  return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
 end
 
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it

@@ -22,7 +22,7 @@ if not nowUs then
   local time = redis.call('TIME')
   nowUs, leastTtlMs = time[1] * 1000000 + time[2], 1
 end
--- With room for the answer to a lone decision.
+-- With room for the answer to a lone decision: tables that grow are made twice.
 local reply = { nowUs, nil, nil }
 
 -- The long way.
@@ -34,7 +34,7 @@ local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
 -- What the keys of a decision shall hold, and when each is idle.
-local taken, resetsUs = {}, {}
+local taken, resetsUs = { nil }, { nil }
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
 local decideLong
@@ -45,7 +45,7 @@ while first <= #ARGV do
   local partsAt, keys = first + RUN_SIZE, parts
   local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
   -- The short forms, one for each key of a decision; none at all where one of them has none.
-  local forms = verb == 'take -1 -1' and {} or nil
+  local forms = verb == 'take -1 -1' and { nil } or nil
   if parts then
     for k = 1, forms and parts or 0 do
       local at = partsAt + (k - 1) * partSize

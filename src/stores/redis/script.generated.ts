@@ -629,18 +629,13 @@ export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part
 
 local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
--- Whole numbers as bytes, as few as each needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
-local function packed(...)
-  local bytes = ''
-  for k = 1, select('#', ...) do
-    local number = select(k, ...)
-    while number >= 128 do
-      local low = number % 128
-      bytes, number = bytes .. char(low + 128), (number - low) / 128
-    end
-    bytes = bytes .. char(number)
+-- A whole number as bytes, as few as it needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
+local function packed(number)
+  if number < 128 then
+    return char(number)
   end
-  return bytes
+  local low = number % 128
+  return char(low + 128) .. packed((number - low) / 128)
 end
 
 -- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
@@ -666,7 +661,7 @@ local function packedNumbers(capacity, permits, periodUs)
   while digits % 10 == 0 do
     digits, zeros = digits / 10, zeros + 1
   end
-  return packed(capacity, permits, digits * 16 + zeros)
+  return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
 end
 
 -- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
@@ -1400,7 +1395,7 @@ if not nowUs then
   local time = redis.call('TIME')
   nowUs, leastTtlMs = time[1] * 1000000 + time[2], 1
 end
--- With room for the answer to a lone decision.
+-- With room for the answer to a lone decision: tables that grow are made twice.
 local reply = { nowUs, nil, nil }
 
 -- The long way.
@@ -1412,7 +1407,7 @@ local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
 -- What the keys of a decision shall hold, and when each is idle.
-local taken, resetsUs = {}, {}
+local taken, resetsUs = { nil }, { nil }
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
 local decideLong
@@ -1423,7 +1418,7 @@ while first <= #ARGV do
   local partsAt, keys = first + RUN_SIZE, parts
   local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
   -- The short forms, one for each key of a decision; none at all where one of them has none.
-  local forms = verb == 'take -1 -1' and {} or nil
+  local forms = verb == 'take -1 -1' and { nil } or nil
   if parts then
     for k = 1, forms and parts or 0 do
       local at = partsAt + (k - 1) * partSize
