@@ -92,8 +92,16 @@ class RedisStore implements AsyncStore {
       onFailure(error)
       return
     }
-    const places = hasOneKey(step) ? [] : bySlot([...keys.keys()], (place) => keys[place] as string)
-    if (places.length <= 1) {
+    if (hasOneKey(step)) {
+      this.#batches.run(step, keys, onVerdicts, onFailure)
+      return
+    }
+    this.#decideByPlace(step, keys, onVerdicts, onFailure)
+  }
+
+  #decideByPlace(step: Step, keys: readonly string[], onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    const places = bySlot([...keys.keys()], (place) => keys[place] as string)
+    if (places.length === 1) {
       this.#batches.run(step, keys, onVerdicts, onFailure)
       return
     }

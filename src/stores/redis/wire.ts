@@ -7,13 +7,12 @@ const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 /** Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once. */
 export function addArguments(args: string[], errands: readonly { readonly step: Step }[]): void {
-  const stepAt = (k: number) => (errands[k] as { step: Step }).step
-  const { nowUs } = stepAt(0)
+  const nowUs = errands[0]?.step.nowUs
   args.push(nowUs === undefined ? '' : `${nowUs}`)
   for (let first = 0; first < errands.length; ) {
-    const step = stepAt(first)
+    const { step } = errands[first] as { step: Step }
     let next = first + 1
-    while (next < errands.length && isAlike(step, stepAt(next))) next += 1
+    while (next < errands.length && isAlike(step, (errands[next] as { step: Step }).step)) next += 1
     args.push(`${step.op} ${step.aheadUs} ${step.ofUs}`, `${next - first}`, `${step.parts.length}`)
     for (const { rule, cost, ticket } of step.parts) {
       args.push(rule.algorithm.type, rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
