@@ -47,12 +47,6 @@ export class Alarms {
     return true
   }
 
-  /** Nothing is left to ring for. */
-  #rest(): void {
-    if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
-    else this.#disarm()
-  }
-
   /** No more timers but for the alarms that are set. */
   close(): void {
     this.#rests = false
@@ -66,6 +60,12 @@ export class Alarms {
     this.#timerUs = next.atUs
     const leftUs = Math.max(0, next.atUs - this.#clock.nowUs())
     this.#stopTimer = this.#clock.setTimer(() => this.#fired(), leftUs, this.#keepAlive)
+  }
+
+  /** Nothing is left to ring for. */
+  #rest(): void {
+    if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
+    else this.#disarm()
   }
 
   #disarm(): void {

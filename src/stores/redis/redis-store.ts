@@ -92,13 +92,11 @@ class RedisStore implements AsyncStore {
       onFailure(error)
       return
     }
-    if (hasOneKey(step)) {
-      this.#batches.run(step, keys, onVerdicts, onFailure)
-      return
-    }
-    this.#decideByPlace(step, keys, onVerdicts, onFailure)
+    if (hasOneKey(step)) this.#batches.run(step, keys, onVerdicts, onFailure)
+    else this.#decideByPlace(step, keys, onVerdicts, onFailure)
   }
 
+  /** In a cluster its keys may be on several servers. */
   #decideByPlace(step: Step, keys: readonly string[], onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const places = bySlot([...keys.keys()], (place) => keys[place] as string)
     if (places.length === 1) {
