@@ -29,6 +29,7 @@ export class Alarms {
     this.#rests = rests
   }
 
+  /** `atUs`: Infinity for one that only waits to be stopped. */
   set(atUs: number, ring: () => void): Alarm {
     const alarm: Alarm = { atUs, ring, place: this.#heap.length }
     if (alarm.place === 0 && this.#keepAlive) this.#stopTimer.keepAlive?.(true)
@@ -38,12 +39,12 @@ export class Alarms {
     return alarm
   }
 
-  stop(alarm: Alarm): void {
-    if (alarm.place < 0) return
+  /** Whether it had neither rung nor been stopped before. */
+  stop(alarm: Alarm): boolean {
+    if (alarm.place < 0) return false
     this.#remove(alarm)
-    if (this.#heap.length > 0) return
-    if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
-    else this.#disarm()
+    if (this.#heap.length === 0) this.#rest()
+    return true
   }
 
   /** No more timers but for the alarms that are set. */
@@ -53,12 +54,18 @@ export class Alarms {
   }
 
   #arm(): void {
-    const [next] = this.#heap
+    const next = this.#heap[0]
     if (next === undefined || this.#timerUs <= next.atUs) return
     this.#disarm()
     this.#timerUs = next.atUs
     const leftUs = Math.max(0, next.atUs - this.#clock.nowUs())
     this.#stopTimer = this.#clock.setTimer(() => this.#fired(), leftUs, this.#keepAlive)
+  }
+
+  /** Nothing is left to ring for. */
+  #rest(): void {
+    if (this.#rests && this.#stopTimer.keepAlive !== undefined) this.#stopTimer.keepAlive(false)
+    else this.#disarm()
   }
 
   #disarm(): void {

@@ -44,7 +44,7 @@ export interface Asked<Name extends string> {
 }
 
 /** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
-export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, verdict: Verdict): Decision<Name> {
+export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, verdict: Verdict, degraded = false): Decision<Name> {
   const { outcome, remaining } = verdict
   const limit = rule.capacity
   const retryAfterMs = verdict.retryUs / 1000
@@ -63,11 +63,13 @@ export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, 
     policy: name,
     // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
     parts: name === 'default' ? { default: part } : { [name]: part },
-    degraded: false,
+    degraded,
   } as Decision<Name>
 }
 
 export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Decision<Name> {
+  const degraded = verdicts[0]?.degraded === true
+  if (asked.length === 1) return decisionOfOne(asked[0] as Asked<Name>, verdicts[0] as Verdict, degraded)
   const outcome = outcomeOf(verdicts)
   const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
   const { name, rule } = asked[binding] as Asked<Name>
@@ -83,7 +85,7 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
     atMs: atUs / 1000,
     policy: name,
     parts: partsOf(asked, verdicts),
-    degraded: verdicts[0]?.degraded === true,
+    degraded,
   } as Decision<Name>
 }
 

@@ -126,20 +126,22 @@ const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'rese
 
 /** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
 function rejecting<L extends Limits, S extends Store, P extends string>(limiter: StoreLimiter<L, S, P>): Limiter<L, S, P> {
-  const verbs = limiter as unknown as Record<string, (...args: unknown[]) => unknown>
-  for (const verb of ASYNC_VERBS) {
-    const apply = limiter[verb].bind(limiter) as (...args: unknown[]) => unknown
-    verbs[verb] = (...args) => promised(apply, args)
-  }
+  const verbs = limiter as unknown as Record<string, AnyVerb>
+  for (const verb of ASYNC_VERBS) verbs[verb] = promising(limiter[verb].bind(limiter) as AnyVerb)
   return limiter
 }
 
+/** No verb takes more. */
+type AnyVerb = (key: unknown, cost: unknown, options: unknown) => unknown
+
 /** What an async function would give, without its detours. */
-function promised(act: (...args: unknown[]) => unknown, args: unknown[]): Promise<unknown> {
-  try {
-    const answer = act(...args)
-    return answer instanceof Promise ? answer : Promise.resolve(answer)
-  } catch (error) {
-    return Promise.reject(error)
+function promising(act: AnyVerb): AnyVerb {
+  return (key, cost, options) => {
+    try {
+      const answer = act(key, cost, options)
+      return answer instanceof Promise ? answer : Promise.resolve(answer)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }

@@ -43,6 +43,10 @@ export class GuardedStore implements AsyncStore {
   #probeUs = 0
   #stopProbing: () => void = () => {}
   #isClosed = false
+  readonly #submit: Ask<readonly Verdict[]> = (step, onVerdicts, onFailure) => {
+    if (this.#store.submit === undefined) this.#store.apply(step).then(onVerdicts, onFailure)
+    else this.#store.submit(step, onVerdicts, onFailure)
+  }
 
   constructor(store: AsyncStore, watch: Watch) {
     this.#store = store
@@ -83,13 +87,7 @@ export class GuardedStore implements AsyncStore {
       const { error } = this.#health
       if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
       else if (error !== undefined) this.#instead(step, error, onVerdicts, reject)
-      else {
-        const submit: Ask<readonly Verdict[]> = (onAnswer, onError) => {
-          if (this.#store.submit === undefined) this.#store.apply(step).then(onAnswer, onError)
-          else this.#store.submit(step, onAnswer, onError)
-        }
-        this.#inTime(submit, onVerdicts, (failure) => this.#failed(step, failure, onVerdicts, reject))
-      }
+      else this.#inTime(this.#submit, step, onVerdicts, (failure, sentUs) => this.#failed(step, failure, sentUs, onVerdicts, reject))
     })
   }
 
@@ -100,40 +98,35 @@ export class GuardedStore implements AsyncStore {
     this.#alarms.close()
   }
 
-  /** Asks, and calls one of the other two, once, and in time. */
-  #inTime<T>(ask: Ask<T>, onAnswer: (answer: T) => void, onFailure: (failure: Failure) => void): void {
+  /** Asks, and calls one of the other two, once, and in time: whoever is first stops the alarm. */
+  #inTime<T>(ask: Ask<T>, step: Step, onAnswer: (answer: T) => void, onFailure: (error: unknown, sentUs: number) => void): void {
     const { clock, timeoutUs } = this.#watch
     const sentUs = clock.nowUs()
-    const dueUs = sentUs + timeoutUs
-    let isOver = false
-    const failed = (error: unknown) => {
-      if (isEnd()) onFailure({ sentUs, error })
-    }
-    const giveUp = () => failed(timedOut(timeoutUs))
-    const ring = () => {
+    let alarm = this.#alarms.set(sentUs + timeoutUs, () => {
       const nowUs = clock.nowUs()
+      const giveUp = () => onFailure(timedOut(timeoutUs), sentUs)
       // The process stood still, and the answer may be there unread.
-      if (nowUs - dueUs > STOOD_STILL_US) alarm = this.#alarms.set(nowUs + GRACE_US, giveUp)
+      if (nowUs - sentUs - timeoutUs > STOOD_STILL_US) alarm = this.#alarms.set(nowUs + GRACE_US, giveUp)
       else giveUp()
-    }
-    let alarm = dueUs === Number.POSITIVE_INFINITY ? undefined : this.#alarms.set(dueUs, ring)
-    const isEnd = () => {
-      if (isOver) return false
-      if (alarm !== undefined) this.#alarms.stop(alarm)
-      isOver = true
-      return true
+    })
+    const failed = (error: unknown) => {
+      if (this.#alarms.stop(alarm)) onFailure(error, sentUs)
     }
     try {
-      ask((answer) => {
-        if (isEnd()) onAnswer(answer)
-      }, failed)
+      ask(
+        step,
+        (answer) => {
+          if (this.#alarms.stop(alarm)) onAnswer(answer)
+        },
+        failed,
+      )
     } catch (error) {
       // A store of somebody else's may throw where it should reject.
       failed(error)
     }
   }
 
-  #failed(step: Step, { sentUs, error }: Failure, onVerdicts: OnVerdicts, reject: OnFailure): void {
+  #failed(step: Step, error: unknown, sentUs: number, onVerdicts: OnVerdicts, reject: OnFailure): void {
     if (!isOfTheStore(error)) {
       reject(error)
       return
@@ -174,9 +167,10 @@ export class GuardedStore implements AsyncStore {
 
   #probe(step: Step): void {
     this.#inTime(
-      (onAnswer, onError) => this.#probed(step).then(onAnswer, onError),
+      (_, onAnswer, onFailure) => this.#probed(step).then(onAnswer, onFailure),
+      step,
       () => this.#goUp(),
-      ({ error }) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
+      (error) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
     )
   }
 
@@ -200,13 +194,8 @@ export class GuardedStore implements AsyncStore {
   }
 }
 
-interface Failure {
-  readonly sentUs: number
-  readonly error: unknown
-}
-
 /** Calls one of the two. */
-type Ask<T> = (onAnswer: (answer: T) => void, onError: OnFailure) => void
+type Ask<T> = (step: Step, onAnswer: (answer: T) => void, onFailure: OnFailure) => void
 
 /** Whether the store failed, and not the caller. */
 function isOfTheStore(error: unknown): boolean {

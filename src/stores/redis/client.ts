@@ -44,9 +44,9 @@ interface NodeRedis {
 
 /** A cluster wants to know the key and whether the command only reads, a sentinel only the latter. */
 function nodeRedisSender(client: NodeRedis): RedisSender {
-  if (can(client, 'nodeClient')) return { cluster: true, send: (args, key) => client.sendCommand(key, false, [...args]) }
-  if (can(client, 'getSentinelNode')) return { writesLater: true, send: (args) => client.sendCommand(false, [...args]) }
-  return { writesLater: true, send: (args) => client.sendCommand([...args]) }
+  if (can(client, 'nodeClient')) return { cluster: true, send: (args, key) => client.sendCommand(key, false, args) }
+  if (can(client, 'getSentinelNode')) return { writesLater: true, send: (args) => client.sendCommand(false, args) }
+  return { writesLater: true, send: (args) => client.sendCommand(args) }
 }
 
 interface Corkable {
@@ -55,7 +55,7 @@ interface Corkable {
 }
 
 interface Ioredis {
-  call(command: string, ...args: string[]): Promise<unknown>
+  call(...args: readonly string[]): Promise<unknown>
   nodes?(): readonly Ioredis[]
   readonly stream?: Corkable
   readonly options?: { readonly maxRetriesPerRequest?: number | null; readonly retryDelayOnFailover?: number }
@@ -67,7 +67,7 @@ function ioredisSender(client: Ioredis): RedisSender {
   if (client.options?.[option] !== 0) warnOfResending(option)
   return {
     cluster,
-    send: ([command, ...args]) => client.call(command as string, ...args),
+    send: (args) => client.call(...args),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
       for (const stream of streams) stream?.cork?.()
@@ -89,9 +89,9 @@ function warnOfResending(option: string): void {
 }
 
 interface Glide {
-  customCommand(args: string[]): Promise<unknown>
+  customCommand(args: readonly string[]): Promise<unknown>
 }
 
 function glideSender(client: Glide): RedisSender {
-  return { cluster: can(client, 'ssubscribe'), send: (args) => client.customCommand([...args]) }
+  return { cluster: can(client, 'ssubscribe'), send: (args) => client.customCommand(args) }
 }

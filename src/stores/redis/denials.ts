@@ -35,6 +35,8 @@ export class Denials {
   /** The numbers of the first step, and once there were others those under which each key was met last. */
   #first: string | undefined = undefined
   #isMixed = false
+  /** Who brought the first numbers last, as long as there are no others: a look tells. */
+  #usual: Scope | undefined = undefined
   readonly #numbers = new Map<string, string>()
   /** Those changed up to here are no longer known one by one. */
   #forgotten = 0
@@ -50,9 +52,8 @@ export class Denials {
 
   /** What this step would be answered, if that is known. */
   answer(step: Step, nowUs: number): Verdict[] | undefined {
-    if (!isPlainTake(step)) return undefined
     const denial = this.#denialOf((step.parts[0] as Part).key, nowUs)
-    if (denial === undefined || !isAlike(denial.parts, step.parts)) return undefined
+    if (denial === undefined || !isPlainTake(step) || !isAlike(denial.parts, step.parts)) return undefined
     return denial.verdicts.map((verdict) => later(verdict, { ...verdict }, nowUs - denial.receivedUs))
   }
 
@@ -87,10 +88,12 @@ export class Denials {
 
   /** Contact under other numbers moves the state. As long as there are no others, nothing need be remembered. */
   #noticeNumbers({ scope, parts }: Step): void {
+    if (scope === this.#usual) return
     const numbers = numbersOf(scope)
     this.#first ??= numbers
-    if (this.#first === numbers && !this.#isMixed) return
-    this.#isMixed = true
+    this.#isMixed ||= this.#first !== numbers
+    this.#usual = this.#isMixed ? undefined : scope
+    if (!this.#isMixed) return
     for (const { key } of parts) {
       if ((this.#numbers.get(key) ?? this.#first) !== numbers) this.#drop(key)
       if (this.#numbers.size >= this.#bounds.maxKeys) this.#forgetNumbers()

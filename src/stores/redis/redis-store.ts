@@ -93,8 +93,15 @@ class RedisStore implements AsyncStore {
       onFailure(error)
       return
     }
-    const slots = hasOneKey(step) ? [] : bySlot([...step.parts.keys()], (part) => keyOf(sent, part))
-    if (slots.length <= 1) {
+    if (hasOneKey(step)) this.#batches.run(sent, onVerdicts, onFailure)
+    else this.#decideBySlot(sent, onVerdicts, onFailure)
+  }
+
+  /** In a cluster its keys may be on several servers. */
+  #decideBySlot(sent: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    const { step } = sent
+    const slots = bySlot([...step.parts.keys()], (part) => keyOf(sent, part))
+    if (slots.length === 1) {
       this.#batches.run(sent, onVerdicts, onFailure)
       return
     }
