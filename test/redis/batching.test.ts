@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { startCluster } from '../support/redis-servers.ts'
 
@@ -292,17 +293,50 @@ describe('errors stay with the decision that has them', () => {
     skip(Number(major) < 7, 'this server has no such permissions')
     const name = randomUUID()
     const commands = ['+hello', '+client', '+eval', '+evalsha', '+time', '+get']
-    await redis.send(['ACL', 'SETUSER', name, 'on', '>secret', '~*', ...commands, '(+set ~*:first)', '(+set ~*well*)'])
+    await redis.send(['ACL', 'SETUSER', name, 'on', '>secret', '~*', ...commands, '(+set ~*well*)'])
     const socket = { host: '127.0.0.1', port: inject('redisPort') }
     const client = await createClient({ username: name, password: 'secret', socket }).connect()
     const store = redisStore(client, { prefix: name })
     const limiter = createLimiter({ first: LIMIT, second: fixedWindow({ limit: 5, window: '1h' }) }, { name: 'api', store })
-    const answers = await Promise.allSettled(['well 1', 'ill', 'well 2'].map((key) => limiter.consume(key)))
+    const keys = ['well 1', { first: 'well 2', second: 'ill' }, 'ill', 'well 3'] as const
+    const answers = await Promise.allSettled(keys.map((key) => limiter.consume(key)))
     client.destroy()
     await redis.send(['ACL', 'DELUSER', name])
-    expect(await redis.send(['EXISTS', `${name}:api:{ill}:first`])).toBe(0)
+    expect(await redis.send(['EXISTS', `${name}:api:{ill}:+`])).toBe(0)
     const well = { status: 'fulfilled', value: { allowed: true, parts: { first: { remaining: 4 }, second: { remaining: 4 } } } }
-    expect(answers).toMatchObject([well, { status: 'rejected', reason: { code: 'STORE', isolated: true } }, well])
+    const ill = { status: 'rejected', reason: { code: 'STORE', isolated: true } }
+    expect(answers).toMatchObject([well, ill, ill, well])
+    // Of two keys the first one was written before the second was refused, and it was written once.
+    const again = createLimiter({ first: LIMIT }, { name: 'api', store: redisStore(redis, { prefix: name }) })
+    expect((await again.peek('well 2')).remaining).toBe(4)
+  })
+
+  test('keys are read in one go, up to four thousand', async () => {
+    const sender = countingSender(redis)
+    const limits = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, k) => [`limit-${k}`, LIMIT]))
+    for (const [count, reading] of [
+      [4, { mget: 1 }],
+      [5, { get: 5_000 }],
+    ] as const) {
+      const limiter = createLimiter(limits(count), { name: 'api', store: redisStore(sender, { prefix: randomUUID(), maxBatch: 1_000 }) })
+      const keyOf = (n: number) => Object.fromEntries(Object.keys(limits(count)).map((name) => [name, `${name} of ${n}`]))
+      const all = () => Promise.all(Array.from({ length: 1_000 }, (_, n) => limiter.consume(keyOf(n))))
+      await all()
+      const answers = await all()
+      expect(answers.every(({ allowed, remaining }) => allowed && remaining === 3)).toBe(true)
+      expect(sender.counts).toEqual({ ...reading, set: count * 1_000 })
+    }
+  })
+
+  test.each([2, 5])('of %i keys nothing is asked one by one, and one by itself is not asked for in company', async (count) => {
+    const sender = countingSender(redis)
+    const limiter = limiterOn(LIMIT, {}, sender)
+    const all = () => Promise.all(Array.from({ length: count }, (_, n) => limiter.consume(`key ${n}`)))
+    await all()
+    await all()
+    expect(sender.counts).toEqual({ mget: 1, set: count })
+    await limiter.consume('key 1')
+    expect(sender.counts).toEqual({ get: 1, set: 1 })
   })
 
   test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limits, memoryStore, tokenBucket } from '../../src/index.ts'
-import { redisStore } from '../../src/stores/redis/index.ts'
+import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { scriptFor } from '../../src/stores/redis/script.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
+import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
 let redis: TestRedis
@@ -23,7 +24,8 @@ const burst = gcra({ rate: '10/min', burst: 10 })
 const daily = fixedWindow({ limit: 100, window: '1h', anchor: 'first' })
 const hourly = gcra({ rate: '100/h', burst: 50 })
 
-const limiterOf = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix }) })
+const limiterOf = <L extends Limits>(limits: L, sender: RedisSender = redis) =>
+  createLimiter(limits, { name: 'api', store: redisStore(sender, { prefix }) })
 const nameOf = (key: string, limit = '+') => `${prefix}:api:{${key}}:${limit}`
 const command = (...args: string[]) => redis.send(args)
 const keysThere = async () => ((await command('KEYS', `${prefix}:*`)) as string[]).sort()
@@ -39,9 +41,8 @@ describe('one key', () => {
     const ttlMs = Number(await command('PTTL', nameOf('u1')))
     expect(ttlMs).toBeGreaterThan(3_590_000)
     expect(ttlMs).toBeLessThanOrEqual(3_600_000)
-    // So it stays, whichever of them is the one that was written last, and whichever stands first.
-    const other = limiterOf({ daily: gcra({ rate: '1/s', burst: 5 }), burst: fixedWindow({ limit: 5, window: '1h', anchor: 'first' }) })
-    await other.consume('u2')
+    // Whichever of them stands first.
+    await limiterOf({ daily, burst }).consume('u2')
     expect(Number(await command('PTTL', nameOf('u2')))).toBeGreaterThan(3_590_000)
   })
 
@@ -60,17 +61,34 @@ describe('one key', () => {
   })
 
   test('is one reading and one writing', async () => {
-    const limiter = limiterOf({ burst, daily })
+    const sender = countingSender(redis)
+    const limiter = limiterOf({ burst, daily }, sender)
     await limiter.consume('u1')
-    await command('CONFIG', 'RESETSTAT')
     await limiter.consume('u1')
-    const counts = Object.fromEntries(
-      [...`${await command('INFO', 'commandstats')}`.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [
-        name,
-        Number(calls),
-      ]),
-    )
-    expect(counts).toMatchObject({ get: 1, set: 1 })
+    expect(sender.counts).toEqual({ get: 1, set: 1 })
+  })
+
+  test.each([2, 10])('of %i decisions of a call all keys are read in one go', async (count) => {
+    const sender = countingSender(redis)
+    const limiter = limiterOf({ burst, daily }, sender)
+    const all = () => Promise.all(Array.from({ length: count }, (_, k) => limiter.consume(`u${k}`)))
+    await all()
+    await all()
+    expect(sender.counts).toEqual({ mget: 1, set: count })
+    expect(await leftOf('u1')).toEqual({ burst: 8, daily: 98 })
+  })
+
+  test('a limit without a name beside one with a name: each is read and written, and said in its place', async () => {
+    const sender = countingSender(redis)
+    const store = redisStore(sender, { prefix })
+    const limiter = createLimiter({ burst, default: hourly }, { name: 'api', store, clock: fakeClock() })
+    const all = () => Promise.all(['u1', 'u2', 'u3'].map((key) => limiter.consume(key, { burst: 1, default: 2 })))
+    await all()
+    for (const { allowed, parts } of await all()) {
+      expect(allowed).toBe(true)
+      expect(parts).toMatchObject({ burst: { remaining: 8, resetAfterMs: 12_000 }, default: { remaining: 46, resetAfterMs: 144_000 } })
+    }
+    expect(sender.counts).toEqual({ mget: 1, set: 6 })
   })
 
   test('is decided as one: what one limit refuses is charged on none', async () => {
@@ -100,7 +118,10 @@ describe('who takes part', () => {
     await at({ burst }).consume('u1', 1)
     expect(await namesNow()).toEqual(['burst', 'daily'])
     expect((await at({ burst, daily }).peek('u1')).parts).toMatchObject({ burst: { remaining: 4 }, daily: { remaining: 95 } })
-    clock.advanceMs(3_600_000)
+    clock.setUs(3_600_000_000 - 1)
+    await at({ burst }).consume('u1', 1)
+    expect(await namesNow()).toEqual(['burst', 'daily'])
+    clock.setUs(3_600_000_000)
     await at({ burst }).consume('u1', 1)
     expect(await namesNow()).toEqual(['burst'])
   })
@@ -130,9 +151,19 @@ describe('who takes part', () => {
   })
 
   test('a limiter with the same limits in another order finds them', async () => {
-    await limiterOf({ burst, daily }).consume('u1', 4)
-    await limiterOf({ daily, burst }).consume('u1', 4)
-    expect(await leftOf('u1')).toEqual({ burst: 2, daily: 92 })
+    await limiterOf({ a: burst, b: burst }).consume('u1', { a: 1, b: 4 })
+    await limiterOf({ b: burst, a: burst }).consume('u1', { a: 2, b: 1 })
+    expect(await leftOf('u1')).toEqual({ a: 7, b: 5 })
+  })
+
+  test('who comes to a key after one that went the long way sees what that one wrote', async () => {
+    const limiter = limiterOf({ a: burst, b: burst })
+    await limiter.consume({ a: 'u1', b: 'u2' })
+    // Other numbers, which the short form leaves alone.
+    await limiterOf({ b: hourly }).consume('u3')
+    const answers = await Promise.all(['u3', 'u2'].map((key) => limiter.consume({ a: 'u1', b: key })))
+    expect(answers.map(({ parts }) => parts.a.remaining)).toEqual([8, 7])
+    expect(await leftOf('u1')).toEqual({ a: 7 })
   })
 })
 
@@ -159,6 +190,14 @@ describe('what is not ours', () => {
     expect(Number(await command('PTTL', nameOf('u1')))).toBe(-1)
     await limiter.reset('u1')
     expect((await limiter.consume('u1')).allowed).toBe(true)
+  })
+
+  test('bytes behind the last section, under the very limits that wrote it', async () => {
+    const limiter = limiterOf({ burst })
+    await limiter.consume('u1')
+    const size = Number(await command('APPEND', nameOf('u1'), 'x'))
+    await expect(limiter.consume('u1')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    expect(await command('STRLEN', nameOf('u1'))).toBe(size)
   })
 
   test('a key of another type, among others of the same call', async () => {

@@ -28,7 +28,7 @@ local reply = { nowUs, nil, nil }
 -- The long way.
 
 -- It is one piece: a function is made anew for each call.
-local RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 3, 4, 6
+local TAKE, RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 'take -1 -1', 3, 4, 6
 -- A call takes no more arguments than fit Lua's stack.
 local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
@@ -45,21 +45,15 @@ while first <= #ARGV do
   local partsAt, keys = first + RUN_SIZE, parts
   local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
   -- The short forms, one for each key of a decision; none at all where one of them has none.
-  local forms = verb == 'take -1 -1' and { nil } or nil
-  if parts then
-    for k = 1, forms and parts or 0 do
-      local at = partsAt + (k - 1) * partSize
-      local shortForm, cost = shortForms[ARGV[at]], tonumber(ARGV[at + 3])
-      forms[k] = shortForm and cost > 0 and shortForm(ARGV[at + 1], cost, nowUs) or nil
-      if not forms[k] then
-        forms = nil
-        break
-      end
-    end
-  else
+  local forms
+  if not parts then
     parts, keys = string.match(ARGV[first + 2], '^(%d+) (%d+)$')
     parts, keys = tonumber(parts), tonumber(keys)
-    forms = forms and sectionForms(partsAt, partSize, parts, nowUs, reply)
+    forms = verb == TAKE and sectionForms(partsAt, partSize, parts, nowUs, reply)
+  elseif parts == 1 and verb == TAKE then
+    local shortForm, cost = shortForms[ARGV[partsAt]], tonumber(ARGV[partsAt + 3])
+    local form = shortForm and cost > 0 and shortForm(ARGV[partsAt + 1], cost, nowUs)
+    forms = form and { form }
   end
 
   -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
@@ -69,7 +63,7 @@ while first <= #ARGV do
   end
 
   for n = 0, count - 1 do
-    local fits, failure = forms ~= nil, nil
+    local fits, failure = forms, nil
     for k = 1, fits and keys or 0 do
       local name = KEYS[key + k]
       local held = latest[name]
@@ -88,8 +82,9 @@ while first <= #ARGV do
         break
       end
       taken[k], resetsUs[k] = value, resetUs
+      -- Sections have said what they have to say.
       if remaining then
-        reply[size + 2 * k - 1], reply[size + 2 * k] = remaining, resetUs
+        reply[size + 1], reply[size + 2] = remaining, resetUs
       end
     end
 
