@@ -339,6 +339,17 @@ describe('errors stay with the decision that has them', () => {
     expect(sender.counts).toEqual({ get: 1, set: 1 })
   })
 
+  test('bytes that make no number are no state, and the answers of the others are theirs', async () => {
+    const limiter = limiterOn(gcra({ rate: '7/s', burst: 20 }), {}, redis)
+    await Promise.all(['a', 'b', 'c'].map((key) => limiter.consume(key)))
+    // So many bytes of nothing that the unit of the last one is infinite.
+    const append = "return redis.call('APPEND', KEYS[1], string.rep('\\128', 160) .. '\\1')"
+    const size = await redis.send(['EVAL', append, '1', `${prefix}:api:{b}:default`])
+    const answers = await Promise.allSettled(['a', 'b', 'c'].map((key) => limiter.consume(key)))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await redis.send(['STRLEN', `${prefix}:api:{b}:default`])).toBe(size)
+  })
+
   test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {
     const limiter = limiterOn(LIMIT)
     await limiter.consume('warm-up')

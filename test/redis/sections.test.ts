@@ -118,12 +118,32 @@ describe('who takes part', () => {
     await at({ burst }).consume('u1', 1)
     expect(await namesNow()).toEqual(['burst', 'daily'])
     expect((await at({ burst, daily }).peek('u1')).parts).toMatchObject({ burst: { remaining: 4 }, daily: { remaining: 95 } })
+    // With the first writing that goes the long way, as under other numbers.
     clock.setUs(3_600_000_000 - 1)
-    await at({ burst }).consume('u1', 1)
+    await at({ burst: hourly }).consume('u1', 1)
     expect(await namesNow()).toEqual(['burst', 'daily'])
     clock.setUs(3_600_000_000)
     await at({ burst }).consume('u1', 1)
     expect(await namesNow()).toEqual(['burst'])
+  })
+
+  test('limits whose keys happen to be equal do not disturb each other, and are read and written as shortly', async () => {
+    const sender = countingSender(redis)
+    const limiter = limiterOf({ user: burst, tenant: hourly }, sender)
+    const calls = [
+      { user: '7', tenant: '8' },
+      { user: '9', tenant: '7' },
+      { user: '8', tenant: '9' },
+    ]
+    const all = () => Promise.all(calls.map((key) => limiter.consume(key)))
+    await all()
+    const ttlMs = Number(await command('PTTL', nameOf('7')))
+    for (const { parts } of await all()) expect(parts).toMatchObject({ user: { remaining: 8 }, tenant: { remaining: 48 } })
+    expect(sender.counts).toEqual({ mget: 1, set: 6, pttl: 6 })
+    for (const key of ['7', '8', '9']) expect(await leftOf(key)).toEqual({ user: 8, tenant: 48 })
+    expect(Number(await command('PTTL', nameOf('7')))).toBeGreaterThan(ttlMs)
+    await Promise.all(Array.from({ length: 12 }, () => limiter.consume({ user: '7', tenant: '9' })))
+    expect(await leftOf('7')).toEqual({ user: 0, tenant: 48 })
   })
 
   test('the key lives as long as a limit that takes no part, and no longer', async () => {
@@ -133,6 +153,9 @@ describe('who takes part', () => {
     const ttlMs = Number(await command('PTTL', nameOf('u1')))
     expect(ttlMs).toBeGreaterThan(3_590_000)
     expect(ttlMs).toBeLessThanOrEqual(3_600_000)
+    await command('PERSIST', nameOf('u1'))
+    await limiterOf({ burst }).consume('u1')
+    expect(Number(await command('PTTL', nameOf('u1')))).toBeGreaterThan(3_590_000)
     await command('PERSIST', nameOf('u1'))
     await limiterOf({ burst }).peek('u1')
     expect(Number(await command('PTTL', nameOf('u1')))).toBeGreaterThan(3_590_000)
@@ -190,6 +213,21 @@ describe('what is not ours', () => {
     expect(Number(await command('PTTL', nameOf('u1')))).toBe(-1)
     await limiter.reset('u1')
     expect((await limiter.consume('u1')).allowed).toBe(true)
+  })
+
+  test('a window whose beginning is written in another way: it could grow beyond what the size of a section can say', async () => {
+    const limiter = limiterOf({ daily })
+    const end = ' 0 100 3600000000 1 0'
+    const [seconds] = (await command('TIME')) as [string]
+    const text = `1 ${`${Number(seconds) * 1_000_000}`.padStart(253 - end.length, '0')}${end}`
+    const value = `daily\n\xff${text}`
+    await command('EVAL', "return redis.call('SET', KEYS[1], 'daily\\n\\255' .. ARGV[1])", '1', nameOf('u1'), text)
+    const size = await command('STRLEN', nameOf('u1'))
+    expect(size).toBe(value.length)
+    const answers = await Promise.allSettled(['u0', 'u1', 'u2'].map((key) => limiter.consume(key)))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(answers[1]).toMatchObject({ reason: { code: 'STORE', isolated: true } })
+    expect(await command('STRLEN', nameOf('u1'))).toBe(size)
   })
 
   test('bytes behind the last section, under the very limits that wrote it', async () => {

@@ -24,10 +24,15 @@ local function shortForm(numbers, cost, nowUs)
       if not countText or atText - nowUs > 0 then
         return nil
       end
-      local heldUs = heldText == newText and newUs or tonumber(heldText)
-      if heldUs > nowUs then
-        return nil
-      elseif countText ~= '0' and nowUs < heldUs + windowUs then
+      local heldUs = newUs
+      if heldText ~= newText then
+        heldUs = tonumber(heldText)
+        -- It is written again as it stands.
+        if heldUs > nowUs or format('%d', heldUs) ~= heldText then
+          return nil
+        end
+      end
+      if countText ~= '0' and nowUs < heldUs + windowUs then
         used, startUs, startText = countText + used, heldUs, heldText
       end
     end
@@ -165,7 +170,12 @@ function fixedWindow.decode(text)
   if not count then
     return nil
   end
-  return { tonumber(startUs), tonumber(count), tonumber(atUs) }, numbers
+  -- What is ours reads back as it was written.
+  local s = { tonumber(startUs), tonumber(count), tonumber(atUs) }
+  if fixedWindow.encode({ numbers = numbers }, s) ~= text then
+    return nil
+  end
+  return s, numbers
 end
 
 return fixedWindow

@@ -68,7 +68,8 @@ local function shortForm(numbers, cost, nowUs)
       if #bytes > size then
         local place
         part, place = unpacked(bytes, size + 1)
-        if place ~= #bytes + 1 or part == 0 or part >= permits then
+        -- What is not a number is neither.
+        if place ~= #bytes + 1 or not (part > 0 and part < permits) then
           return nil
         end
       end

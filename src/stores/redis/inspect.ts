@@ -50,6 +50,8 @@ async function statesOf(kind: string, key: string, send: (...args: string[]) => 
 
 /** The text of one state, or names and texts of several. */
 function inString(reply: unknown): [Section, EncodedState][] {
+  // It may have expired meanwhile.
+  if (reply === null) return []
   if (!Array.isArray(reply)) return [[{}, reply as string]]
   return reply.flatMap((section, k) => (k % 2 === 0 ? [[{ section }, reply[k + 1]]] : []))
 }

@@ -132,7 +132,7 @@ local function keepOthers(sections)
       end
     end
   end
-  sections.others = inUse
+  sections.others, sections.areKept = inUse, true
   return true
 end
 
@@ -290,7 +290,8 @@ local function decideOne(run, key)
     load(cells[k], names[k], shared)
   end
   for k = 1, #cells do
-    if cells[k].sections and not keepOthers(cells[k].sections) then
+    local sections = cells[k].sections
+    if sections and not sections.areKept and not keepOthers(sections) then
       refuse(cells[k], names[k])
     end
   end

@@ -75,7 +75,7 @@ while first <= #ARGV do
       -- An error is a table with nothing in its places, and no state is empty.
       local value, remaining, resetUs
       if not held or #held > 0 then
-        value, remaining, resetUs = forms[k](held, size)
+        value, remaining, resetUs = forms[k](held, size, name)
       end
       if not value then
         fits = false

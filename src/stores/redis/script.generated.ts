@@ -476,10 +476,15 @@ local function shortForm(numbers, cost, nowUs)
       if not countText or atText - nowUs > 0 then
         return nil
       end
-      local heldUs = heldText == newText and newUs or tonumber(heldText)
-      if heldUs > nowUs then
-        return nil
-      elseif countText ~= '0' and nowUs < heldUs + windowUs then
+      local heldUs = newUs
+      if heldText ~= newText then
+        heldUs = tonumber(heldText)
+        -- It is written again as it stands.
+        if heldUs > nowUs or format('%d', heldUs) ~= heldText then
+          return nil
+        end
+      end
+      if countText ~= '0' and nowUs < heldUs + windowUs then
         used, startUs, startText = countText + used, heldUs, heldText
       end
     end
@@ -617,7 +622,12 @@ function fixedWindow.decode(text)
   if not count then
     return nil
   end
-  return { tonumber(startUs), tonumber(count), tonumber(atUs) }, numbers
+  -- What is ours reads back as it was written.
+  local s = { tonumber(startUs), tonumber(count), tonumber(atUs) }
+  if fixedWindow.encode({ numbers = numbers }, s) ~= text then
+    return nil
+  end
+  return s, numbers
 end
 
 return fixedWindow
@@ -694,7 +704,8 @@ local function shortForm(numbers, cost, nowUs)
       if #bytes > size then
         local place
         part, place = unpacked(bytes, size + 1)
-        if place ~= #bytes + 1 or part == 0 or part >= permits then
+        -- What is not a number is neither.
+        if place ~= #bytes + 1 or not (part > 0 and part < permits) then
           return nil
         end
       end
@@ -1448,7 +1459,7 @@ while first <= #ARGV do
       -- An error is a table with nothing in its places, and no state is empty.
       local value, remaining, resetUs
       if not held or #held > 0 then
-        value, remaining, resetUs = forms[k](held, size)
+        value, remaining, resetUs = forms[k](held, size, name)
       end
       if not value then
         fits = false
@@ -1527,15 +1538,80 @@ export const sections = `-- Sections: what the named limits of one key hold, whe
 --
 -- Who takes from some of them keeps the others. The key lives as long as the one that lives longest.
 
--- The short form of a key that holds sections, for the limits of a run that are in it: see \`shortForm\` of the algorithms. Nothing where it does
--- not hold just these, in this order. What they say goes into the reply behind what is said; \`places\` says which parts they are.
+-- The names in order, and the states by name; nothing for what is no list of sections.
+local function sectionsIn(text)
+  local list = string.match(text, '^([%w][%w._ -]*)\\n')
+  local names, states = {}, {}
+  for name in string.gmatch(list or '', '%S+') do
+    names[#names + 1] = name
+  end
+  local last = #(list or '') + 1 + #names
+  for k, name in ipairs(names) do
+    local size = string.byte(text, #list + 1 + k)
+    if not size or states[name] then
+      return nil
+    end
+    states[name], last = string.sub(text, last + 1, last + size), last + size
+  end
+  -- What is ours reads back as it was written.
+  if last ~= #text or table.concat(names, ' ') ~= list then
+    return nil
+  end
+  return names, states
+end
+
+local function sectionsText(names, states)
+  local sizes, pieces = {}, {}
+  for k, name in ipairs(names) do
+    sizes[k], pieces[k] = #states[name], states[name]
+  end
+  return table.concat(names, ' ') .. '\\n' .. string.char(unpack(sizes)) .. table.concat(pieces)
+end
+`
+
+/** src/stores/redis/section-forms.lua */
+export const sectionForms = `-- The short forms of sections: what most decisions do with them. See sections.lua, and \`shortForm\` of the algorithms.
+
+-- Of a key that holds sections, for the limits of a run that are in it. What they say goes into the reply behind what is said; \`places\` says
+-- which parts they are. Nothing where one of them is not there yet, or does not fit.
 local function sectionForm(names, takes, places, reply)
   local byte, char, sub, concat = string.byte, string.char, string.sub, table.concat
   local list, count = concat(names, ' ') .. '\\n', #names
   local listSize, sizes, pieces = #list, {}, { list }
-  return function(held, said)
-    if held and sub(held, 1, listSize) ~= list then
+
+  local function take(k, state, said)
+    local taken, remaining, resetUs = takes[k](state)
+    local place = said + 2 * places[k]
+    reply[place - 1], reply[place] = remaining, resetUs
+    return taken, resetUs
+  end
+
+  -- From a key that others are in too, or in another order. They stay as they are, and so does the time to live if theirs is longer.
+  local function takeAmongOthers(held, said, key)
+    local heldNames, states = sectionsIn(held)
+    local leftMs = heldNames and try('PTTL', key)
+    if type(leftMs) ~= 'number' or leftMs < 0 then
       return nil
+    end
+    local longestUs = leftMs * 1000
+    for k = 1, count do
+      local state = states[names[k]]
+      local taken, resetUs
+      if state then
+        taken, resetUs = take(k, state, said)
+      end
+      if not taken then
+        return nil
+      end
+      states[names[k]] = taken
+      longestUs = math.max(longestUs, resetUs)
+    end
+    return sectionsText(heldNames, states), nil, longestUs
+  end
+
+  return function(held, said, key)
+    if held and sub(held, 1, listSize) ~= list then
+      return takeAmongOthers(held, said, key)
     end
     local state, last, longestUs = false, listSize + count, 0
     for k = 1, count do
@@ -1546,7 +1622,7 @@ local function sectionForm(names, takes, places, reply)
         end
         state, last = sub(held, last + 1, last + size), last + size
       end
-      local taken, remaining, resetUs = takes[k](state)
+      local taken, resetUs = take(k, state, said)
       if not taken then
         return nil
       end
@@ -1554,8 +1630,6 @@ local function sectionForm(names, takes, places, reply)
       if resetUs > longestUs then
         longestUs = resetUs
       end
-      local place = said + 2 * places[k]
-      reply[place - 1], reply[place] = remaining, resetUs
     end
     if held and last ~= #held then
       return nil
@@ -1594,38 +1668,6 @@ local function sectionForms(partsAt, partSize, parts, nowUs, reply)
     forms[key] = sectionForm(held.names, held.takes, held.places, reply)
   end
   return forms
-end
-
--- The long way.
-
--- The names in order, and the states by name; nothing for what is no list of sections.
-local function sectionsIn(text)
-  local list = string.match(text, '^([%w][%w._ -]*)\\n')
-  local names, states = {}, {}
-  for name in string.gmatch(list or '', '%S+') do
-    names[#names + 1] = name
-  end
-  local last = #(list or '') + 1 + #names
-  for k, name in ipairs(names) do
-    local size = string.byte(text, #list + 1 + k)
-    if not size or states[name] then
-      return nil
-    end
-    states[name], last = string.sub(text, last + 1, last + size), last + size
-  end
-  -- What is ours reads back as it was written.
-  if last ~= #text or table.concat(names, ' ') ~= list then
-    return nil
-  end
-  return names, states
-end
-
-local function sectionsText(names, states)
-  local sizes, pieces = {}, {}
-  for k, name in ipairs(names) do
-    sizes[k], pieces[k] = #states[name], states[name]
-  end
-  return table.concat(names, ' ') .. '\\n' .. string.char(unpack(sizes)) .. table.concat(pieces)
 end
 `
 
@@ -1764,7 +1806,7 @@ local function keepOthers(sections)
       end
     end
   end
-  sections.others = inUse
+  sections.others, sections.areKept = inUse, true
   return true
 end
 
@@ -1922,7 +1964,8 @@ local function decideOne(run, key)
     load(cells[k], names[k], shared)
   end
   for k = 1, #cells do
-    if cells[k].sections and not keepOthers(cells[k].sections) then
+    local sections = cells[k].sections
+    if sections and not sections.areKept and not keepOthers(sections) then
       refuse(cells[k], names[k])
     end
   end

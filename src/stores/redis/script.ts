@@ -45,7 +45,7 @@ export const LIBRARY: string = libraryOf(Object.keys(SOURCES))
 
 /** Gives a string for people: what GCRA keeps in bytes as text, sections as a list of names and texts, everything else as it is. */
 export const READ_STRING: string = `${libraryOf(['gcra'])}
-${halves(lua.sections)[1]}
+${lua.sections}
 local function textOf(raw)
   local state, numbers = algorithms.gcra.decode(raw)
   return state and algorithms.gcra.text(state, numbers) or raw
@@ -86,11 +86,11 @@ function newScript(known: Map<string, Script>, id: string, types: readonly strin
 }
 
 function composed(types: readonly string[], hasSections: boolean): Script {
-  const [sections, sectionsLong] = halves(lua.sections)
   const [head, rest] = halves(lua.runner)
   // It stands for itself, because each name that it knew from outside would have to be made known to it in each call.
-  const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${sectionsLong}\n${lua.longWay}\nend`
-  const text = [shortFormsOf(types), hasSections ? sections : '', head, longWay, rest].join('\n')
+  const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${lua.sections}\n${lua.longWay}\nend`
+  const sections = hasSections ? [lua.sections, lua.sectionForms] : []
+  const text = [shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {
