@@ -9,8 +9,8 @@ import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/in
 import type { Part, Scope } from '../../src/stores/store.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { sectionOf } from '../support/sections.ts'
 import { ruleOf } from './run-trace.ts'
-import { sectionOf } from './sections.ts'
 import { type Decoded, decoded, Playback, type Recorded, record } from './tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
 

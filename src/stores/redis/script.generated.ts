@@ -1867,6 +1867,7 @@ end
 
 -- Those of the decision first, in its order, as the short form expects them.
 local function saveSections(key, sections)
+  sections.isSaved = true
   if not sections.changed then
     if sections.isThere then
       keepAlive(key, sections.longestUs)
@@ -1978,8 +1979,11 @@ local function decideOne(run, key)
   for k = 1, #cells do
     save(cells[k], names[k], verdicts[k].resetUs)
   end
-  for name, sections in pairs(shared) do
-    saveSections(name, sections)
+  for k = 1, #cells do
+    local sections = cells[k].sections
+    if sections and not sections.isSaved then
+      saveSections(names[k], sections)
+    end
   end
   for k = 1, #cells do
     sayVerdict(verdicts[k], run.aheadUs >= 0)
