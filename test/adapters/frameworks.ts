@@ -55,8 +55,11 @@ function served(app: App, server: Server | Http2Server, close: () => Promise<unk
   }
 }
 
+/** With room for a thousand connections that come at once: those beyond it Linux may reset. */
+const ANYWHERE = { port: 0, host: '127.0.0.1', backlog: 2_048 }
+
 async function listening(app: App, server: Server | Http2Server): Promise<Served> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(ANYWHERE, resolve))
   return served(app, server, () => new Promise((resolve) => server.close(resolve)))
 }
 
@@ -105,7 +108,7 @@ async function serveFastify(setup: SetupName, protocol: Protocol): Promise<Serve
     const { status, body } = await app.handle((name) => headerOfNode(request, name), rateLimit, reply.raw)
     return reply.code(status).send(body)
   })
-  await server.listen({ port: 0, host: '127.0.0.1' })
+  await server.listen(ANYWHERE)
   return served(app, server.server, () => server.close())
 }
 
@@ -166,7 +169,8 @@ function serveNest(platform: 'express' | 'fastify'): (setup: SetupName) => Promi
       platform === 'express'
         ? await NestFactory.create(Root, { logger: false })
         : await NestFactory.create(Root, new FastifyAdapter(), { logger: false })
-    await nest.listen(0, '127.0.0.1')
+    // It is passed on to the server, whatever the types say.
+    await nest.listen(ANYWHERE as never)
     return served(app, nest.getHttpServer(), () => nest.close())
   }
 }
