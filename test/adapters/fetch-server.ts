@@ -14,14 +14,14 @@ interface BunLike {
   serve(options: { port: number; hostname: string; fetch: Handler }): Listening
 }
 interface DenoLike {
-  serve(options: { port: number; hostname: string; onListen(): void }, handler: Handler): { readonly addr: Listening }
+  serve(options: { port: number; hostname: string; tcpBacklog: number; onListen(): void }, handler: Handler): { readonly addr: Listening }
 }
 
 const { Bun, Deno } = globalThis as unknown as { Bun?: BunLike; Deno?: DenoLike }
 
 function listen(handler: Handler): number {
   if (Bun !== undefined) return Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: handler }).port
-  return (Deno as DenoLike).serve({ port: 0, hostname: '127.0.0.1', onListen() {} }, handler).addr.port
+  return (Deno as DenoLike).serve({ port: 0, hostname: '127.0.0.1', tcpBacklog: 2_048, onListen() {} }, handler).addr.port
 }
 
 let app: App
