@@ -873,4 +873,19 @@ export const PROOFS = [
     becomes: ['if resetUs >= longestUs then'],
     proof: 'If they are equal, it becomes what it is.',
   },
+  {
+    file: 'src/algorithms/fixed-window/fixed-window.lua',
+    scope: 'shortForm',
+    line: 'if heldText ~= newText then',
+    becomes: ['if true then'],
+    proof: 'The same text is the same number, no later than now, and written in the same way: it only saves finding that out.',
+  },
+  {
+    file: 'src/algorithms/fixed-window/fixed-window.lua',
+    scope: 'shortForm',
+    line: "if heldUs > nowUs or format('%d', heldUs) ~= heldText then",
+    becomes: ["if heldUs >= nowUs or format('%d', heldUs) ~= heldText then"],
+    proof:
+      'A window that begins now has the text that is expected. If another one says so, the long way decides, and says and writes the same.',
+  },
 ]

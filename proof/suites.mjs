@@ -79,7 +79,12 @@ function luaTests(name, kinds) {
   return [
     ...withTraces(
       5,
-      [...agreeing, ...OF_EVERYBODY, ...OF_LUA, ...(['runner', 'sections', 'section-forms', 'long-way'].includes(name) ? OF_RUNNER : [])],
+      [
+        ...agreeing,
+        ...OF_EVERYBODY,
+        ...OF_LUA,
+        ...(['runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
+      ],
       true,
     ),
     ...withTraces(5, [...sharedTwins(name), ...kinds.map(twins)]),
