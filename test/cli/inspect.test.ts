@@ -73,7 +73,7 @@ test('a key that limits share is shown limit by limit', async () => {
   const limits = { burst: gcra({ rate: '5/h', burst: 5 }), daily: fixedWindow({ limit: 7, window: '1h', anchor: 'first' }) }
   await createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix: key }) }).consume('user:42', 2)
   const { stdout } = await inspect(`${key}:api:{user:42}:+`, '--url', url())
-  expect(stdout).toMatch(/:\+ burst\n {2}gcra, 5 at once[^]*:\+ daily\n {2}fixedWindow, 7 at once/)
+  expect(stdout).toMatch(/:\+ burst\n {2}gcra, 5 at once[\s\S]*:\+ daily\n {2}fixedWindow, 7 at once/)
   const listed = JSON.parse((await inspect(`${key}:api:{user:42}:+`, '--url', url(), '--json')).stdout)
   expect(listed).toMatchObject([
     { section: 'burst', type: 'gcra', remaining: 3 },
