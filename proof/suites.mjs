@@ -83,6 +83,7 @@ function luaTests(name, kinds) {
         ...agreeing,
         ...OF_EVERYBODY,
         ...OF_LUA,
+        ...(['gcra', 'fixed-window'].includes(name) ? [testNamed('model/lives')] : []),
         ...(['runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
       ],
       true,

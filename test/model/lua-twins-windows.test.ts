@@ -514,7 +514,8 @@ test('fixedWindow in Lua has one short form for all keys of a call, whenever the
     local take = algorithms.fixedWindow.shortForm('10 1000000 1 0', 1, 5000000)
     local said = {}
     for k, began in ipairs(ARGV) do
-      said[k] = take(began .. ' 4900000 10 1000000 1 0') or 'left to the long way'
+      local held = began .. ' 4900000 10 1000000 1 0'
+      said[k] = take(held, 1, #held) or 'left to the long way'
     end
     return said`
   const left = (text: string) => `${text} 5000000 10 1000000 1 0`

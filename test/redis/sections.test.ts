@@ -9,6 +9,7 @@ import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { promisedUs } from '../support/sections.ts'
 
 let redis: TestRedis
 let prefix: string
@@ -301,4 +302,37 @@ test.each([1, 2, 3, 4, 5, 6])('answers as memory does, seed %i', async (seed) =>
     const ofRedis = await Promise.all(calls.map((call) => call(there)))
     expect(ofRedis, `turn ${turn}`).toEqual(ofMemory)
   }
+})
+
+const BYTES_AND_EXPIRY = `
+local text = redis.call('GET', KEYS[1]) or ''
+return { redis.call('PEXPIRETIME', KEYS[1]), string.byte(text, 1, -1) }`
+
+describe('how long a key lives', () => {
+  test('whatever is done to it, never shorter than its states say, who count on it', async () => {
+    const quick = gcra({ rate: '600/min', burst: 600 })
+    const slower = gcra({ rate: '300/min', burst: 300 })
+    const several = limiterOf({ quick, slower })
+    const limiters = [several, limiterOf({ quick }), limiterOf({ slower, quick }), limiterOf({ slower: quick }), limiterOf(quick)]
+    const random = new Random(20_260_417)
+    let promises = 0
+    for (let step = 0; step < 1_500; step++) {
+      const key = `u${random.whole(0, 7)}`
+      const limiter = random.pick(limiters) as typeof several
+      const verb = random.whole(0, 19)
+      if (verb === 0) await limiter.reset(key)
+      else if (verb === 1) await limiter.refund(key, random.whole(1, 100))
+      else if (verb === 2) await command('PERSIST', nameOf(key, random.pick(['+', 'default'])))
+      else if (verb < 5) await limiter.peek(key)
+      else await limiter.consume(key, random.whole(1, 60))
+      for (const name of [nameOf(key), nameOf(key, 'default')]) {
+        const [expiresMs, ...bytes] = (await command('EVAL', BYTES_AND_EXPIRY, '1', name)) as [number, ...number[]]
+        const untilUs = promisedUs(bytes)
+        if (untilUs > 0) promises += 1
+        // A key is there until its millisecond is over. -1: for ever, until somebody mends it.
+        if (expiresMs >= 0) expect(expiresMs * 1_000 + 1_000).toBeGreaterThan(untilUs)
+      }
+    }
+    expect(promises).toBeGreaterThan(500)
+  })
 })

@@ -17,6 +17,7 @@ import {
 } from '../../src/index.ts'
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
 import { keyOfPart, redisKey } from '../../src/stores/redis/keys.ts'
+import { fakeClock } from '../../src/testing/index.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
@@ -30,6 +31,7 @@ const ACL_RULES = [
   '+time',
   '+get',
   '+set',
+  '+setrange',
   '+hgetall',
   '+hset',
   '+zrange',
@@ -88,7 +90,6 @@ describe.each(LIMITS)('%s', (_, limit, kind) => {
   })
 
   test.each([
-    ['admitted', 1],
     ['refused', 5],
     ['asked about', 0],
   ])('a key without a time to live that is %s gets one', async (_verb, cost) => {
@@ -99,6 +100,16 @@ describe.each(LIMITS)('%s', (_, limit, kind) => {
     const ttlMs = Number(await redis.send(['PTTL', nameOf('u1')]))
     expect(ttlMs).toBeGreaterThan(0)
     expect(ttlMs).toBeLessThanOrEqual(110_000)
+  })
+
+  test('a key without a time to live gets one when it is admitted after the one that it had', async () => {
+    const clock = fakeClock()
+    const limiter = createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }), clock })
+    await limiter.consume('u1', 2)
+    await redis.send(['PERSIST', nameOf('u1')])
+    clock.setMs(101_000)
+    await limiter.consume('u1')
+    expect(await redis.send(['PTTL', nameOf('u1')])).toBeGreaterThan(0)
   })
 
   test('a foreign key among several: nothing is charged on the others', async () => {

@@ -4,3 +4,29 @@ export function sectionOf(name: string, reply: unknown): string | undefined {
   const place = reply.findIndex((text, k) => k % 2 === 0 && text === name)
   return place < 0 ? undefined : reply[place + 1]
 }
+
+const GRID_US = [2 ** 20, 2 ** 25, 2 ** 30, 2 ** 35]
+
+/** The states in the bytes of a key: those of its sections, or the one that it is. */
+function statesIn(bytes: readonly number[]): number[][] {
+  const end = bytes.indexOf(10)
+  const count = bytes.slice(0, Math.max(end, 0)).filter((byte) => byte === 32).length + 1
+  const sizes = bytes.slice(end + 1, end + 1 + count)
+  const size = sizes.reduce((sum, one) => sum + one, end + 1 + count)
+  if (end < 0 || size !== bytes.length) return [[...bytes]]
+  return sizes.map((one, k) => {
+    const from = sizes.slice(0, k).reduce((sum, before) => sum + before, end + 1 + count)
+    return bytes.slice(from, from + one)
+  })
+}
+
+/** Until when a key lives at least, as its states of GCRA say, in µs; by the definition in gcra-in-bytes.md. 0 if they say nothing. */
+export function promisedUs(bytes: readonly number[]): number {
+  const ends = statesIn(bytes).map(([first = 0, ...rest]) => {
+    const gridUs = GRID_US[(first >> 5) - 4]
+    if (gridUs === undefined) return 0
+    const tatUs = rest.slice(0, 6).reduce((value, byte) => value * 256 + byte, first % 32)
+    return Math.floor(tatUs / gridUs) * gridUs + gridUs
+  })
+  return Math.max(...ends)
+}

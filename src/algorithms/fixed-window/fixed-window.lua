@@ -1,10 +1,11 @@
 -- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, `count start time limit window first offset`.
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
--- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
--- is not a state under the same numbers.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
+-- already and the state is as long as it was. Nothing where the cost does not fit, where the text is from the future, and where it is not a
+-- state under the same numbers.
 local function shortForm(numbers, cost, nowUs)
-  local match, format = string.match, string.format
+  local match, format, sub = string.match, string.format, string.sub
   local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
   windowUs = tonumber(windowUs)
@@ -14,13 +15,19 @@ local function shortForm(numbers, cost, nowUs)
     newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
   local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
+  -- Most keys are in that window, and to see it is faster than to read when theirs began.
+  local newPattern, tail = '^(%d+) ' .. (newUs < 0 and '%' or '') .. newText .. ' (%d+)()', ' ' .. numbers
   -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
   local newTexts = {}
 
-  return function(text)
-    local used, startUs, startText = cost, newUs, newText
+  return function(text, from, to)
+    local used, startUs, startText, goesOn = cost, newUs, newText, false
     if text then
-      local countText, heldText, atText = match(text, pattern)
+      local heldText = newText
+      local countText, atText, behind = match(text, newPattern, from)
+      if not countText or sub(text, behind, to) ~= tail then
+        countText, heldText, atText = match(sub(text, from, to), pattern)
+      end
       if not countText or atText - nowUs > 0 then
         return nil
       end
@@ -33,7 +40,7 @@ local function shortForm(numbers, cost, nowUs)
         end
       end
       if countText ~= '0' and nowUs < heldUs + windowUs then
-        used, startUs, startText = countText + used, heldUs, heldText
+        used, startUs, startText, goesOn = countText + used, heldUs, heldText, true
       end
     end
     if used > capacity then
@@ -43,7 +50,8 @@ local function shortForm(numbers, cost, nowUs)
     if startUs == newUs then
       newTexts[used] = taken
     end
-    return taken, capacity - used, startUs + windowUs - nowUs
+    local resetUs = startUs + windowUs - nowUs
+    return taken, capacity - used, resetUs, resetUs, goesOn and #taken == to - from + 1
   end
 end
 

@@ -1,5 +1,8 @@
 -- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
+--
+-- A TAT needs 53 bits. The three above say whether the key expires on a grid, so that most takes need not set its time to live: at 4, 5, 6 and 7
+-- it lives until the TAT rounded up to the next multiple of 2^20, 2^25, 2^30 and 2^35 µs, at 0 until the TAT.
 
 local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
@@ -38,9 +41,10 @@ local function packedNumbers(capacity, permits, periodUs)
   return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
 end
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
--- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
--- same numbers. No function at all where its arithmetic would round.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
+-- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
+-- numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
@@ -52,24 +56,33 @@ local function shortForm(numbers, cost, nowUs)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
-  local size, layout = 7 + #wanted, '>I7c' .. #wanted
+  local size, layout = 7 + #wanted, '>BI6c' .. #wanted
 
-  return function(bytes)
-    local us, part = 0, 0
+  return function(bytes, from, to)
+    local us, part, endUs, grid = 0, 0, 0, 0
     if bytes then
-      if #bytes < size then
+      local behind = from + size
+      if to + 1 < behind then
         return nil
       end
-      local tatUs, heldNumbers = unpackBytes(layout, bytes)
+      local high, low, heldNumbers = unpackBytes(layout, bytes, from)
       if heldNumbers ~= wanted then
         return nil
       end
+      local highTat = high % 32
+      local tatUs = highTat * 281474976710656 + low
+      grid = high - highTat
+      if grid >= 128 then
+        local gridUs = 2 ^ (grid * 5 / 32)
+        endUs = tatUs - tatUs % gridUs + gridUs
+      elseif grid > 0 then
+        return nil
+      end
       us = tatUs - nowUs
-      if #bytes > size then
-        local place
-        part, place = unpacked(bytes, size + 1)
+      if to >= behind then
+        part, behind = unpacked(bytes, behind)
         -- What is not a number is neither.
-        if place ~= #bytes + 1 or not (part > 0 and part < permits) then
+        if behind ~= to + 1 or not (part > 0 and part < permits) then
           return nil
         end
       end
@@ -86,11 +99,29 @@ local function shortForm(numbers, cost, nowUs)
     end
     -- No more than the capacity takes, which does not round.
     local remaining = capacity - ceil((us * permits + part) / periodUs)
-    local taken = pack(layout, nowUs + us, wanted)
-    if part == 0 then
-      return taken, remaining, us
+    local tatUs, resetUs = nowUs + us, us
+    if part > 0 then
+      resetUs = us + 1
     end
-    return taken .. packed(part), remaining, us + 1
+    local isKept = tatUs < endUs
+    if not isKept then
+      grid, endUs = 0, nowUs + resetUs
+      -- On the coarsest grid by which it lives no more than a quarter longer than it must.
+      if us >= 4194304 then
+        local gridUs = 1048576
+        grid = 128
+        while us >= 128 * gridUs and grid < 224 do
+          grid, gridUs = grid + 32, 32 * gridUs
+        end
+        endUs = tatUs - tatUs % gridUs + gridUs
+      end
+    end
+    local low = tatUs % 281474976710656
+    local taken = pack(layout, grid + (tatUs - low) / 281474976710656, low, wanted)
+    if part > 0 then
+      taken = taken .. packed(part)
+    end
+    return taken, remaining, resetUs, endUs - nowUs, isKept and #taken == to - from + 1
   end
 end
 
@@ -102,6 +133,7 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
+-- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
   rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
   local bytes = pack('>I7', s[1]) .. rule.packed
@@ -111,8 +143,6 @@ function gcra.encode(rule, s)
   return bytes .. packed(s[2])
 end
 
--- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
-local MAX_TAT_US = 10000000000000000
 -- The TAT, and the numbers at their longest: 7 + 5 + 5 + 7 + 5.
 local MAX_BYTES = 29
 
@@ -128,13 +158,19 @@ end
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
   local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  local tatUs = period and unpackBytes('>I7', bytes)
-  if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+  if not period or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+    return nil
+  end
+  local high = string.byte(bytes)
+  if high >= 128 then
+    -- On whichever grid it is: who writes it again sets a time to live.
+    bytes = char(high % 32) .. string.sub(bytes, 2)
+  elseif high >= 32 then
     return nil
   end
   local zeros = period % 16
   local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
-  local s = { tatUs, part or 0 }
+  local s = { unpackBytes('>I7', bytes), part or 0 }
   -- What is ours reads back as it was written.
   if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
     return nil

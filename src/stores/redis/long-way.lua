@@ -107,13 +107,15 @@ local function load(cell, key, shared)
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
 end
 
--- When a state is idle of which the decision knows nothing; nothing for what is none of ours.
-local function idleInUs(raw)
+-- A state of which the decision knows nothing: when it is idle, and how it stands where the key lives until then. Nothing for what is none
+-- of ours.
+local function unknownState(raw)
   for _, kind in ipairs(STRINGS) do
     local algorithm = algorithms[kind]
     local state, numbers = algorithm.decode(raw)
     if state then
-      return algorithm.resetUs(algorithm.ruleNamed(numbers, 0), state, nowUs)
+      local rule = algorithm.ruleNamed(numbers, 0)
+      return algorithm.resetUs(rule, state, nowUs), algorithm.encode(rule, state)
     end
   end
 end
@@ -123,11 +125,11 @@ local function keepOthers(sections)
   local inUse = {}
   for _, name in ipairs(sections.others) do
     if not sections.isMine[name] then
-      local us = idleInUs(sections.states[name])
+      local us, raw = unknownState(sections.states[name])
       if not us or not isSane(us) then
         return false
       elseif us > 0 then
-        inUse[#inUse + 1] = name
+        inUse[#inUse + 1], sections.states[name] = name, raw
         sections.longestUs = math.max(sections.longestUs, us)
       end
     end
@@ -168,36 +170,29 @@ local function store(cell, key, ms)
 end
 
 -- Somebody else may have taken its time to live away: without one it would stay for ever.
-local function keepAlive(key, resetUs)
-  if call('PTTL', key) == -1 then
-    call('PEXPIRE', key, ttlMs(resetUs))
-  end
+local function isEndless(key)
+  return call('PTTL', key) == -1
 end
 
 local function save(cell, key, resetUs)
   local sections = cell.sections
   if sections then
-    if cell.changed then
-      sections.states[cell.name], sections.changed = cell.algorithm.encode(cell.rule, cell.state), true
-    end
-    if sections.states[cell.name] then
+    if cell.written or cell.changed then
+      -- As it stands where the key lives until it is idle, for if it is written.
+      sections.states[cell.name] = cell.algorithm.encode(cell.rule, cell.state)
       sections.mine[#sections.mine + 1] = cell.name
       sections.longestUs = math.max(sections.longestUs, resetUs)
+      sections.changed = sections.changed or cell.changed
     end
-  elseif cell.changed then
+  elseif cell.changed or (cell.written and isEndless(key)) then
     store(cell, key, ttlMs(resetUs))
-  elseif cell.written then
-    keepAlive(key, resetUs)
   end
 end
 
 -- Those of the decision first, in its order, as the short form expects them.
 local function saveSections(key, sections)
   sections.isSaved = true
-  if not sections.changed then
-    if sections.isThere then
-      keepAlive(key, sections.longestUs)
-    end
+  if not sections.changed and not (sections.isThere and isEndless(key)) then
     return
   end
   local names = sections.mine

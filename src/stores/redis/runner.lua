@@ -33,8 +33,8 @@ local TAKE, RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 'take -1 -1', 3, 4, 6
 local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
--- What the keys of a decision shall hold, and when each is idle.
-local taken, resetsUs = { nil }, { nil }
+-- What the keys of a decision shall hold, how long each has to live, and whether it does so already.
+local taken, livesUs, isKept = { nil }, { nil }, { nil }
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
 local decideLong
@@ -57,31 +57,36 @@ while first <= #ARGV do
   end
 
   -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
-  local read, latest = {}, {}
-  if forms and count > 1 and count * keys <= MOST_READ then
-    read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+  local read, latest
+  if count > 1 then
+    read, latest = {}, {}
+    if forms and count * keys <= MOST_READ then
+      read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+    end
   end
 
   for n = 0, count - 1 do
     local fits, failure = forms, nil
     for k = 1, fits and keys or 0 do
-      local name = KEYS[key + k]
-      local held = latest[name]
-      if held == nil then
-        held = read[n * keys + k]
+      local name, held = KEYS[key + k], nil
+      if latest then
+        held = latest[name]
+        if held == nil then
+          held = read[n * keys + k]
+        end
       end
       -- What MGET finds nothing in may be of another type, and it may not be allowed to.
       held = held or try('GET', name)
       -- An error is a table with nothing in its places, and no state is empty.
       local value, remaining, resetUs
       if not held or #held > 0 then
-        value, remaining, resetUs = forms[k](held, size, name)
+        value, remaining, resetUs, livesUs[k], isKept[k] = forms[k](held, 1, held and #held, size, name)
       end
       if not value then
         fits = false
         break
       end
-      taken[k], resetsUs[k] = value, resetUs
+      taken[k] = value
       -- Sections have said what they have to say.
       if remaining then
         reply[size + 1], reply[size + 2] = remaining, resetUs
@@ -90,23 +95,29 @@ while first <= #ARGV do
 
     -- Nothing is written before all have agreed.
     for k = 1, fits and keys or 0 do
-      local name = KEYS[key + k]
-      local ttlMs = ceil(resetsUs[k] / 1000)
-      if ttlMs < leastTtlMs then
-        ttlMs = leastTtlMs
+      local name, value, answer = KEYS[key + k], taken[k], nil
+      if isKept[k] then
+        -- In place: neither its time to live nor its memory is touched.
+        answer = try('SETRANGE', name, '0', value)
+        failure = answer ~= #value and answer.err or nil
+      else
+        local ttlMs = ceil(livesUs[k] / 1000)
+        if ttlMs < leastTtlMs then
+          ttlMs = leastTtlMs
+        end
+        if ttlMs ~= lastTtlMs then
+          lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
+        end
+        -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+        answer = try('SET', name, value, 'PX', lastTtl, 'GET')
+        failure = answer and #answer == 0 and answer.err or nil
       end
-      if ttlMs ~= lastTtlMs then
-        lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
-      end
-      -- Answered with what it held: Lua has that string already, and would make a table of an OK.
-      local before = try('SET', name, taken[k], 'PX', lastTtl, 'GET')
-      if before and #before == 0 then
+      if failure then
         -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-        failure = before.err
         break
       end
-      if count > 1 then
-        latest[name] = taken[k]
+      if latest then
+        latest[name] = value
       end
     end
 
@@ -124,7 +135,7 @@ while first <= #ARGV do
       end
       reply[#reply + 1] = failure
       size = #reply
-      for k = 1, keys do
+      for k = 1, latest and keys or 0 do
         latest[KEYS[key + k]] = false
       end
     end

@@ -452,11 +452,12 @@ end
 /** src/algorithms/fixed-window/fixed-window.lua */
 export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, \`count start time limit window first offset\`.
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
--- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, where the text is from the future, and where it
--- is not a state under the same numbers.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
+-- already and the state is as long as it was. Nothing where the cost does not fit, where the text is from the future, and where it is not a
+-- state under the same numbers.
 local function shortForm(numbers, cost, nowUs)
-  local match, format = string.match, string.format
+  local match, format, sub = string.match, string.format, string.sub
   local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
   local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
   windowUs = tonumber(windowUs)
@@ -466,13 +467,19 @@ local function shortForm(numbers, cost, nowUs)
     newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
   local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
+  -- Most keys are in that window, and to see it is faster than to read when theirs began.
+  local newPattern, tail = '^(%d+) ' .. (newUs < 0 and '%' or '') .. newText .. ' (%d+)()', ' ' .. numbers
   -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
   local newTexts = {}
 
-  return function(text)
-    local used, startUs, startText = cost, newUs, newText
+  return function(text, from, to)
+    local used, startUs, startText, goesOn = cost, newUs, newText, false
     if text then
-      local countText, heldText, atText = match(text, pattern)
+      local heldText = newText
+      local countText, atText, behind = match(text, newPattern, from)
+      if not countText or sub(text, behind, to) ~= tail then
+        countText, heldText, atText = match(sub(text, from, to), pattern)
+      end
       if not countText or atText - nowUs > 0 then
         return nil
       end
@@ -485,7 +492,7 @@ local function shortForm(numbers, cost, nowUs)
         end
       end
       if countText ~= '0' and nowUs < heldUs + windowUs then
-        used, startUs, startText = countText + used, heldUs, heldText
+        used, startUs, startText, goesOn = countText + used, heldUs, heldText, true
       end
     end
     if used > capacity then
@@ -495,7 +502,8 @@ local function shortForm(numbers, cost, nowUs)
     if startUs == newUs then
       newTexts[used] = taken
     end
-    return taken, capacity - used, startUs + windowUs - nowUs
+    local resetUs = startUs + windowUs - nowUs
+    return taken, capacity - used, resetUs, resetUs, goesOn and #taken == to - from + 1
   end
 end
 
@@ -636,6 +644,9 @@ return fixedWindow
 /** src/algorithms/gcra/gcra.lua */
 export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
 -- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
+--
+-- A TAT needs 53 bits. The three above say whether the key expires on a grid, so that most takes need not set its time to live: at 4, 5, 6 and 7
+-- it lives until the TAT rounded up to the next multiple of 2^20, 2^25, 2^30 and 2^35 µs, at 0 until the TAT.
 
 local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
 
@@ -674,9 +685,10 @@ local function packedNumbers(capacity, permits, periodUs)
   return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
 end
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, to what it
--- shall hold, what is left, and when it is idle. Nothing where the cost does not fit, and where the bytes are not a state under the
--- same numbers. No function at all where its arithmetic would round.
+-- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
+-- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
+-- numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
@@ -688,24 +700,33 @@ local function shortForm(numbers, cost, nowUs)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
-  local size, layout = 7 + #wanted, '>I7c' .. #wanted
+  local size, layout = 7 + #wanted, '>BI6c' .. #wanted
 
-  return function(bytes)
-    local us, part = 0, 0
+  return function(bytes, from, to)
+    local us, part, endUs, grid = 0, 0, 0, 0
     if bytes then
-      if #bytes < size then
+      local behind = from + size
+      if to + 1 < behind then
         return nil
       end
-      local tatUs, heldNumbers = unpackBytes(layout, bytes)
+      local high, low, heldNumbers = unpackBytes(layout, bytes, from)
       if heldNumbers ~= wanted then
         return nil
       end
+      local highTat = high % 32
+      local tatUs = highTat * 281474976710656 + low
+      grid = high - highTat
+      if grid >= 128 then
+        local gridUs = 2 ^ (grid * 5 / 32)
+        endUs = tatUs - tatUs % gridUs + gridUs
+      elseif grid > 0 then
+        return nil
+      end
       us = tatUs - nowUs
-      if #bytes > size then
-        local place
-        part, place = unpacked(bytes, size + 1)
+      if to >= behind then
+        part, behind = unpacked(bytes, behind)
         -- What is not a number is neither.
-        if place ~= #bytes + 1 or not (part > 0 and part < permits) then
+        if behind ~= to + 1 or not (part > 0 and part < permits) then
           return nil
         end
       end
@@ -722,11 +743,29 @@ local function shortForm(numbers, cost, nowUs)
     end
     -- No more than the capacity takes, which does not round.
     local remaining = capacity - ceil((us * permits + part) / periodUs)
-    local taken = pack(layout, nowUs + us, wanted)
-    if part == 0 then
-      return taken, remaining, us
+    local tatUs, resetUs = nowUs + us, us
+    if part > 0 then
+      resetUs = us + 1
     end
-    return taken .. packed(part), remaining, us + 1
+    local isKept = tatUs < endUs
+    if not isKept then
+      grid, endUs = 0, nowUs + resetUs
+      -- On the coarsest grid by which it lives no more than a quarter longer than it must.
+      if us >= 4194304 then
+        local gridUs = 1048576
+        grid = 128
+        while us >= 128 * gridUs and grid < 224 do
+          grid, gridUs = grid + 32, 32 * gridUs
+        end
+        endUs = tatUs - tatUs % gridUs + gridUs
+      end
+    end
+    local low = tatUs % 281474976710656
+    local taken = pack(layout, grid + (tatUs - low) / 281474976710656, low, wanted)
+    if part > 0 then
+      taken = taken .. packed(part)
+    end
+    return taken, remaining, resetUs, endUs - nowUs, isKept and #taken == to - from + 1
   end
 end
 
@@ -738,6 +777,7 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
+-- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
   rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
   local bytes = pack('>I7', s[1]) .. rule.packed
@@ -747,8 +787,6 @@ function gcra.encode(rule, s)
   return bytes .. packed(s[2])
 end
 
--- No TAT lies further ahead: the latest time there is, a hundred years to drain, and what may be booked on top.
-local MAX_TAT_US = 10000000000000000
 -- The TAT, and the numbers at their longest: 7 + 5 + 5 + 7 + 5.
 local MAX_BYTES = 29
 
@@ -764,13 +802,19 @@ end
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
   local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  local tatUs = period and unpackBytes('>I7', bytes)
-  if not period or tatUs > MAX_TAT_US or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+  if not period or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+    return nil
+  end
+  local high = string.byte(bytes)
+  if high >= 128 then
+    -- On whichever grid it is: who writes it again sets a time to live.
+    bytes = char(high % 32) .. string.sub(bytes, 2)
+  elseif high >= 32 then
     return nil
   end
   local zeros = period % 16
   local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
-  local s = { tatUs, part or 0 }
+  local s = { unpackBytes('>I7', bytes), part or 0 }
   -- What is ours reads back as it was written.
   if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
     return nil
@@ -1417,8 +1461,8 @@ local TAKE, RUN_SIZE, PART_SIZE, GIVEN_PART_SIZE = 'take -1 -1', 3, 4, 6
 local MOST_READ = 4000
 -- Where the run begins, how many keys come before those of the next decision, and how much of the reply is said.
 local first, key, size = 2, 0, 1
--- What the keys of a decision shall hold, and when each is idle.
-local taken, resetsUs = { nil }, { nil }
+-- What the keys of a decision shall hold, how long each has to live, and whether it does so already.
+local taken, livesUs, isKept = { nil }, { nil }, { nil }
 -- The last time to live, as a number and as Redis wants it: those of a window are alike, and those of keys that were idle.
 local lastTtlMs, lastTtl
 local decideLong
@@ -1441,31 +1485,36 @@ while first <= #ARGV do
   end
 
   -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
-  local read, latest = {}, {}
-  if forms and count > 1 and count * keys <= MOST_READ then
-    read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+  local read, latest
+  if count > 1 then
+    read, latest = {}, {}
+    if forms and count * keys <= MOST_READ then
+      read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
+    end
   end
 
   for n = 0, count - 1 do
     local fits, failure = forms, nil
     for k = 1, fits and keys or 0 do
-      local name = KEYS[key + k]
-      local held = latest[name]
-      if held == nil then
-        held = read[n * keys + k]
+      local name, held = KEYS[key + k], nil
+      if latest then
+        held = latest[name]
+        if held == nil then
+          held = read[n * keys + k]
+        end
       end
       -- What MGET finds nothing in may be of another type, and it may not be allowed to.
       held = held or try('GET', name)
       -- An error is a table with nothing in its places, and no state is empty.
       local value, remaining, resetUs
       if not held or #held > 0 then
-        value, remaining, resetUs = forms[k](held, size, name)
+        value, remaining, resetUs, livesUs[k], isKept[k] = forms[k](held, 1, held and #held, size, name)
       end
       if not value then
         fits = false
         break
       end
-      taken[k], resetsUs[k] = value, resetUs
+      taken[k] = value
       -- Sections have said what they have to say.
       if remaining then
         reply[size + 1], reply[size + 2] = remaining, resetUs
@@ -1474,23 +1523,29 @@ while first <= #ARGV do
 
     -- Nothing is written before all have agreed.
     for k = 1, fits and keys or 0 do
-      local name = KEYS[key + k]
-      local ttlMs = ceil(resetsUs[k] / 1000)
-      if ttlMs < leastTtlMs then
-        ttlMs = leastTtlMs
+      local name, value, answer = KEYS[key + k], taken[k], nil
+      if isKept[k] then
+        -- In place: neither its time to live nor its memory is touched.
+        answer = try('SETRANGE', name, '0', value)
+        failure = answer ~= #value and answer.err or nil
+      else
+        local ttlMs = ceil(livesUs[k] / 1000)
+        if ttlMs < leastTtlMs then
+          ttlMs = leastTtlMs
+        end
+        if ttlMs ~= lastTtlMs then
+          lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
+        end
+        -- Answered with what it held: Lua has that string already, and would make a table of an OK.
+        answer = try('SET', name, value, 'PX', lastTtl, 'GET')
+        failure = answer and #answer == 0 and answer.err or nil
       end
-      if ttlMs ~= lastTtlMs then
-        lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
-      end
-      -- Answered with what it held: Lua has that string already, and would make a table of an OK.
-      local before = try('SET', name, taken[k], 'PX', lastTtl, 'GET')
-      if before and #before == 0 then
+      if failure then
         -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-        failure = before.err
         break
       end
-      if count > 1 then
-        latest[name] = taken[k]
+      if latest then
+        latest[name] = value
       end
     end
 
@@ -1508,7 +1563,7 @@ while first <= #ARGV do
       end
       reply[#reply + 1] = failure
       size = #reply
-      for k = 1, keys do
+      for k = 1, latest and keys or 0 do
         latest[KEYS[key + k]] = false
       end
     end
@@ -1577,13 +1632,26 @@ export const sectionForms = `-- The short forms of sections: what most decisions
 local function sectionForm(names, takes, places, reply)
   local byte, char, sub, concat = string.byte, string.char, string.sub, table.concat
   local list, count = concat(names, ' ') .. '\\n', #names
-  local listSize, sizes, pieces = #list, {}, { list }
+  local listSize, pieces, sizes = #list, { nil }, { nil }
+  -- How the last key began, with the sizes, and where each of its sections ended: those of other keys are mostly as long.
+  local head, headSize, ends = '', listSize + count, { nil }
 
-  local function take(k, state, said)
-    local taken, remaining, resetUs = takes[k](state)
+  -- Says whether the sections are where the sizes say.
+  local function measure(held)
+    local last = headSize
+    for k = 1, count do
+      last = last + (byte(held, listSize + k) or 0)
+      ends[k] = last
+    end
+    head = sub(held, 1, headSize)
+    return last == #held
+  end
+
+  local function take(k, held, from, to, said)
+    local taken, remaining, resetUs, livesUs, isKept = takes[k](held, from, to)
     local place = said + 2 * places[k]
     reply[place - 1], reply[place] = remaining, resetUs
-    return taken, resetUs
+    return taken, livesUs, isKept
   end
 
   -- From a key that others are in too, or in another order. They stay as they are, and so does the time to live if theirs is longer.
@@ -1596,46 +1664,48 @@ local function sectionForm(names, takes, places, reply)
     local longestUs = leftMs * 1000
     for k = 1, count do
       local state = states[names[k]]
-      local taken, resetUs
+      local taken, livesUs
       if state then
-        taken, resetUs = take(k, state, said)
+        taken, livesUs = take(k, state, 1, #state, said)
       end
       if not taken then
         return nil
       end
       states[names[k]] = taken
-      longestUs = math.max(longestUs, resetUs)
+      longestUs = math.max(longestUs, livesUs)
     end
-    return sectionsText(heldNames, states), nil, longestUs
+    return sectionsText(heldNames, states), nil, nil, longestUs, false
   end
 
-  return function(held, said, key)
-    if held and sub(held, 1, listSize) ~= list then
-      return takeAmongOthers(held, said, key)
-    end
-    local state, last, longestUs = false, listSize + count, 0
-    for k = 1, count do
-      if held then
-        local size = byte(held, listSize + k)
-        if not size then
-          return nil
-        end
-        state, last = sub(held, last + 1, last + size), last + size
+  return function(held, _from, to, said, key)
+    if held and (to ~= ends[count] or sub(held, 1, headSize) ~= head) then
+      if sub(held, 1, listSize) ~= list then
+        return takeAmongOthers(held, said, key)
+      elseif not measure(held) then
+        return nil
       end
-      local taken, resetUs = take(k, state, said)
+    end
+    local last, longestUs, areKept = headSize, 0, held
+    for k = 1, count do
+      local taken, livesUs, isKept = take(k, held, last + 1, ends[k], said)
       if not taken then
         return nil
       end
-      pieces[k + 2], sizes[k] = taken, #taken
-      if resetUs > longestUs then
-        longestUs = resetUs
+      pieces[k + 1], last = taken, ends[k] or 0
+      if livesUs > longestUs then
+        longestUs = livesUs
       end
+      areKept = areKept and isKept
     end
-    if held and last ~= #held then
-      return nil
+    if areKept then
+      pieces[1] = head
+    else
+      for k = 1, count do
+        sizes[k] = #pieces[k + 1]
+      end
+      pieces[1] = list .. char(unpack(sizes))
     end
-    pieces[2] = char(unpack(sizes))
-    return concat(pieces), nil, longestUs
+    return concat(pieces), nil, nil, longestUs, areKept
   end
 end
 
@@ -1652,10 +1722,10 @@ local function sectionForms(partsAt, partSize, parts, nowUs, reply)
     end
     key = tonumber(key)
     if name == '' then
-      forms[key] = function(held, said)
-        local taken, remaining, resetUs = take(held)
+      forms[key] = function(held, from, to, said)
+        local taken, remaining, resetUs, livesUs, isKept = take(held, from, to)
         reply[said + 2 * part - 1], reply[said + 2 * part] = remaining, resetUs
-        return taken, nil, resetUs
+        return taken, nil, nil, livesUs, isKept
       end
     else
       local held = keys[key] or { names = {}, takes = {}, places = {} }
@@ -1781,13 +1851,15 @@ local function load(cell, key, shared)
   cell.written = numbers == rule.numbers and rule or algorithm.ruleNamed(numbers, rule.maxAheadUs)
 end
 
--- When a state is idle of which the decision knows nothing; nothing for what is none of ours.
-local function idleInUs(raw)
+-- A state of which the decision knows nothing: when it is idle, and how it stands where the key lives until then. Nothing for what is none
+-- of ours.
+local function unknownState(raw)
   for _, kind in ipairs(STRINGS) do
     local algorithm = algorithms[kind]
     local state, numbers = algorithm.decode(raw)
     if state then
-      return algorithm.resetUs(algorithm.ruleNamed(numbers, 0), state, nowUs)
+      local rule = algorithm.ruleNamed(numbers, 0)
+      return algorithm.resetUs(rule, state, nowUs), algorithm.encode(rule, state)
     end
   end
 end
@@ -1797,11 +1869,11 @@ local function keepOthers(sections)
   local inUse = {}
   for _, name in ipairs(sections.others) do
     if not sections.isMine[name] then
-      local us = idleInUs(sections.states[name])
+      local us, raw = unknownState(sections.states[name])
       if not us or not isSane(us) then
         return false
       elseif us > 0 then
-        inUse[#inUse + 1] = name
+        inUse[#inUse + 1], sections.states[name] = name, raw
         sections.longestUs = math.max(sections.longestUs, us)
       end
     end
@@ -1842,36 +1914,29 @@ local function store(cell, key, ms)
 end
 
 -- Somebody else may have taken its time to live away: without one it would stay for ever.
-local function keepAlive(key, resetUs)
-  if call('PTTL', key) == -1 then
-    call('PEXPIRE', key, ttlMs(resetUs))
-  end
+local function isEndless(key)
+  return call('PTTL', key) == -1
 end
 
 local function save(cell, key, resetUs)
   local sections = cell.sections
   if sections then
-    if cell.changed then
-      sections.states[cell.name], sections.changed = cell.algorithm.encode(cell.rule, cell.state), true
-    end
-    if sections.states[cell.name] then
+    if cell.written or cell.changed then
+      -- As it stands where the key lives until it is idle, for if it is written.
+      sections.states[cell.name] = cell.algorithm.encode(cell.rule, cell.state)
       sections.mine[#sections.mine + 1] = cell.name
       sections.longestUs = math.max(sections.longestUs, resetUs)
+      sections.changed = sections.changed or cell.changed
     end
-  elseif cell.changed then
+  elseif cell.changed or (cell.written and isEndless(key)) then
     store(cell, key, ttlMs(resetUs))
-  elseif cell.written then
-    keepAlive(key, resetUs)
   end
 end
 
 -- Those of the decision first, in its order, as the short form expects them.
 local function saveSections(key, sections)
   sections.isSaved = true
-  if not sections.changed then
-    if sections.isThere then
-      keepAlive(key, sections.longestUs)
-    end
+  if not sections.changed and not (sections.isThere and isEndless(key)) then
     return
   end
   local names = sections.mine

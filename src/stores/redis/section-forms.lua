@@ -5,13 +5,26 @@
 local function sectionForm(names, takes, places, reply)
   local byte, char, sub, concat = string.byte, string.char, string.sub, table.concat
   local list, count = concat(names, ' ') .. '\n', #names
-  local listSize, sizes, pieces = #list, {}, { list }
+  local listSize, pieces, sizes = #list, { nil }, { nil }
+  -- How the last key began, with the sizes, and where each of its sections ended: those of other keys are mostly as long.
+  local head, headSize, ends = '', listSize + count, { nil }
 
-  local function take(k, state, said)
-    local taken, remaining, resetUs = takes[k](state)
+  -- Says whether the sections are where the sizes say.
+  local function measure(held)
+    local last = headSize
+    for k = 1, count do
+      last = last + (byte(held, listSize + k) or 0)
+      ends[k] = last
+    end
+    head = sub(held, 1, headSize)
+    return last == #held
+  end
+
+  local function take(k, held, from, to, said)
+    local taken, remaining, resetUs, livesUs, isKept = takes[k](held, from, to)
     local place = said + 2 * places[k]
     reply[place - 1], reply[place] = remaining, resetUs
-    return taken, resetUs
+    return taken, livesUs, isKept
   end
 
   -- From a key that others are in too, or in another order. They stay as they are, and so does the time to live if theirs is longer.
@@ -24,46 +37,48 @@ local function sectionForm(names, takes, places, reply)
     local longestUs = leftMs * 1000
     for k = 1, count do
       local state = states[names[k]]
-      local taken, resetUs
+      local taken, livesUs
       if state then
-        taken, resetUs = take(k, state, said)
+        taken, livesUs = take(k, state, 1, #state, said)
       end
       if not taken then
         return nil
       end
       states[names[k]] = taken
-      longestUs = math.max(longestUs, resetUs)
+      longestUs = math.max(longestUs, livesUs)
     end
-    return sectionsText(heldNames, states), nil, longestUs
+    return sectionsText(heldNames, states), nil, nil, longestUs, false
   end
 
-  return function(held, said, key)
-    if held and sub(held, 1, listSize) ~= list then
-      return takeAmongOthers(held, said, key)
-    end
-    local state, last, longestUs = false, listSize + count, 0
-    for k = 1, count do
-      if held then
-        local size = byte(held, listSize + k)
-        if not size then
-          return nil
-        end
-        state, last = sub(held, last + 1, last + size), last + size
+  return function(held, _from, to, said, key)
+    if held and (to ~= ends[count] or sub(held, 1, headSize) ~= head) then
+      if sub(held, 1, listSize) ~= list then
+        return takeAmongOthers(held, said, key)
+      elseif not measure(held) then
+        return nil
       end
-      local taken, resetUs = take(k, state, said)
+    end
+    local last, longestUs, areKept = headSize, 0, held
+    for k = 1, count do
+      local taken, livesUs, isKept = take(k, held, last + 1, ends[k], said)
       if not taken then
         return nil
       end
-      pieces[k + 2], sizes[k] = taken, #taken
-      if resetUs > longestUs then
-        longestUs = resetUs
+      pieces[k + 1], last = taken, ends[k] or 0
+      if livesUs > longestUs then
+        longestUs = livesUs
       end
+      areKept = areKept and isKept
     end
-    if held and last ~= #held then
-      return nil
+    if areKept then
+      pieces[1] = head
+    else
+      for k = 1, count do
+        sizes[k] = #pieces[k + 1]
+      end
+      pieces[1] = list .. char(unpack(sizes))
     end
-    pieces[2] = char(unpack(sizes))
-    return concat(pieces), nil, longestUs
+    return concat(pieces), nil, nil, longestUs, areKept
   end
 end
 
@@ -80,10 +95,10 @@ local function sectionForms(partsAt, partSize, parts, nowUs, reply)
     end
     key = tonumber(key)
     if name == '' then
-      forms[key] = function(held, said)
-        local taken, remaining, resetUs = take(held)
+      forms[key] = function(held, from, to, said)
+        local taken, remaining, resetUs, livesUs, isKept = take(held, from, to)
         reply[said + 2 * part - 1], reply[said + 2 * part] = remaining, resetUs
-        return taken, nil, resetUs
+        return taken, nil, nil, livesUs, isKept
       end
     else
       local held = keys[key] or { names = {}, takes = {}, places = {} }
