@@ -27,12 +27,13 @@ const keyOf = (key: string) => `${prefix}:api:{${key}}:default`
 describe.each(limits)('on the clock of the server, %s', (_, limit) => {
   const make = () => createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }), maxAheadMs: 0 })
 
-  test('a key lives until it is idle, and no longer', async () => {
+  test('a key lives until it is idle, and little longer', async () => {
     const { resetAfterMs } = await make().consume('u1', 3)
     expect(resetAfterMs).toBe(18_000)
     const ttlMs = Number(await redis.send(['PTTL', keyOf('u1')]))
     expect(ttlMs).toBeGreaterThan(17_000)
-    expect(ttlMs).toBeLessThanOrEqual(18_000)
+    // By gcra rounded up to 2^20 µs of the clock.
+    expect(ttlMs).toBeLessThanOrEqual(18_000 + 1_049)
   })
 
   test('atMs is the time of the server', async () => {
