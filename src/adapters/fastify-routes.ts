@@ -68,7 +68,10 @@ export class RouteGates<Req> {
   /** Undefined if the route goes without, or if another plugin decides about it. */
   gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
     // What is not found has no route, and nobody to say anything: it is limited as its scope is.
-    if (this.#areAllAlike || request.is404) return this.#gate
+    return this.#areAllAlike || request.is404 ? this.#gate : this.#gateOfRoute(request)
+  }
+
+  #gateOfRoute(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
     const config = request.routeOptions.config as RouteConfig<Req> | undefined
     const rateLimit = config?.rateLimit
     if (config === undefined || rateLimit === undefined) return this.#gate

@@ -35,7 +35,7 @@ export function rateLimit<
   const gate = new Gate<Req, NodeResponse>(options, closing)
   const routes = new RouteGates(gate)
 
-  const onRequest = (request: Req, reply: FastifyReplyLike, done: (error?: Error) => void) => {
+  const onRequest = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
       entered = routes.gateOf(request)?.enter(request, new Incoming(request.raw), reply.raw)
@@ -43,9 +43,8 @@ export function rateLimit<
       return done(asError(error))
     }
     if (entered === undefined) done()
-    else if (isPromise(entered))
-      entered.then((entry) => goOn(entry, request as RateLimited, reply, done)).catch((error) => done(asError(error)))
-    else goOn(entered, request as RateLimited, reply, done)
+    else if (isPromise(entered)) goOnLater(entered, request, reply, done)
+    else goOn(entered, request, reply, done)
   }
 
   const plugin: RateLimitPlugin = (instance, _options, done) => {
@@ -61,6 +60,11 @@ export function rateLimit<
   }
   // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'sluice' })
+}
+
+/** By itself, because a hook that made functions would make room for what they use at every request. */
+function goOnLater(entered: Promise<Entry>, request: RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void): void {
+  entered.then((entry) => goOn(entry, request, reply, done)).catch((error) => done(asError(error)))
 }
 
 function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done: () => void): void {

@@ -82,6 +82,8 @@ export class Gate<Native, Connection = unknown> {
   readonly #partitionKey: HttpChoices<Native>['partitionKey']
   readonly #isShadow: boolean
   readonly #maxWaitMs: number
+  /** Only a key has to be found, nobody waits, and nobody is told of the end. */
+  readonly #isPlain: boolean
   readonly #writer: HeaderWriter | undefined
   readonly #refusals: Refusals<Native>
   readonly #signalOf: (connection: Connection) => Abortable | undefined
@@ -104,6 +106,7 @@ export class Gate<Native, Connection = unknown> {
     this.#isShadow = shadow
     // A shadow holds nobody up either.
     this.#maxWaitMs = shadow ? 0 : maxWaitMs
+    this.#isPlain = typeof cost !== 'function' && plan === undefined && refundWhen === undefined && this.#maxWaitMs === 0
     this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
     const deniesOutages = this.#limiter.onStoreError === 'deny'
     this.#refusals = new Refusals(checkStatus(choices.status ?? TOO_MANY_REQUESTS), choices.body, deniesOutages)
@@ -120,23 +123,28 @@ export class Gate<Native, Connection = unknown> {
 
   /** `connection` is what the adapter knows the client's connection by; only a request that is not decided at once looks at it. */
   enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
-    if (this.#made !== undefined) {
-      this.#made.noticeFirstRequest()
-      this.#made = undefined
-    }
+    if (this.#made !== undefined) this.#noticeFirstRequest(this.#made)
     try {
       const entered =
         this.#skip === undefined ? this.#find(native, http, connection) : this.#findUnlessSkipped(this.#skip, native, http, connection)
-      if (!isPromise(entered)) return entered
-      // Now, because a runtime may begin to watch the connection only when it is asked to.
-      const signal = this.#isShadow ? undefined : this.#signalOf(connection)
-      return entered.then(
-        (entry) => (signal?.aborted && !entry.gone ? gone(entry) : entry),
-        (error) => this.#failed(error),
-      )
+      return isPromise(entered) ? this.#enterLater(entered, connection) : entered
     } catch (error) {
       return this.#failed(error)
     }
+  }
+
+  #noticeFirstRequest(made: Made): void {
+    made.noticeFirstRequest()
+    this.#made = undefined
+  }
+
+  #enterLater(entered: Promise<Entry>, connection: Connection): Promise<Entry> {
+    // Now, because a runtime may begin to watch the connection only when it is asked to.
+    const signal = this.#isShadow ? undefined : this.#signalOf(connection)
+    return entered.then(
+      (entry) => (signal?.aborted && !entry.gone ? gone(entry) : entry),
+      (error) => this.#failed(error),
+    )
   }
 
   /** A shadow refuses nobody, whatever goes wrong in it. */
@@ -155,9 +163,20 @@ export class Gate<Native, Connection = unknown> {
     return whenKnown(skip(native), (skipped) => (skipped ? PASSED : this.#find(native, http, connection)))
   }
 
-  /** Finds out what is to be asked for, at once if it can be known at once. */
+  /**
+   * What most requests come to, with as little made on the way as there can be. Kept small, and the rare ways in functions of their own, so that
+   * the compiler can fit it into its callers.
+   */
   #find(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     const key = this.#keyOf(native, http)
+    if (!this.#isPlain || isPromise(key)) return this.#findAll(native, http, key, connection)
+    const decision = this.#limiter.consume(key, this.#cost as AnyCost)
+    if (!isPromise(decision) && decision.allowed) return admitted(decision, this.#headers(key, undefined, decision), undefined)
+    return this.#decided({ native, http, key, cost: this.#cost as AnyCost, plan: undefined }, decision)
+  }
+
+  /** Finds out what else is to be asked for, at once if it can be known at once. */
+  #findAll(native: Native, http: HttpRequest, key: MaybePromise<AnyKey>, connection: Connection): Entry | Promise<Entry> {
     let cost: MaybePromise<AnyCost> | undefined
     let plan: MaybePromise<Plan>
     try {
@@ -167,17 +186,18 @@ export class Gate<Native, Connection = unknown> {
       disregard(key, cost)
       throw error
     }
-    if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask(native, http, key, cost, plan, connection)
-    return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask(native, http, key, cost, plan, connection))
+    if (!isPromise(key) && !isPromise(cost) && !isPromise(plan)) return this.#ask({ native, http, key, cost, plan }, connection)
+    return Promise.all([key, cost, plan]).then(([key, cost, plan]) => this.#ask({ native, http, key, cost, plan }, connection))
   }
 
-  #ask(native: Native, http: HttpRequest, key: AnyKey, cost: AnyCost, plan: Plan, connection: Connection): Entry | Promise<Entry> {
-    if (this.#maxWaitMs > 0) return this.#wait({ native, http, key, cost, plan }, this.#signalOf(connection))
-    const decision = plan === undefined ? this.#limiter.consume(key, cost) : this.#limiter.consume(key, cost, { plan })
-    if (isPromise(decision)) return Promise.resolve(decision).then((known) => this.#entry({ native, http, key, cost, plan }, known))
-    // What most requests come to, with as little made on the way as there can be.
-    if (decision.allowed && this.#refundWhen === undefined) return admitted(decision, this.#headers(key, plan, decision), undefined)
-    return this.#entry({ native, http, key, cost, plan }, decision)
+  #ask(asked: Asked<Native>, connection: Connection): Entry | Promise<Entry> {
+    if (this.#maxWaitMs > 0) return this.#wait(asked, this.#signalOf(connection))
+    const { key, cost, plan } = asked
+    return this.#decided(asked, plan === undefined ? this.#limiter.consume(key, cost) : this.#limiter.consume(key, cost, { plan }))
+  }
+
+  #decided(asked: Asked<Native>, decision: MaybePromise<Decision>): Entry | Promise<Entry> {
+    return whenKnown(decision, (known) => this.#entry(asked, known))
   }
 
   async #wait(asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {

@@ -62,21 +62,24 @@ interface Peer {
 
 /** Reading an address takes longer than deciding about it, and a client calls more than once. */
 function peerKeys(ipv6Bits: number): (http: HttpRequest) => string {
-  const remembered = new Map<string, Peer>()
+  const remembered = new Map<string | undefined, Peer>()
   let looks = 0
+  const remember = (text: string | undefined) => {
+    const peer = text === undefined ? undefined : peerOf(text, ipv6Bits)
+    if (peer === undefined) return undefined
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+    remembered.set(text, peer)
+    return peer
+  }
+  const look = (http: HttpRequest) => {
+    looks += 1
+    if (http.header('x-forwarded-for') !== undefined) explainOnce('SLUICE_BEHIND_PROXY')
+  }
   return (http) => {
-    const { address: text } = http
-    let peer = text === undefined ? undefined : remembered.get(text)
-    if (peer === undefined) {
-      peer = text === undefined ? undefined : peerOf(text, ipv6Bits)
-      if (peer === undefined) return keyOfNobody()
-      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      remembered.set(text as string, peer)
-    }
-    if (peer.isNearby && looks < MAX_LOOKS) {
-      looks += 1
-      if (http.header('x-forwarded-for') !== undefined) explainOnce('SLUICE_BEHIND_PROXY')
-    }
+    const { address } = http
+    const peer = remembered.get(address) ?? remember(address)
+    if (peer === undefined) return keyOfNobody()
+    if (peer.isNearby && looks < MAX_LOOKS) look(http)
     return peer.key
   }
 }

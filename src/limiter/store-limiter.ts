@@ -123,7 +123,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       const verdict = lane.take(key, cost as number, nowUs)
       if (verdict !== undefined) {
         const decision = decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict)
-        this.#tell('consume', key, cost, options, decision, nowUs)
+        if (this.#listeners.any) this.#tell('consume', key, cost, options, decision, nowUs)
         return decision as Answer<S, Decision<LimitName<L>>>
       }
     }
@@ -190,7 +190,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   scope(plan?: P): Scope {
-    return this.#plans.of(plan).scope
+    return (plan === undefined ? this.#plans.base : this.#plans.of(plan)).scope
   }
 
   waiting(key?: Key<LimitName<L>>): number {
