@@ -1,17 +1,19 @@
 // A process of its own for one job: holds the three applications, and tells the processor time that it used. Started by http-run.mjs.
 import { CONTESTANTS, FRAMEWORKS, SCENARIOS } from './http-apps.mjs'
 
-const { framework, scenario, mode, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])
+const { framework, scenario, mode, first, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])
 
+// Whoever is made and called first has it better: it is not always the same one.
+const order = CONTESTANTS.map((_, turn) => (first + turn) % CONTESTANTS.length)
 const apps = []
-for (const contestant of CONTESTANTS) apps.push(await FRAMEWORKS[framework].make(contestant, SCENARIOS[scenario], mode))
+for (const at of order) apps[at] = await FRAMEWORKS[framework].make(CONTESTANTS[at], SCENARIOS[scenario], mode)
 
 if (mode === 'in process') await inProcess()
 else await overSockets()
 
 /** Another one first in every round, so that what the machine does meanwhile falls on all alike. */
 async function inProcess() {
-  for (const { inject } of apps) await called(inject, warmUpCalls)
+  for (const at of order) await called(apps[at].inject, warmUpCalls)
   const measured = apps.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < apps.length; turn++) {

@@ -8,20 +8,37 @@ import { plain, table } from './tables.mjs'
 const MOST = { express: 0.7, fastify: 0.7, nest: 0.7, hono: 1 }
 
 /**
- * What the limiters add to a request: { none, ours, usual, headers, share }, in microseconds of processor time. By the lower quartile of the rounds: whatever
- * else the machine does can only add to a round, never take away.
+ * What the limiters add to a request: { none, ours, usual, headers, share, shares }, in microseconds of processor time: the middle of the processes.
+ * `shares` is how far they differ.
  */
 function addedBy({ measured }) {
-  const [none, ...others] = measured.map((rounds) => spreadOf(rounds).low)
-  const [ours, usual, headers] = others.map((low) => low - none)
-  // Refusing may cost less than answering: whoever adds nothing adds a share of nothing.
-  const share = ours <= 0 ? 0 : usual <= 0 ? Number.POSITIVE_INFINITY : ours / usual
-  return { none, ours, usual, headers, share }
+  const processes = measured.map(addedInOne)
+  const [none, ours, usual, headers] = [0, 1, 2, 3].map((at) => spreadOf(processes.map((figures) => figures[at])).median)
+  return {
+    none,
+    ours,
+    usual,
+    headers,
+    share: shareOf(ours, usual),
+    shares: spreadOf(processes.map(([, one, other]) => shareOf(one, other))),
+  }
+}
+
+/** By the lower quartile of the rounds: whatever else the machine does can only add to a round, never take away. */
+function addedInOne(contestants) {
+  const [none, ...others] = contestants.map((rounds) => spreadOf(rounds).low)
+  return [none, ...others.map((low) => low - none)]
+}
+
+/** Refusing may cost less than answering: whoever adds nothing adds a share of nothing. */
+function shareOf(ours, usual) {
+  if (ours <= 0) return 0
+  return usual <= 0 ? Number.POSITIVE_INFINITY : ours / usual
 }
 
 /** The same from the medians of what was added in each round, to see how far the two agree. */
-function medianAdded({ measured: [none, ...others] }) {
-  return others.map((rounds) => spreadOf(rounds.map((us, k) => us - none[k])).median)
+function medianAdded({ measured }) {
+  return [1, 2].map((at) => spreadOf(measured.flatMap((contestants) => contestants[at].map((us, k) => us - contestants[0][k]))).median)
 }
 
 function reached(result) {
@@ -31,30 +48,30 @@ function reached(result) {
 
 export function goalLines(results) {
   return results.map((result) => {
-    const { none, ours, usual, headers, share } = addedBy(result)
+    const { none, ours, usual, headers, share, shares } = addedBy(result)
     const [byMedian, usualByMedian] = medianAdded(result)
     const added = `ours +${plain(ours)} (${plain(byMedian)}), usual +${plain(usual)} (${plain(usualByMedian)}), headers +${plain(headers)}`
     const figures = `none ${plain(none)}, ${added} µs`
-    return `${result.name}: ${figures}: ${shareText(share)} ${reached(result) ? 'reached' : 'NOT REACHED'}`
+    return `${result.name}: ${figures}: ${shareText(share, shares)} ${reached(result) ? 'reached' : 'NOT REACHED'}`
   })
 }
 
-function shareText(share) {
-  return share === 0 ? 'nothing added' : plain(share)
+function shareText(share, { low, high }) {
+  return share === 0 ? 'nothing added' : `${plain(share)} (${plain(low)}–${plain(high)})`
 }
 
-export function writeHttpReport(results, { node, cpu, cores }, quick) {
+export function writeHttpReport(results, { node, cpu, cores }, { processes, sockets }, quick) {
   const warning = quick ? '\n\n**From a `--quick` run: too few and too short rounds to rely on.**' : ''
   const [{ rounds, calls }] = results
   const rows = results.map((result) => {
-    const { none, ours, usual, headers, share } = addedBy(result)
+    const { none, ours, usual, headers, share, shares } = addedBy(result)
     const [byMedian, usualByMedian] = medianAdded(result)
     const { title, usual: name } = FRAMEWORKS[result.framework]
     const figures = [plain(none), `${plain(ours)} (${plain(byMedian)})`, `${plain(usual)} (${plain(usualByMedian)}) ${name}`]
     // Of a refusal they are the smaller part, and it goes without the answer.
     const floor = result.scenario === 'admitted' ? plain(headers) : ''
     const verdict = reached(result) ? 'reached' : '**not reached**'
-    return [title, result.mode, result.scenario, ...figures, floor, shareText(share), `at most ${MOST[result.framework]}`, verdict]
+    return [title, result.mode, result.scenario, ...figures, floor, shareText(share, shares), `at most ${MOST[result.framework]}`, verdict]
   })
   const added = ['ours adds, µs', 'the usual one adds, µs', 'headers alone, µs']
   const columns = ['framework', 'how', 'requests', 'without a limiter, µs', ...added, 'share', 'goal', '']
@@ -67,13 +84,14 @@ ${table(columns, rows, '---')}
 
 ## How it was measured
 
-- Each row is a process of its own that holds the framework four times: without a limiter, with ours, with the usual one, and with
-  something that only sets as many headers, which is what no limiter can do without. They take turns,
-  another one first in every round, after a warm-up: ${rounds} rounds of ${calls.toLocaleString('en')} requests each.
-- Figures are microseconds of processor time (user and system) of that process for one request, by the lower quartile of the rounds: whatever else
-  the machine does can only add to a round. In parentheses is the median of what was added in each round to the one without a limiter. The
-  share is that of the first two.
-- "In process": \`inject\` of light-my-request (Express, Fastify, Nest), \`app.request\` (Hono). "Sockets": ${'16'} connections that stay open, from
+- Each row is ${processes} processes, one after the other, each of which holds the framework four times: without a limiter, with ours, with the usual
+  one, and with something that only sets as many headers, which is what no limiter can do without. They take turns, another one first in every
+  round, after a warm-up: ${rounds} rounds of ${calls.toLocaleString('en')} requests each. Several processes, because they differ by where code and data come
+  to lie, and by who was made first: that is another one each time.
+- Figures are microseconds of processor time (user and system) of such a process for one request, by the lower quartile of its rounds (whatever else
+  the machine does can only add to a round), and of the processes the median. In parentheses is the median of what was added in each round to the
+  one without a limiter. The share is that of the first two, in parentheses the quartiles of the processes.
+- "In process": \`inject\` of light-my-request (Express, Fastify, Nest), \`app.request\` (Hono). "Sockets": ${sockets} connections that stay open, from
   another process, one request at a time on each.
 - Everybody counts by address, in memory, in windows of an hour (@nestjs/throttler walks over all hits of its window at every call: where nothing is
   refused its window is a millisecond, in its favour). Admitted: a limit that is never reached. Refused: a limit of 1. Bodies of
