@@ -433,7 +433,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
       }
       const answers = taken.map(({ atUs: ofUs, places }) => this.#apply({ ...GIVE, ofUs }, plan, partsAt(given, places), tellQueues))
-      return (this.#store.mode === 'sync' ? undefined : Promise.all(answers)) as Answer<S, void>
+      return (this.#store.mode === 'sync' ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }

@@ -4,15 +4,16 @@ import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { STEPS_OF_A_LIFE } from './short-form.ts'
 
-/** A rule's numbers, and how much time passes between two takes at most. */
-const LIVES: readonly (readonly [name: string, type: string, numbers: string, mostUs: number])[] = [
-  ['a hundred a minute', 'gcra', '100 1 600000', 1_000_000],
-  ['seven a second, with parts', 'gcra', '50 7 1000000', 200_000],
-  ['too quick for a grid', 'gcra', '10 1 1000', 20_000],
-  ['ten a day', 'gcra', '1000 1 8640000000', 30_000_000_000],
-  ['many at once', 'gcra', '10000000 1 6000000', 5_000_000],
-  ['windows of the clock', 'fixedWindow', '1000 60000000 0 0', 1_000_000],
-  ['windows of the first call', 'fixedWindow', '40 1000000 1 0', 60_000],
+/** A rule's numbers, how much time passes between two takes at most, and what times are a multiple of. */
+const LIVES: readonly (readonly [name: string, type: string, numbers: string, mostUs: number, unitUs: number])[] = [
+  ['on the lines of the grid', 'gcra', '1000 1 1048576', 10 * 2 ** 20, 2 ** 20],
+  ['a hundred a minute', 'gcra', '100 1 600000', 1_000_000, 1],
+  ['seven a second, with parts', 'gcra', '50 7 1000000', 200_000, 1],
+  ['too quick for a grid', 'gcra', '10 1 1000', 20_000, 1],
+  ['ten a day', 'gcra', '1000 1 8640000000', 30_000_000_000, 1],
+  ['many at once', 'gcra', '10000000 1 6000000', 5_000_000, 1],
+  ['windows of the clock', 'fixedWindow', '1000 60000000 0 0', 1_000_000, 1],
+  ['windows of the first call', 'fixedWindow', '40 1000000 1 0', 60_000, 1],
 ]
 
 let redis: TestRedis
@@ -21,14 +22,15 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
-test.each(LIVES)('%s (%s): expiry changes no answer, and no key lives longer than a quarter more', async (_, type, numbers, mostUs) => {
-  const [failure, kept, set] = (await redis.send(['EVAL', `${LIBRARY}\n${STEPS_OF_A_LIFE}`, '0', type, numbers, `${mostUs}`, '20000'])) as [
-    string,
-    number,
-    number,
-  ]
-  expect(failure).toBe('')
-  expect(set).toBeGreaterThan(100)
-  // The ones that never reach four times the finest grid have nothing to keep.
-  expect(kept > 1_000).toBe(numbers !== '10 1 1000')
-})
+test.each(LIVES)(
+  '%s (%s): expiry changes no answer, and no key lives longer than a quarter more',
+  async (_, type, numbers, mostUs, unitUs) => {
+    const args = [type, numbers, `${mostUs}`, `${unitUs}`, '20000']
+    const answer = await redis.send(['EVAL', `${LIBRARY}\n${STEPS_OF_A_LIFE}`, '0', ...args])
+    const [failure, kept, set] = answer as [string, number, number]
+    expect(failure).toBe('')
+    expect(set).toBeGreaterThan(100)
+    // The ones that never reach four times the finest grid have nothing to keep.
+    expect(kept > 1_000).toBe(numbers !== '10 1 1000')
+  },
+)

@@ -40,12 +40,12 @@ end
 `
 
 /**
- * ARGV: the algorithm, a rule's numbers, the longest pause in µs, how many steps. Takes at random times from a key that expires by what the
+ * ARGV: the algorithm, a rule's numbers, the longest pause in µs, what times are a multiple of, how many steps. Takes at random times from a key that expires by what the
  * short form says, and from one that never does. Answers what went wrong ('' for nothing), how often the time to live was kept, and how
  * often it was set.
  */
 export const STEPS_OF_A_LIFE = `
-local algorithm, numbers, mostUs, steps = algorithms[ARGV[1]], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local algorithm, numbers, mostUs, unitUs, steps = algorithms[ARGV[1]], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local seed = 20260417
 local function random(below)
   seed = seed * 16807 % 2147483647
@@ -56,6 +56,7 @@ local nowUs, held, endless, expiresUs, kept, set = 1763200000000000, false, fals
 for step = 1, steps do
   -- Crowds, now and then a rest.
   nowUs = nowUs + random(random(10) == 0 and mostUs or mostUs / 10) + (random(500) == 0 and 40 * mostUs or 0)
+  nowUs = nowUs - nowUs % unitUs
   if nowUs >= expiresUs then
     held = false
   end

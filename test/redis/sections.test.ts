@@ -312,18 +312,32 @@ describe('how long a key lives', () => {
   test('whatever is done to it, never shorter than its states say, who count on it', async () => {
     const quick = gcra({ rate: '600/min', burst: 600 })
     const slower = gcra({ rate: '300/min', burst: 300 })
-    const several = limiterOf({ quick, slower })
-    const limiters = [several, limiterOf({ quick }), limiterOf({ slower, quick }), limiterOf({ slower: quick }), limiterOf(quick)]
+    const minute = fixedWindow({ limit: 600, window: '1min' })
+    const own = fixedWindow({ limit: 600, window: '1min', anchor: 'first' })
+    // Who shares a key shares what is in it: the limit without a name is another one for other keys.
+    const limiters = [
+      ['uvw', limiterOf({ quick, slower })],
+      ['uvw', limiterOf({ quick })],
+      ['uvw', limiterOf({ slower, quick })],
+      ['uvw', limiterOf({ slower: quick })],
+      ['uvw', limiterOf({ quick, minute, own })],
+      ['xyz', limiterOf({ minute })],
+      ['u', limiterOf(quick)],
+      ['v', limiterOf(minute)],
+      ['w', limiterOf(own)],
+    ] as unknown as [keys: string, limiter: ReturnType<typeof limiterOf<Limits>>][]
     const random = new Random(20_260_417)
     let promises = 0
-    for (let step = 0; step < 1_500; step++) {
-      const key = `u${random.whole(0, 7)}`
-      const limiter = random.pick(limiters) as typeof several
-      const verb = random.whole(0, 19)
+    for (let step = 0; step < 2_000; step++) {
+      const [keys, limiter] = random.pick(limiters)
+      const key = `${random.pick([...keys])}${random.whole(0, 2)}`
+      const verb = random.whole(0, 20)
       if (verb === 0) await limiter.reset(key)
       else if (verb === 1) await limiter.refund(key, random.whole(1, 100))
       else if (verb === 2) await command('PERSIST', nameOf(key, random.pick(['+', 'default'])))
       else if (verb < 5) await limiter.peek(key)
+      // At once, while what is empty still lives.
+      else if (verb < 8) await Promise.all([limiter.refund(key, 600), limiter.consume(key, 1)])
       else await limiter.consume(key, random.whole(1, 60))
       for (const name of [nameOf(key), nameOf(key, 'default')]) {
         const [expiresMs, ...bytes] = (await command('EVAL', BYTES_AND_EXPIRY, '1', name)) as [number, ...number[]]
@@ -334,5 +348,19 @@ describe('how long a key lives', () => {
       }
     }
     expect(promises).toBeGreaterThan(500)
+  })
+
+  test('one that nothing in use is in goes, and is no list of nothing for who comes next', async () => {
+    const clock = fakeClock(1_700_000_000_000)
+    const on = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', clock, store: redisStore(redis, { prefix }) })
+    const [one, other] = [on({ a: burst }), on({ b: burst })]
+    await one.consume('k')
+    await command('PERSIST', nameOf('k'))
+    clock.setMs(1_700_000_060_000)
+    expect((await other.peek('k')).remaining).toBe(10)
+    expect(await keysThere()).toEqual([])
+    expect((await Promise.all([other.peek('k'), one.consume('k'), other.consume('k')])).map(({ remaining }) => remaining)).toEqual([
+      10, 9, 9,
+    ])
   })
 })

@@ -162,6 +162,25 @@ describe('a server of its own', () => {
     expect(await errorOf(client.sendCommand(['SET', 'other', '1']))).toBeInstanceOf(Error)
   })
 
+  test.each([
+    ['may', ACL_RULES],
+    ['may not', ACL_RULES.filter((rule) => rule !== '+setrange')],
+  ])('a user who %s use SETRANGE: every limit of a decision is charged', async (may, rules) => {
+    const server = await ownServer()
+    await server.command('ACL', 'SETUSER', 'limiter', ...rules)
+    const client = await clientOf(server, { username: 'limiter', password: 'secret' })
+    const limit = gcra({ rate: '1/min', burst: 10_000 })
+    const limiter = createLimiter({ default: limit, named: limit }, { name: 'api', store: redisStore(client) })
+    for (const [cost, left] of [
+      [5_000, 5_000],
+      [1, 4_999],
+      [1, 4_998],
+    ] as const) {
+      expect((await limiter.consume('u1', cost)).parts).toMatchObject({ default: { remaining: left }, named: { remaining: left } })
+    }
+    expect(/cmdstat_setrange:calls=4,/.test(`${await server.command('INFO', 'commandstats')}`)).toBe(may === 'may')
+  })
+
   test('a user who may not use EVALSHA is served by EVAL', async () => {
     const server = await ownServer()
     await server.command('ACL', 'SETUSER', 'limiter', ...ACL_RULES.filter((rule) => rule !== '+evalsha'))

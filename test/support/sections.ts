@@ -20,13 +20,20 @@ function statesIn(bytes: readonly number[]): number[][] {
   })
 }
 
-/** Until when a key lives at least, as its states of GCRA say, in µs; by the definition in gcra-in-bytes.md. 0 if they say nothing. */
+/** Until when a key lives at least, as its states say, in µs; by the definitions in kept-time-to-live.md. 0 if they say nothing. */
 export function promisedUs(bytes: readonly number[]): number {
-  const ends = statesIn(bytes).map(([first = 0, ...rest]) => {
-    const gridUs = GRID_US[(first >> 5) - 4]
-    if (gridUs === undefined) return 0
-    const tatUs = rest.slice(0, 6).reduce((value, byte) => value * 256 + byte, first % 32)
-    return Math.floor(tatUs / gridUs) * gridUs + gridUs
-  })
-  return Math.max(...ends)
+  return Math.max(...statesIn(bytes).map((state) => windowEndUs(state) ?? gridEndUs(state)))
+}
+
+function windowEndUs(state: readonly number[]): number | undefined {
+  const [, count, startUs, windowUs] = /^(\d+) (-?\d+) \d+ \d+ (\d+) [01] \d+$/.exec(String.fromCharCode(...state)) ?? []
+  if (count === undefined) return undefined
+  return count === '0' ? 0 : Number(startUs) + Number(windowUs)
+}
+
+function gridEndUs([first = 0, ...rest]: readonly number[]): number {
+  const gridUs = GRID_US[(first >> 5) - 4]
+  if (gridUs === undefined) return 0
+  const tatUs = rest.slice(0, 6).reduce((value, byte) => value * 256 + byte, first % 32)
+  return Math.floor(tatUs / gridUs) * gridUs + gridUs
 }

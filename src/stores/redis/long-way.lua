@@ -189,6 +189,14 @@ local function save(cell, key, resetUs)
   end
 end
 
+local function writeSections(key, names, sections)
+  if #names > 0 then
+    call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+  else
+    call('DEL', key)
+  end
+end
+
 -- Those of the decision first, in its order, as the short form expects them.
 local function saveSections(key, sections)
   sections.isSaved = true
@@ -199,16 +207,12 @@ local function saveSections(key, sections)
   for _, name in ipairs(sections.others) do
     names[#names + 1] = name
   end
-  call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+  writeSections(key, names, sections)
 end
 
 -- What is none of ours goes with the rest.
 local function forgetSections(key, sections)
-  if sections and keepOthers(sections) and #sections.others > 0 then
-    call('SET', key, sectionsText(sections.others, sections.states), 'PX', ttlMs(sections.longestUs))
-  else
-    call('DEL', key)
-  end
+  writeSections(key, sections and keepOthers(sections) and sections.others or {}, sections)
 end
 
 local function say(...)

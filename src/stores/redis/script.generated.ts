@@ -1444,7 +1444,7 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 
 local KEYS, ARGV, try = KEYS, ARGV, redis.pcall
 
--- A clock passed in by a test has nothing to do with the server's, so expiry must not depend on it: a day at least.
+-- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local nowUs, leastTtlMs = tonumber(ARGV[1]), 86400000
 if not nowUs then
   local time = redis.call('TIME')
@@ -1523,12 +1523,9 @@ while first <= #ARGV do
 
     -- Nothing is written before all have agreed.
     for k = 1, fits and keys or 0 do
-      local name, value, answer = KEYS[key + k], taken[k], nil
-      if isKept[k] then
-        -- In place: neither its time to live nor its memory is touched.
-        answer = try('SETRANGE', name, '0', value)
-        failure = answer ~= #value and answer.err or nil
-      else
+      local name, value = KEYS[key + k], taken[k]
+      -- In place, where it may be called: neither its time to live nor its memory is touched.
+      if not isKept[k] or try('SETRANGE', name, '0', value) ~= #value then
         local ttlMs = ceil(livesUs[k] / 1000)
         if ttlMs < leastTtlMs then
           ttlMs = leastTtlMs
@@ -1537,12 +1534,12 @@ while first <= #ARGV do
           lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
         end
         -- Answered with what it held: Lua has that string already, and would make a table of an OK.
-        answer = try('SET', name, value, 'PX', lastTtl, 'GET')
-        failure = answer and #answer == 0 and answer.err or nil
-      end
-      if failure then
-        -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
-        break
+        local before = try('SET', name, value, 'PX', lastTtl, 'GET')
+        if before and #before == 0 then
+          -- Redis refuses the first write of a script or none, unless the user may write some of the keys only.
+          failure = before.err
+          break
+        end
       end
       if latest then
         latest[name] = value
@@ -1933,6 +1930,14 @@ local function save(cell, key, resetUs)
   end
 end
 
+local function writeSections(key, names, sections)
+  if #names > 0 then
+    call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+  else
+    call('DEL', key)
+  end
+end
+
 -- Those of the decision first, in its order, as the short form expects them.
 local function saveSections(key, sections)
   sections.isSaved = true
@@ -1943,16 +1948,12 @@ local function saveSections(key, sections)
   for _, name in ipairs(sections.others) do
     names[#names + 1] = name
   end
-  call('SET', key, sectionsText(names, sections.states), 'PX', ttlMs(sections.longestUs))
+  writeSections(key, names, sections)
 end
 
 -- What is none of ours goes with the rest.
 local function forgetSections(key, sections)
-  if sections and keepOthers(sections) and #sections.others > 0 then
-    call('SET', key, sectionsText(sections.others, sections.states), 'PX', ttlMs(sections.longestUs))
-  else
-    call('DEL', key)
-  end
+  writeSections(key, sections and keepOthers(sections) and sections.others or {}, sections)
 end
 
 local function say(...)
