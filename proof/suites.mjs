@@ -36,7 +36,7 @@ const OF_LUA = [
 
 /** Keys that others have touched, errors of the server, and what only a long state shows. */
 const OF_RUNNER = [
-  { ...testNamed('redis/servers'), only: '^(gcra|tokenBucket|slidingWindow|slidingLog) |may not touch the key' },
+  { ...testNamed('redis/servers'), only: '^(gcra|tokenBucket|slidingWindow|slidingLog) |may not touch the key|use SETRANGE' },
   { ...testNamed('model/lua-twins-windows'), only: '^the runner' },
   { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
   testNamed('redis/sections'),

@@ -34,3 +34,38 @@ test.each(LIVES)(
     expect(kept > 1_000).toBe(numbers !== '10 1 1000')
   },
 )
+
+test('gcra in Lua lives until the coarsest grid that is no more than a quarter of the time until idle', async () => {
+  // Each permit is 2^22 µs, and it is 0 o'clock: what remains of the TAT is on the lines of all grids.
+  const script = `${LIBRARY}
+    local lives = {}
+    for k, cost in ipairs(ARGV) do
+      local _, _, _, livesUs = algorithms.gcra.shortForm('10000000 1 4194304', tonumber(cost), 2 ^ 50)(false)
+      lives[k] = string.format('%.0f', livesUs)
+    end
+    return lives`
+  const grids = [
+    [1, 2 ** 22 + 2 ** 20],
+    [31, 31 * 2 ** 22 + 2 ** 20],
+    [32, 2 ** 27 + 2 ** 25],
+    [1_024, 2 ** 32 + 2 ** 30],
+    [32_768, 2 ** 37 + 2 ** 35],
+    [1_048_576, 2 ** 42 + 2 ** 35],
+  ] as const
+  const lives = await redis.send(['EVAL', script, '0', ...grids.map(([cost]) => `${cost}`)])
+  expect(lives).toEqual(grids.map(([, livesUs]) => `${livesUs}`))
+})
+
+test.each([
+  [0, 'taken'],
+  [1, 'left'],
+  [2, 'left'],
+  [3, 'left'],
+  [4, 'taken'],
+  [7, 'taken'],
+])('gcra in Lua: bytes with %i in the bits above the TAT are %s', async (grid, answer) => {
+  const script = `${LIBRARY}
+    local bytes = string.char(32 * ARGV[1] + 6) .. '\\0\\0\\0\\0\\0\\0' .. string.char(100, 1, 101)
+    return algorithms.gcra.shortForm('100 1 600000', 1, 6 * 2 ^ 48)(bytes, 1, #bytes) and 'taken' or 'left'`
+  expect(await redis.send(['EVAL', script, '0', `${grid}`])).toBe(answer)
+})

@@ -304,6 +304,38 @@ test.each([1, 2, 3, 4, 5, 6])('answers as memory does, seed %i', async (seed) =>
   }
 })
 
+describe('keys of one call that are as long', () => {
+  test('are each read by their own list', async () => {
+    const [one, other] = [limiterOf({ a: burst, b: hourly }), limiterOf({ b: hourly, a: burst })]
+    for (const key of ['u1', 'u3']) await one.consume(key, { a: 2, b: 5 })
+    await other.consume('u2', { a: 3, b: 7 })
+    const answers = await Promise.all(['u1', 'u2', 'u3'].map((key) => one.consume(key)))
+    expect(answers.map(({ parts }) => [parts.a.remaining, parts.b.remaining])).toEqual([
+      [7, 44],
+      [6, 42],
+      [7, 44],
+    ])
+  })
+
+  test('but one that goes on behind its sections is refused alone', async () => {
+    const limiter = limiterOf({ a: burst, b: hourly })
+    for (const key of ['u1', 'u2', 'u3']) await limiter.consume(key)
+    await command('APPEND', nameOf('u2'), 'x')
+    const answers = await Promise.allSettled(['u1', 'u2', 'u3'].map((key) => limiter.consume(key)))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+})
+
+test('being refused neither writes a shared key nor prolongs it', async () => {
+  const limiter = limiterOf({ a: burst, b: hourly })
+  await limiter.consume('k', { a: 10, b: 1 })
+  await command('PEXPIRE', nameOf('k'), '5000')
+  const before = await command('DUMP', nameOf('k'))
+  expect((await limiter.consume('k')).outcome).toBe('limited')
+  expect(await command('DUMP', nameOf('k'))).toEqual(before)
+  expect(Number(await command('PTTL', nameOf('k')))).toBeLessThanOrEqual(5_000)
+})
+
 const BYTES_AND_EXPIRY = `
 local text = redis.call('GET', KEYS[1]) or ''
 return { redis.call('PEXPIRETIME', KEYS[1]), string.byte(text, 1, -1) }`
