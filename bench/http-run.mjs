@@ -12,12 +12,12 @@ import { goalLines, writeHttpReport } from './http-report.mjs'
 const MODES = ['in process', 'sockets']
 const SOCKETS = 16
 /** Processes differ, by where the compiler's code and the data come to lie: each job is measured in several, each with another contestant first. */
-const PROCESSES = 6
+const PROCESSES = 4
 /** Room for the garbage of a round, which is swept before the next: else it falls on whoever happens to be running. */
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
-const length = values.quick ? { rounds: 5, calls: 300, warmUpCalls: 2_000 } : { rounds: 35, calls: 300, warmUpCalls: 15_000 }
+const length = values.quick ? { rounds: 5, calls: 300, warmUpCalls: 2_000 } : { rounds: 30, calls: 300, warmUpCalls: 8_000 }
 
 const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
   MODES.flatMap((mode) =>
