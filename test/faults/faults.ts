@@ -197,6 +197,8 @@ export const serverFaults: readonly Fault[] = [
     async strike({ now: { server } }) {
       let isOver = false
       await server.command('CONFIG', 'RESETSTAT')
+      // Once before anybody calls: all of them may be answered sooner than the loop has connected.
+      await server.command('SCRIPT', 'FLUSH')
       const flushing = (async () => {
         while (!isOver) await server.command('SCRIPT', 'FLUSH')
       })()
