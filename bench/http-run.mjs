@@ -17,7 +17,7 @@ const PROCESSES = 4
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
-const length = values.quick ? { rounds: 5, calls: 300, warmUpCalls: 2_000 } : { rounds: 30, calls: 300, warmUpCalls: 8_000 }
+const length = values.quick ? { rounds: 5, calls: 300, warmUpCalls: 2_000 } : { rounds: 30, calls: 300, warmUpCalls: 15_000 }
 
 const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
   MODES.flatMap((mode) =>

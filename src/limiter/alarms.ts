@@ -4,11 +4,17 @@
  */
 import type { Clock, StopTimer } from '../clock/clock.ts'
 
-export interface Alarm {
+export class Alarm {
   readonly atUs: number
   readonly ring: () => void
   /** Its place in the heap; -1 once it has rung or was stopped. */
   place: number
+
+  constructor(atUs: number, ring: () => void, place: number) {
+    this.atUs = atUs
+    this.ring = ring
+    this.place = place
+  }
 }
 
 const NO_TIMER: StopTimer = () => {}
@@ -31,7 +37,7 @@ export class Alarms {
 
   /** `atUs`: Infinity for one that only waits to be stopped. */
   set(atUs: number, ring: () => void): Alarm {
-    const alarm: Alarm = { atUs, ring, place: this.#heap.length }
+    const alarm = new Alarm(atUs, ring, this.#heap.length)
     if (alarm.place === 0 && this.#keepAlive) this.#stopTimer.keepAlive?.(true)
     this.#heap.push(alarm)
     this.#rise(alarm)

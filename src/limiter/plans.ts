@@ -1,6 +1,7 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import { SluiceError, shown } from '../errors.ts'
 import type { Lane, Part } from '../stores/store.ts'
+import { AskedPart } from './asked.ts'
 import { type Cost, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
@@ -78,11 +79,5 @@ export class Plans<Name extends string> {
 /** What a step asks of each limit. */
 export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Part[] {
   const { limits } = scope
-  return limits.map(({ name, rule }) => ({
-    limit: name,
-    rule,
-    key: keyFor(key, name, limits),
-    cost: costFor(cost, name, limits),
-    ticket: undefined,
-  }))
+  return limits.map(({ name, rule }) => new AskedPart(name, rule, keyFor(key, name, limits), costFor(cost, name, limits)))
 }

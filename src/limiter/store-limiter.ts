@@ -4,6 +4,7 @@ import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
+import { AskedStep } from './asked.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
 import { type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
@@ -405,7 +406,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
-    return { op, aheadUs, ofUs, scope, parts, nowUs: this.#clock?.nowUs() }
+    return new AskedStep(op, scope, parts, aheadUs, ofUs, this.#clock?.nowUs())
   }
 
   /**

@@ -11,12 +11,18 @@ import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { bySlot } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
-import { addArguments, Reply, type Sent } from './wire.ts'
+import { addArguments, Reply, Sent } from './wire.ts'
 
-/** One decision on its way. */
-interface Errand extends Sent {
+/** One decision on its way, and who is told of it. */
+class Errand extends Sent {
   readonly onVerdicts: OnVerdicts
   readonly onFailure: OnFailure
+
+  constructor({ step, keys, places }: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure) {
+    super(step, keys, places)
+    this.onVerdicts = onVerdicts
+    this.onFailure = onFailure
+  }
 }
 
 export class Batches {
@@ -49,8 +55,8 @@ export class Batches {
   }
 
   /** Decides a step, all of whose keys are on one server, and calls one of the two, later. */
-  run({ step, keys, places }: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const errand: Errand = { step, keys, places, onVerdicts, onFailure }
+  run(sent: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    const errand = new Errand(sent, onVerdicts, onFailure)
     if (this.#turn === undefined) {
       this.#turn = [errand]
       void NOW.then(this.#atTheEndOfTheTurn)

@@ -9,7 +9,7 @@ import { type RedisClient, senderOf } from './client.ts'
 import { type DenialBounds, Denials } from './denials.ts'
 import { isCrossSlot } from './failure.ts'
 import { bySlot, isSection, type KeyScheme, keyOfPart } from './keys.ts'
-import type { Sent } from './wire.ts'
+import { Sent } from './wire.ts'
 
 export interface RedisStoreOptions {
   /** What every key begins with. Default `'sluice'`. */
@@ -130,9 +130,13 @@ class RedisStore implements AsyncStore {
   #addressed(step: Step): Sent {
     const { scope, parts } = step
     const keyOfEach = parts.map((part) => keyOfPart(this.#scheme, scope.name, part))
-    if (!parts.some(isSection)) return { step, keys: keyOfEach, places: undefined }
+    if (!parts.some(isSection)) return new Sent(step, keyOfEach, undefined)
     const keys = [...new Set(keyOfEach)]
-    return { step, keys, places: keyOfEach.map((key) => keys.indexOf(key) + 1) }
+    return new Sent(
+      step,
+      keys,
+      keyOfEach.map((key) => keys.indexOf(key) + 1),
+    )
   }
 
   #denialsOf({ name }: Scope): Denials | undefined {

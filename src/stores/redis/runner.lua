@@ -7,6 +7,7 @@
 --       type, numbers, maxAheadUs, cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
 --       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
+--       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For `forget`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -41,8 +42,11 @@ local decideLong
 local made, firstError = 0, nil
 
 while first <= #ARGV do
-  local verb, count, parts = ARGV[first], tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
-  local partsAt, keys = first + RUN_SIZE, parts
+  local verb, count, parts, partsAt = TAKE, #KEYS, 1, 1
+  if #ARGV > PART_SIZE then
+    verb, count, parts, partsAt = ARGV[first], tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), first + RUN_SIZE
+  end
+  local keys = parts
   local partSize = string.sub(verb, 1, 4) == 'give' and GIVEN_PART_SIZE or PART_SIZE
   -- The short forms, one for each key of a decision; none at all where one of them has none.
   local forms

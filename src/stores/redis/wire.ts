@@ -7,33 +7,61 @@ import { isSection } from './keys.ts'
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 /** A step on its way: its keys, each once, and which of them each part has, from 1 on; undefined if each has its own. */
-export interface Sent {
+export class Sent {
   readonly step: Step
   readonly keys: readonly string[]
   readonly places: readonly number[] | undefined
+
+  constructor(step: Step, keys: readonly string[], places: readonly number[] | undefined) {
+    this.step = step
+    this.keys = keys
+    this.places = places
+  }
 }
 
-/** Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once. */
+/**
+ * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
+ * Where that is all there is, and they just take by one limit, the limit and the cost are enough.
+ */
 export function addArguments(args: string[], sent: readonly Sent[]): void {
-  const { nowUs } = (sent[0] as Sent).step
-  args.push(nowUs === undefined ? '' : `${nowUs}`)
+  const [{ step }] = sent as [Sent]
+  if (isPlain(sent[0] as Sent) && runFrom(sent, 0) === sent.length) {
+    addParts(args, sent[0] as Sent)
+    return
+  }
+  args.push(step.nowUs === undefined ? '' : `${step.nowUs}`)
   for (let first = 0; first < sent.length; ) {
     const one = sent[first] as Sent
-    const { step, keys, places } = one
-    let next = first + 1
-    while (next < sent.length && isAlike(one, sent[next] as Sent)) next += 1
-    const { parts } = step
-    args.push(`${step.op} ${step.aheadUs} ${step.ofUs}`, `${next - first}`)
-    args.push(places === undefined ? `${parts.length}` : `${parts.length} ${keys.length}`)
-    parts.forEach((part, k) => {
-      const { rule, cost, ticket } = part
-      const { type } = rule.algorithm
-      args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
-      args.push(rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
-      if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
-    })
+    const next = runFrom(sent, first)
+    const { op, aheadUs, ofUs, parts } = one.step
+    args.push(`${op} ${aheadUs} ${ofUs}`, `${next - first}`)
+    args.push(one.places === undefined ? `${parts.length}` : `${parts.length} ${one.keys.length}`)
+    addParts(args, one)
     first = next
   }
+}
+
+/** Where the run ends that begins there. */
+function runFrom(sent: readonly Sent[], first: number): number {
+  let next = first + 1
+  while (next < sent.length && isAlike(sent[first] as Sent, sent[next] as Sent)) next += 1
+  return next
+}
+
+/** Whether a step takes now, on the server's clock, by one limit that has its key for itself. */
+function isPlain({ step, places }: Sent): boolean {
+  const { op, aheadUs, ofUs, nowUs, parts } = step
+  return op === 'take' && aheadUs === -1 && ofUs === -1 && nowUs === undefined && parts.length === 1 && places === undefined
+}
+
+function addParts(args: string[], { step, places }: Sent): void {
+  step.parts.forEach((part, k) => {
+    const { rule, cost, ticket } = part
+    const { type } = rule.algorithm
+    args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
+    args.push(rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
+    if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+  })
 }
 
 /** Whether two steps differ in nothing but their keys. */
@@ -45,6 +73,35 @@ function isAlike({ step: a, places }: Sent, { step: b, places: otherPlaces }: Se
     if (one.limit !== other.limit || places?.[k] !== otherPlaces?.[k]) return false
   }
   return true
+}
+
+/** A verdict as Redis told it. */
+class Told implements Verdict {
+  outcome: Outcome
+  remaining: number
+  retryUs: number
+  resetUs: number
+  delayUs: number
+  atUs: number
+  ticket: Ticket | undefined
+
+  constructor(
+    outcome: Outcome,
+    remaining: number,
+    retryUs: number,
+    resetUs: number,
+    delayUs: number,
+    atUs: number,
+    ticket: Ticket | undefined,
+  ) {
+    this.outcome = outcome
+    this.remaining = remaining
+    this.retryUs = retryUs
+    this.resetUs = resetUs
+    this.delayUs = delayUs
+    this.atUs = atUs
+    this.ticket = ticket
+  }
 }
 
 /** Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings as bytes. */
@@ -86,7 +143,7 @@ export class Reply {
   }
 
   #verdictOf(outcome: Outcome, remaining: number, retryUs: number, resetUs: number, delayUs: number, ticket: Ticket | undefined): Verdict {
-    return { outcome, remaining, retryUs, resetUs, delayUs, atUs: this.#atUs, ticket }
+    return new Told(outcome, remaining, retryUs, resetUs, delayUs, this.#atUs, ticket)
   }
 
   #number(): number {
