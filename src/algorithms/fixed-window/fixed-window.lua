@@ -46,9 +46,12 @@ local function shortForm(numbers, cost, nowUs)
     if used > capacity then
       return nil
     end
-    local taken = startUs == newUs and newTexts[used] or format('%d ', used) .. startText .. ending
-    if startUs == newUs then
-      newTexts[used] = taken
+    local taken = startUs == newUs and newTexts[used]
+    if not taken then
+      taken = format('%d ', used) .. startText .. ending
+      if startUs == newUs then
+        newTexts[used] = taken
+      end
     end
     local resetUs = startUs + windowUs - nowUs
     return taken, capacity - used, resetUs, resetUs, goesOn and #taken == to - from + 1

@@ -129,8 +129,11 @@ class RedisStore implements AsyncStore {
 
   #addressed(step: Step): Sent {
     const { scope, parts } = step
-    const keyOfEach = parts.map((part) => keyOfPart(this.#scheme, scope.name, part))
-    if (!parts.some(isSection)) return new Sent(step, keyOfEach, undefined)
+    const keyOf = (part: Part) => keyOfPart(this.#scheme, scope.name, part)
+    if (!parts.some(isSection)) return new Sent(step, parts.map(keyOf), undefined)
+    // Mostly they are all in one.
+    if (hasOneKey(step) && parts.every(isSection)) return new Sent(step, parts.slice(0, 1).map(keyOf), parts.map(first))
+    const keyOfEach = parts.map(keyOf)
     const keys = [...new Set(keyOfEach)]
     return new Sent(
       step,
@@ -180,6 +183,10 @@ function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | 
     throw refused('redisStore denialCache maxKeys', maxKeys, 'must be a whole number from 1 to 1000000')
   }
   return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
+}
+
+function first(): number {
+  return 1
 }
 
 /** All limits of one key are in one slot. */

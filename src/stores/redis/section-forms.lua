@@ -20,13 +20,6 @@ local function sectionForm(names, takes, places, reply)
     return last == #held
   end
 
-  local function take(k, held, from, to, said)
-    local taken, remaining, resetUs, livesUs, isKept = takes[k](held, from, to)
-    local place = said + 2 * places[k]
-    reply[place - 1], reply[place] = remaining, resetUs
-    return taken, livesUs, isKept
-  end
-
   -- From a key that others are in too, or in another order. They stay as they are, and so does the time to live if theirs is longer.
   local function takeAmongOthers(held, said, key)
     local heldNames, states = sectionsIn(held)
@@ -37,14 +30,15 @@ local function sectionForm(names, takes, places, reply)
     local longestUs = leftMs * 1000
     for k = 1, count do
       local state = states[names[k]]
-      local taken, livesUs
+      local taken, remaining, resetUs, livesUs
       if state then
-        taken, livesUs = take(k, state, 1, #state, said)
+        taken, remaining, resetUs, livesUs = takes[k](state, 1, #state)
       end
       if not taken then
         return nil
       end
-      states[names[k]] = taken
+      local place = said + 2 * places[k]
+      reply[place - 1], reply[place], states[names[k]] = remaining, resetUs, taken
       longestUs = math.max(longestUs, livesUs)
     end
     return sectionsText(heldNames, states), nil, nil, longestUs, false
@@ -60,11 +54,12 @@ local function sectionForm(names, takes, places, reply)
     end
     local last, longestUs, areKept = headSize, 0, held
     for k = 1, count do
-      local taken, livesUs, isKept = take(k, held, last + 1, ends[k], said)
+      local taken, remaining, resetUs, livesUs, isKept = takes[k](held, last + 1, ends[k])
       if not taken then
         return nil
       end
-      pieces[k + 1], last = taken, ends[k] or 0
+      local place = said + 2 * places[k]
+      reply[place - 1], reply[place], pieces[k + 1], last = remaining, resetUs, taken, ends[k] or 0
       if livesUs > longestUs then
         longestUs = livesUs
       end
@@ -78,7 +73,9 @@ local function sectionForm(names, takes, places, reply)
       end
       pieces[1] = list .. char(unpack(sizes))
     end
-    return concat(pieces), nil, nil, longestUs, areKept
+    -- Two are the most usual, and joined in one step.
+    local text = count == 2 and pieces[1] .. pieces[2] .. pieces[3] or concat(pieces)
+    return text, nil, nil, longestUs, areKept
   end
 end
 
