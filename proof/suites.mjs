@@ -84,7 +84,7 @@ function luaTests(name, kinds) {
         ...OF_EVERYBODY,
         ...OF_LUA,
         ...(['gcra', 'fixed-window'].includes(name) ? [testNamed('model/lives')] : []),
-        ...(['runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
+        ...(['lone', 'runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
       ],
       true,
     ),

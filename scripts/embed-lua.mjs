@@ -16,7 +16,7 @@ export function algorithmFolders() {
 export function luaSources() {
   const shared = ['arithmetic', 'level', 'bucket', 'decide'].map((name) => [name, `${ALGORITHMS}/${name}.lua`])
   const algorithms = algorithmFolders().map((name) => [camelCase(name), `${ALGORITHMS}/${name}/${name}.lua`])
-  const store = ['runner', 'sections', 'section-forms', 'long-way'].map((name) => [camelCase(name), `src/stores/redis/${name}.lua`])
+  const store = ['lone', 'runner', 'sections', 'section-forms', 'long-way'].map((name) => [camelCase(name), `src/stores/redis/${name}.lua`])
   return Object.fromEntries([...shared, ...algorithms, ...store])
 }
 

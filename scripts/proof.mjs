@@ -76,7 +76,7 @@ function soak() {
 
 function sourceFiles() {
   const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const store = ['runner', 'sections', 'section-forms', 'long-way'].map((name) => `src/stores/redis/${name}.lua`)
+  const store = ['lone', 'runner', 'sections', 'section-forms', 'long-way'].map((name) => `src/stores/redis/${name}.lua`)
   const sources = [...algorithms, ...store].filter((path) => /(?<!\.test)\.(ts|lua)$/.test(path))
   return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
 }

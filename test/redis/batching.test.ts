@@ -8,6 +8,7 @@ import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, 
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
+import { KEPT_BURST, KEPT_LIMIT, keptCost } from '../support/kept.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { startCluster } from '../support/redis-servers.ts'
 
@@ -43,6 +44,39 @@ describe('one turn', () => {
     expect(sent.map((args) => keysOf(args).length)).toEqual([128, 72])
     await limiter.consume('alone')
     expect(sent.length).toBe(3)
+  })
+
+  test('a call that just takes by one limit tells of that and no more', async () => {
+    const limiter = limiterOn(LIMIT)
+    const told = async (...costs: number[]) => {
+      sent.length = 0
+      await Promise.all(costs.map((cost, k) => limiter.consume(`key ${k}`, cost)))
+      return (sent[0] as readonly string[]).slice(3 + costs.length)
+    }
+    const part = (cost: number) => ['gcra', '5 1 720000000', '60000000', `${cost}`]
+    expect(await told(1, 1)).toEqual(part(1))
+    expect(await told(2)).toEqual(part(2))
+    expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', ...part(1), 'take -1 -1', '2', '1', ...part(0)])
+    sent.length = 0
+    await limiter.peek('key 1')
+    expect(sent[0]?.slice(4)).toEqual(['', 'ask -1 -1', '1', '1', ...part(1)])
+  })
+
+  test.each([
+    ['gcra', KEPT_LIMIT],
+    ['fixedWindow', fixedWindow({ limit: KEPT_BURST, window: '1 h', anchor: 'first' })],
+  ])('a lone take by %s reads once and writes once, and sets the time to live only where it must', async (_, limit) => {
+    const sender = countingSender(redis)
+    const limiter = limiterOn(limit, {}, sender)
+    const cost = keptCost()
+    const remaining = KEPT_BURST - cost
+    expect(await limiter.consume('u1', cost)).toMatchObject({ allowed: true, remaining })
+    expect(sender.counts).toEqual({ get: 1, set: 1 })
+    expect(await limiter.consume('u1', 2)).toMatchObject({ allowed: true, remaining: remaining - 2 })
+    expect(sender.counts).toEqual({ get: 1, setrange: 1 })
+    expect(await limiter.consume('u1', remaining)).toMatchObject({ allowed: false, remaining: remaining - 2 })
+    expect(sender.counts.set ?? sender.counts.setrange).toBe(undefined)
+    expect(await limiter.consume('u1', 0)).toMatchObject({ allowed: true, remaining: remaining - 2 })
   })
 
   test('maxBatch bounds a call, and 1 sends each by itself', async () => {

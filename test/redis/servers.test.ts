@@ -18,6 +18,7 @@ import {
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
 import { keyOfPart, redisKey } from '../../src/stores/redis/keys.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { KEPT_BURST, KEPT_LIMIT, keptCost } from '../support/kept.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
@@ -172,18 +173,17 @@ describe('a server of its own', () => {
     const server = await ownServer()
     await server.command('ACL', 'SETUSER', 'limiter', ...rules)
     const client = await clientOf(server, { username: 'limiter', password: 'secret' })
-    const limit = gcra({ rate: '1/min', burst: 10_000 })
-    const limiter = createLimiter({ default: limit, named: limit }, { name: 'api', store: redisStore(client) })
-    for (const [cost, left] of [
-      [5_000, 5_000],
-      [1, 4_999],
-      [1, 4_998],
-    ] as const) {
-      expect((await limiter.consume('u1', cost)).parts).toMatchObject({ default: { remaining: left }, named: { remaining: left } })
+    const limiter = createLimiter({ default: KEPT_LIMIT, named: KEPT_LIMIT }, { name: 'api', store: redisStore(client) })
+    const lone = sluiceOn(redisStore(client), KEPT_LIMIT)
+    let remaining = KEPT_BURST
+    for (const cost of [keptCost(), 1, 1]) {
+      remaining -= cost
+      expect((await limiter.consume('u1', cost)).parts).toMatchObject({ default: { remaining }, named: { remaining } })
+      expect(await lone.consume('u2', cost)).toMatchObject({ remaining })
     }
     const stats = `${await server.command('INFO', 'commandstats')}`
-    expect(/cmdstat_setrange:calls=4,/.test(stats)).toBe(may === 'may')
-    expect(stats).toContain(`cmdstat_set:calls=${may === 'may' ? 2 : 6},`)
+    expect(/cmdstat_setrange:calls=6,/.test(stats)).toBe(may === 'may')
+    expect(stats).toContain(`cmdstat_set:calls=${may === 'may' ? 3 : 9},`)
   })
 
   test('a user who may not use EVALSHA is served by EVAL', async () => {

@@ -3,7 +3,7 @@
  *
  * Redis makes every function of a script anew for each call, and for a lone decision that is most of the work. So a script holds no more
  * algorithms than it needs, and of each only the short form of what most decisions do: in a source that is what stands before the line
- * `-- The long way.` Everything is in one function besides, `longWay`, which makes it when it is called.
+ * `-- The long way.` Everything is in one function besides, `longWay`, which makes it when it is called. And a lone decision comes first.
  */
 import * as lua from './script.generated.ts'
 
@@ -32,7 +32,22 @@ function libraryOf(types: readonly string[]): string {
 function shortFormsOf(types: readonly string[]): string {
   const shorts = types.map((type) => [type, halves(SOURCES[type] as string)[0]] as const).filter(([, short]) => short !== '')
   const forms = shorts.map(([type, short]) => `${short}\nshortForms.${type} = shortForm`)
-  return [halves(lua.arithmetic)[0], 'local shortForms = {}', ...forms].join('\n')
+  return ['local shortForms = {}', ...forms].join('\n')
+}
+
+/**
+ * What a lone decision may end with already. Its short form, `takeOnce`, is the same without the function that it would make for many takes: it
+ * takes as it stands.
+ */
+function loneFormOf(types: readonly string[]): string {
+  const [short] = halves(SOURCES[types[0] as string] as string)
+  const inner = /return function\((\w+), from, to\)/
+  const [, held] = inner.exec(short) ?? []
+  if (types.length !== 1 || held === undefined) return ''
+  const takeOnce = short
+    .replace('shortForm(numbers, cost, nowUs)', `takeOnce(numbers, cost, nowUs, ${held}, from, to)`)
+    .replace(inner, 'do')
+  return `do\n${takeOnce}\n${lua.lone}\nend`
 }
 
 /** A source that returns something, with its local names kept to itself. */
@@ -90,7 +105,8 @@ function composed(types: readonly string[], hasSections: boolean): Script {
   // It stands for itself, because each name that it knew from outside would have to be made known to it in each call.
   const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${lua.sections}\n${lua.longWay}\nend`
   const sections = hasSections ? [lua.sections, lua.sectionForms] : []
-  const text = [shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
+  const lone = hasSections ? '' : loneFormOf(types)
+  const text = [halves(lua.arithmetic)[0], lone, shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {
