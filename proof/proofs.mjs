@@ -734,7 +734,7 @@ export const PROOFS = [
     scope: '',
     line: 'while first <= #ARGV do',
     becomes: ['while first < #ARGV do'],
-    proof: 'A run takes at least seven places, so it never begins at the last one.',
+    proof: 'A run takes at least seven places, and what a plain call has is four: no run begins at the last one.',
   },
   {
     file: 'src/algorithms/decide.lua',
@@ -901,8 +901,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/section-forms.lua',
     scope: 'sectionForm',
-    line: 'pieces[k + 1], last = taken, ends[k] or 0',
-    becomes: ['pieces[k + 1], last = taken, ends[k] or 1'],
+    line: 'reply[place - 1], reply[place], pieces[k + 1], last = remaining, resetUs, taken, ends[k] or 0',
+    becomes: ['reply[place - 1], reply[place], pieces[k + 1], last = remaining, resetUs, taken, ends[k] or 1'],
     proof: 'There is no end only where the key holds nothing, and then nobody looks where a section begins.',
   },
   {
@@ -911,6 +911,44 @@ export const PROOFS = [
     line: 'if areKept then',
     becomes: ['if false then'],
     proof: 'Where all are kept each is as long as it was, and the head is made anew as it was: the line only saves that.',
+  },
+  {
+    file: 'src/stores/redis/section-forms.lua',
+    scope: 'sectionForm',
+    line: 'local text = count == 2 and pieces[1] .. pieces[2] .. pieces[3] or concat(pieces)',
+    becomes: ['local text = (concat(pieces))'],
+    proof: 'Either way the pieces are joined: it is only faster.',
+  },
+  {
+    file: 'src/stores/redis/lone.lua',
+    scope: '',
+    line: 'if #ARGV == 4 and #KEYS == 1 then',
+    becomes: ['if false then', 'if #ARGV == 5 and #KEYS == 1 then', 'if #ARGV == 4 and #KEYS == 0 then'],
+    proof: 'No call has five arguments or no key: nothing is decided here, and the runner decides the same.',
+  },
+  {
+    file: 'src/stores/redis/lone.lua',
+    scope: '',
+    line: 'local key, cost, try = KEYS[1], tonumber(ARGV[4]), redis.pcall',
+    becomes: [
+      'local key, cost, try = KEYS[2], tonumber(ARGV[4]), redis.pcall',
+      'local key, cost, try = KEYS[0], tonumber(ARGV[4]), redis.pcall',
+    ],
+    proof: 'There is no such key, so `GET` is not called but gives an error, and everything is left to the runner, which decides the same.',
+  },
+  {
+    file: 'src/stores/redis/lone.lua',
+    scope: '',
+    line: 'if cost > 0 and (not held or #held > 0) then',
+    becomes: ['if cost > 0 and (not held or #held > 1) then'],
+    proof: 'No state is a single character: the runner is asked sooner.',
+  },
+  {
+    file: 'src/stores/redis/lone.lua',
+    scope: '',
+    line: 'isWritten = not before or #before > 0',
+    becomes: ['isWritten = not before or #before > 1'],
+    proof: 'What was there before was a state, which is never a single character.',
   },
   {
     file: 'src/algorithms/fixed-window/fixed-window.lua',

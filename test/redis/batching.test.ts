@@ -282,6 +282,7 @@ describe('errors stay with the decision that has them', () => {
     const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
     const reason = { code: 'STORE', isolated: true, message: expect.stringContaining('does not hold a fixedWindow state') }
     expect(answers).toMatchObject([{ reason }, { status: 'fulfilled' }])
+    await expect(limiter.consume('bad')).rejects.toMatchObject(reason)
     await redis.send(['DEL', bad])
   })
 
@@ -335,6 +336,7 @@ describe('errors stay with the decision that has them', () => {
     const limiter = createLimiter({ first: LIMIT, second: fixedWindow({ limit: 5, window: '1h' }) }, { name: 'api', store })
     const keys = ['well 1', { first: 'well 2', second: 'ill' }, 'ill', 'well 3'] as const
     const answers = await Promise.allSettled(keys.map((key) => limiter.consume(key)))
+    await expect(createLimiter(LIMIT, { name: 'lone', store }).consume('ill')).rejects.toMatchObject({ code: 'STORE' })
     client.destroy()
     await redis.send(['ACL', 'DELUSER', name])
     expect(await redis.send(['EXISTS', `${name}:api:{ill}:+`])).toBe(0)
