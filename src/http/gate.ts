@@ -63,6 +63,10 @@ function admitted(decision: Decision, headers: readonly string[], leave: Entry['
   return { decision, headers, refusal: undefined, gone: false, leave }
 }
 
+function refused(decision: Decision, refusal: Refusal): Entry {
+  return { decision, headers: NO_HEADERS, refusal, gone: false, leave: undefined }
+}
+
 /** The client left while it was found out whether to let it in. */
 function gone({ decision, leave }: Entry): Entry {
   leave?.({ status: CLIENT_LEFT, aborted: true })
@@ -228,7 +232,7 @@ export class Gate<Native, Connection = unknown> {
     const { native, http, key, plan } = asked
     const headers = this.#headers(key, plan, decision)
     if (refuse && this.#onLimited !== undefined) this.#tell(this.#onLimited, native, decision)
-    if (refuse && !this.#isShadow) return { ...PASSED, decision, refusal: this.#refusals.of(decision, headers, native, http) }
+    if (refuse && !this.#isShadow) return refused(decision, this.#refusals.of(decision, headers, native, http))
     const isRefundable = this.#refundWhen !== undefined && decision.allowed && !decision.degraded
     return admitted(decision, headers, isRefundable ? this.#leaver(asked, decision) : undefined)
   }

@@ -68,10 +68,12 @@ export class Refusals<Native> {
   }
 
   #body(status: number, form: BodyForm, isReduced: boolean, { parts }: Decision): string {
-    const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
-    const id = `${form} ${isReduced} ${violated.join(' ')}`
+    // No limit's name has such a sign in it. Put together as it goes, because every refusal comes here.
+    let id = isReduced ? `${form}!` : form
+    for (const name in parts) if ((parts[name] as DecisionPart).outcome !== 'allowed') id += ` ${name}`
     const known = this.#known.get(id)
     if (known !== undefined) return known
+    const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
     const body = written(form, { ...(isReduced ? REDUCED : EXCEEDED), status, 'violated-policies': violated })
     this.#known.set(id, body)
     return body

@@ -62,6 +62,18 @@ describe('a decision that the store had no part in', () => {
     })
   })
 
+  test('is told apart from a refusal by limits of whatever name', () => {
+    const limited = { ...decision.parts.default, outcome: 'limited' }
+    const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500 }
+    const answers = [
+      { ...denied, parts: { reduced: limited, b: limited } },
+      { ...denied, parts: { reduced: decision.parts.default, b: limited }, degraded: true },
+    ]
+    const gate = new Gate({ limiter: { ...limiterThat({}), consume: () => answers.shift() }, headers: 'none' }, noConnection)
+    const bodies = [1, 2].map(() => (gate.enter(undefined, http, undefined) as { refusal: { body: string } }).refusal.body)
+    expect(bodies.map((body) => JSON.parse(body))).toMatchObject([{ status: 429 }, { status: 503, 'violated-policies': ['b'] }])
+  })
+
   test('refused by the memory of the process it is a refusal like any other', () => {
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true }
     const entry = new Gate({ limiter: limiterThat(denied, 'local'), status: 420 }, noConnection).enter(undefined, http, undefined)

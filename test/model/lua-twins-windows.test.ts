@@ -524,6 +524,15 @@ test('fixedWindow in Lua has one short form for all keys of a call, whenever the
   expect(await redis.send(['EVAL', `${LIBRARY}\n${shortly}`, '0', ...held])).toEqual([...taken, 'left to the long way'])
 })
 
+test.each([
+  ['gcra', '10 1 2000500'],
+  ['fixedWindow', '10 2000500 1 0'],
+])('the runner and a lone take by %s let a key live until it is idle, to the millisecond', async (type, numbers) => {
+  const plain = (key: string) => ['EVAL', scriptFor([type]).text, '1', key, type, numbers, '0', '1']
+  expect(await livesMs((key) => [plain(key)])).toBe(2_001)
+  expect(await livesMs((key) => [runnerCall('take', key, type, numbers, '')])).toBe(2_001)
+})
+
 test('the runner keeps a key whose clock was passed in for a day', async () => {
   expect(await livesMs((key) => [runnerCall('take', key, 'slidingLog', '5 1000', 1_000)])).toBe(86_400_000)
 })

@@ -6,6 +6,7 @@ import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
+import { scriptFor } from '../../src/stores/redis/script.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { KEPT_BURST, KEPT_LIMIT, keptCost } from '../support/kept.ts'
@@ -65,7 +66,9 @@ describe('one turn', () => {
   test.each([
     ['gcra', KEPT_LIMIT],
     ['fixedWindow', fixedWindow({ limit: KEPT_BURST, window: '1 h', anchor: 'first' })],
-  ])('a lone take by %s reads once and writes once, and sets the time to live only where it must', async (_, limit) => {
+  ])('a lone take by %s reads once and writes once, and sets the time to live only where it must', async (type, limit) => {
+    // Made and called before anything else in the script.
+    expect(scriptFor([type]).text.split('takeOnce(').length).toBe(3)
     const sender = countingSender(redis)
     const limiter = limiterOn(limit, {}, sender)
     const cost = keptCost()

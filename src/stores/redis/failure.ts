@@ -58,9 +58,9 @@ const OUTAGES: readonly Advice[] = [
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
   [saying('CLUSTERDOWN'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
   [saying('MASTERDOWN'), 'the replica has lost its primary: connect the client to the primary'],
-  // Whoever has not said who he is may not even send as many arguments as a decision has.
+  // Whoever has not said who he is may not even send as many arguments as decisions have, or as long a script.
   [
-    saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated multibulk'),
+    saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated (?:multi)?bulk'),
     'the server wants a name and a password: give them to the client',
   ],
 ]

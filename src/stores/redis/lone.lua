@@ -1,5 +1,5 @@
--- A plain call of one key (see runner.lua) that takes and is allowed: with no function made for it, and no table but the answer, because both
--- are most of the work that a lone decision is. Everything else, and whatever fails, is left to the runner, from the start.
+-- A plain call of one key (see runner.lua) that takes and is allowed: with few functions and tables made for it, because they are most of the
+-- work that a lone decision is. Everything else, and whatever fails, is left to the runner, from the start.
 
 if #ARGV == 4 and #KEYS == 1 then
   local key, cost, try = KEYS[1], tonumber(ARGV[4]), redis.pcall

@@ -129,11 +129,12 @@ class RedisStore implements AsyncStore {
 
   #addressed(step: Step): Sent {
     const { scope, parts } = step
-    const keyOf = (part: Part) => keyOfPart(this.#scheme, scope.name, part)
-    if (!parts.some(isSection)) return new Sent(step, parts.map(keyOf), undefined)
-    // Mostly they are all in one.
-    if (hasOneKey(step) && parts.every(isSection)) return new Sent(step, parts.slice(0, 1).map(keyOf), parts.map(first))
-    const keyOfEach = parts.map(keyOf)
+    const named = (part: Part) => keyOfPart(this.#scheme, scope.name, part)
+    if (!parts.some(isSection)) return new Sent(step, parts.map(named), undefined)
+    const inFirst = () => 1
+    // Mostly they are all in one key.
+    if (hasOneKey(step) && parts.every(isSection)) return new Sent(step, parts.slice(0, 1).map(named), parts.map(inFirst))
+    const keyOfEach = parts.map(named)
     const keys = [...new Set(keyOfEach)]
     return new Sent(
       step,
@@ -183,10 +184,6 @@ function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | 
     throw refused('redisStore denialCache maxKeys', maxKeys, 'must be a whole number from 1 to 1000000')
   }
   return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
-}
-
-function first(): number {
-  return 1
 }
 
 /** All limits of one key are in one slot. */

@@ -1429,8 +1429,8 @@ return tokenBucket
 `
 
 /** src/stores/redis/lone.lua */
-export const lone = `-- A plain call of one key (see runner.lua) that takes and is allowed: with no function made for it, and no table but the answer, because both
--- are most of the work that a lone decision is. Everything else, and whatever fails, is left to the runner, from the start.
+export const lone = `-- A plain call of one key (see runner.lua) that takes and is allowed: with few functions and tables made for it, because they are most of the
+-- work that a lone decision is. Everything else, and whatever fails, is left to the runner, from the start.
 
 if #ARGV == 4 and #KEYS == 1 then
   local key, cost, try = KEYS[1], tonumber(ARGV[4]), redis.pcall
@@ -1464,7 +1464,7 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 --       type, numbers, maxAheadUs, cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
 --       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
---       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time.
+--       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number).
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.

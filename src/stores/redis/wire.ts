@@ -24,12 +24,13 @@ export class Sent {
  * Where that is all there is, and they just take by one limit, the limit and the cost are enough.
  */
 export function addArguments(args: string[], sent: readonly Sent[]): void {
-  const [{ step }] = sent as [Sent]
-  if (isPlain(sent[0] as Sent) && runFrom(sent, 0) === sent.length) {
-    addParts(args, sent[0] as Sent)
+  const [head] = sent as [Sent]
+  if (isPlain(head) && runFrom(sent, 0) === sent.length) {
+    addParts(args, head)
     return
   }
-  args.push(step.nowUs === undefined ? '' : `${step.nowUs}`)
+  const { nowUs } = head.step
+  args.push(nowUs === undefined ? '' : `${nowUs}`)
   for (let first = 0; first < sent.length; ) {
     const one = sent[first] as Sent
     const next = runFrom(sent, first)
