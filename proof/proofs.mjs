@@ -960,6 +960,13 @@ export const PROOFS = [
   {
     file: 'src/algorithms/fixed-window/fixed-window.lua',
     scope: 'shortForm',
+    line: 'if not taken then',
+    becomes: ['if true then'],
+    proof: 'The text is made again as it was: it only saves that.',
+  },
+  {
+    file: 'src/algorithms/fixed-window/fixed-window.lua',
+    scope: 'shortForm',
     line: 'if heldText ~= newText then',
     becomes: ['if true then'],
     proof: 'The same text is the same number, no later than now, and written in the same way: it only saves finding that out.',
