@@ -57,9 +57,9 @@ function method({ done }) {
   )
   return `## How it was measured
 
-- One run, one redis-server of the bench's own: a free port of this machine (TCP), nothing written to disk, nobody else on it. Each
-  table is a process of its own. In it the contestants, each with one connection of the same client library, take interleaved rounds, another one first in every round, after a
-  warm-up: ${rounds}.
+- One run, one redis-server of the bench's own: a free port of this machine (TCP), nothing written to disk, nobody else on it. In
+  each table the contestants, each in a process of its own with one connection of the same client library, take interleaved rounds, another one first
+  in every round, after a warm-up: ${rounds}. (Those that are denied are in one process, because they are nanoseconds apart.)
 - Figures are medians of the rounds with their quartiles in parentheses. Ratios are taken within each round, then their median. Of the clients
   the worse counts for a goal.
 - 256 in flight: 256 callers, each of which asks for its next key when it has been answered. 10,000 keys, drawn uniformly, all called once before;

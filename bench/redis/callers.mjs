@@ -1,0 +1,19 @@
+// Contestants in processes of their own, as they are with their users: what the compiler and the garbage collector learn of one, they would else
+// apply to the others. Only one of them is at work at a time.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+
+/** Returns `round(from, calls)`, see in-flight.mjs, which is run over there. */
+export async function ownProcess(job) {
+  const child = fork(new URL('./caller.mjs', import.meta.url), [JSON.stringify(job)], { execArgv: ['--expose-gc'] })
+  child.once('exit', (code) => {
+    throw new Error(`${job.name} on ${job.client} ended with code ${code}`)
+  })
+  process.once('exit', () => child.kill('SIGKILL'))
+  await once(child, 'message')
+  return async (from, calls) => {
+    child.send({ from, calls })
+    const [answer] = await once(child, 'message')
+    return answer
+  }
+}
