@@ -5,10 +5,10 @@
 import type { Clock, StopTimer } from '../clock/clock.ts'
 
 export class Alarm {
-  readonly atUs: number
-  readonly ring: () => void
+  declare readonly atUs: number
+  declare readonly ring: () => void
   /** Its place in the heap; -1 once it has rung or was stopped. */
-  place: number
+  declare place: number
 
   constructor(atUs: number, ring: () => void, place: number) {
     this.atUs = atUs

@@ -7,27 +7,28 @@ import type { Rule } from '../algorithms/algorithm.ts'
 import type { Part, Scope, Step } from '../stores/store.ts'
 
 export class AskedPart implements Part {
-  readonly limit: string
-  readonly rule: Rule
-  readonly key: string
-  readonly cost: number
-  readonly ticket = undefined
+  declare readonly limit: string
+  declare readonly rule: Rule
+  declare readonly key: string
+  declare readonly cost: number
+  declare readonly ticket: undefined
 
   constructor(limit: string, rule: Rule, key: string, cost: number) {
     this.limit = limit
     this.rule = rule
     this.key = key
     this.cost = cost
+    this.ticket = undefined
   }
 }
 
 export class AskedStep implements Step {
-  readonly op: Step['op']
-  readonly scope: Scope
-  readonly parts: readonly Part[]
-  readonly aheadUs: number
-  readonly ofUs: number
-  readonly nowUs: number | undefined
+  declare readonly op: Step['op']
+  declare readonly scope: Scope
+  declare readonly parts: readonly Part[]
+  declare readonly aheadUs: number
+  declare readonly ofUs: number
+  declare readonly nowUs: number | undefined
 
   constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {
     this.op = op
