@@ -1,7 +1,8 @@
 /**
  * What a limiter asks of a store. By classes, as is everything that waits for the answer of a remote store: where many objects of one literal
  * lived long once (a process that begins with hundreds of calls under way), V8 makes all later ones in its old generation at once, and what
- * hangs on them is not swept with the young. That took a process twice the time. What `new` makes begins young.
+ * hangs on them is not swept with the young. That took a process twice the time. What `new` makes begins young. (Fields are only declared, because every
+ * bundle carries these classes, and the constructor makes them anyway.)
  */
 import type { Rule } from '../algorithms/algorithm.ts'
 import type { Part, Scope, Step } from '../stores/store.ts'
