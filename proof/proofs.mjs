@@ -606,13 +606,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/gcra/gcra.lua',
-    scope: 'packedNumbers',
-    line: 'if digits % 1000000 == 0 then',
-    becomes: ['if false then'],
-    proof: 'The loop behind it takes the same six zeros off one by one.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.lua',
     scope: 'shortForm',
     line: 'if cost > capacity or tolerance > MAX_EXACT then',
     becomes: ['if cost > capacity or tolerance >= MAX_EXACT then'],
@@ -631,34 +624,6 @@ export const PROOFS = [
     line: 'elseif grid > 0 then',
     becomes: ['elseif grid > 1 then'],
     proof: 'The three highest bits of a byte are a multiple of 32.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.lua',
-    scope: 'decode',
-    line: "local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)",
-    becomes: ["local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 5)"],
-    proof: 'A fifth value has no name to go to, and is dropped.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.lua',
-    scope: 'decode',
-    line: 'if not period or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then',
-    becomes: ['if not period or capacity < 1 or permits < 0 or period < 16 or (part or 0) >= permits then'],
-    proof: 'Numbers that are read are at least 0. If `permits` is 0, no part is below it, and the last clause refuses.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.lua',
-    scope: 'decode',
-    line: 'if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then',
-    becomes: ['if gcra.encode(levelRuleNamed(numbers, 1), s) ~= bytes then'],
-    proof: 'How far ahead may be booked is not among what is written.',
-  },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.lua',
-    scope: 'shortForm',
-    line: 'if startUs == newUs then',
-    becomes: ['if false then'],
-    proof: 'Nothing is remembered then, and every text is put together anew, which only takes time.',
   },
   {
     file: 'src/stores/redis/long-way.lua',
@@ -949,34 +914,5 @@ export const PROOFS = [
     line: 'isWritten = not before or #before > 0',
     becomes: ['isWritten = not before or #before > 1'],
     proof: 'What was there before was a state, which is never a single character.',
-  },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.lua',
-    scope: 'shortForm',
-    line: 'if not countText or sub(text, behind, to) ~= tail then',
-    becomes: ['if true then'],
-    proof: 'The pattern behind it finds the same count, start and time in every text that the first one fits: the line only saves it.',
-  },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.lua',
-    scope: 'shortForm',
-    line: 'if not taken then',
-    becomes: ['if true then'],
-    proof: 'The text is made again as it was: it only saves that.',
-  },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.lua',
-    scope: 'shortForm',
-    line: 'if heldText ~= newText then',
-    becomes: ['if true then'],
-    proof: 'The same text is the same number, no later than now, and written in the same way: it only saves finding that out.',
-  },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.lua',
-    scope: 'shortForm',
-    line: "if heldUs > nowUs or format('%d', heldUs) ~= heldText then",
-    becomes: ["if heldUs >= nowUs or format('%d', heldUs) ~= heldText then"],
-    proof:
-      'A window that begins now has the text that is expected. If another one says so, the long way decides, and says and writes the same.',
   },
 ]

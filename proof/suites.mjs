@@ -18,6 +18,7 @@ const KINDS = {
 /** By source: the algorithms that show what it does. For the source of an algorithm it is that one, and for any other all of them. */
 const SHOWN_BY = {
   arithmetic: ['gcra', 'slidingWindow'],
+  packed: ['gcra', 'fixedWindow'],
   level: ['gcra', 'tokenBucket'],
   bucket: ['tokenBucket', 'leakyBucket'],
   decide: ['gcra', 'leakyBucket', 'fixedWindow'],
@@ -83,7 +84,7 @@ function luaTests(name, kinds) {
         ...agreeing,
         ...OF_EVERYBODY,
         ...OF_LUA,
-        ...(['gcra', 'fixed-window'].includes(name) ? [testNamed('model/lives')] : []),
+        ...(['packed', 'gcra', 'fixed-window'].includes(name) ? [testNamed('model/lives')] : []),
         ...(['lone', 'runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
       ],
       true,
@@ -112,6 +113,6 @@ function agreement({ family, names }, what) {
 }
 
 function sharedTwins(name) {
-  const only = { arithmetic: '^mulDiv', decide: '^decide' }[name]
+  const only = { arithmetic: '^mulDiv', packed: '^packedNumbers', decide: '^decide' }[name]
   return only === undefined ? [] : [{ path: 'test/model/lua-twins.test.ts', only }]
 }

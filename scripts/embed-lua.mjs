@@ -14,7 +14,7 @@ export function algorithmFolders() {
 
 /** What is embedded, by name: the name of an algorithm is its `type`. */
 export function luaSources() {
-  const shared = ['arithmetic', 'level', 'bucket', 'decide'].map((name) => [name, `${ALGORITHMS}/${name}.lua`])
+  const shared = ['arithmetic', 'packed', 'level', 'bucket', 'decide'].map((name) => [name, `${ALGORITHMS}/${name}.lua`])
   const algorithms = algorithmFolders().map((name) => [camelCase(name), `${ALGORITHMS}/${name}/${name}.lua`])
   const store = ['lone', 'runner', 'sections', 'section-forms', 'long-way'].map((name) => [camelCase(name), `src/stores/redis/${name}.lua`])
   return Object.fromEntries([...shared, ...algorithms, ...store])

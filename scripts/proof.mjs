@@ -23,7 +23,7 @@ import { ensureRedis } from './packages.mjs'
 import { installPackages, root, run, step } from './run.mjs'
 
 /** The order of judging: what the others stand on comes first. */
-const ORDER = 'level bucket gcra token-bucket leaky-bucket arithmetic decide rate fixed-window sliding-window sliding-log'.split(' ')
+const ORDER = 'level bucket gcra token-bucket leaky-bucket arithmetic packed decide rate fixed-window sliding-window sliding-log'.split(' ')
 
 /** The code as it is, where all tests must pass. */
 const UNCHANGED = { id: 'the code as it is' }

@@ -3,13 +3,18 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
+const children = []
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
 /** Returns `round(from, calls)`, see in-flight.mjs, which is run over there. */
 export async function ownProcess(job) {
   const child = fork(new URL('./caller.mjs', import.meta.url), [JSON.stringify(job)], { execArgv: ['--expose-gc'] })
   child.once('exit', (code) => {
     throw new Error(`${job.name} on ${job.client} ended with code ${code}`)
   })
-  process.once('exit', () => child.kill('SIGKILL'))
+  children.push(child)
   await once(child, 'message')
   return async (from, calls) => {
     child.send({ from, calls })

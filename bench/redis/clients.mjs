@@ -6,10 +6,10 @@ import { HOST } from './server.mjs'
  * each key in the client's explicit pipeline: these are for the floors.
  */
 const CONNECT = {
-  ioredis: async (port) => {
+  ioredis: async (port, database) => {
     const { Redis } = await import('ioredis')
     // Zero, so that no command is sent twice: what Sluice asks of this client. It makes no difference while the connection holds.
-    const client = new Redis({ host: HOST, port, maxRetriesPerRequest: 0, lazyConnect: true })
+    const client = new Redis({ host: HOST, port, db: database, maxRetriesPerRequest: 0, lazyConnect: true })
     await client.connect()
     const send = (...words) => client.call(...words)
     const incrAll = async (keys) => {
@@ -20,9 +20,9 @@ const CONNECT = {
     return { client, send, incrAll }
   },
 
-  'node-redis': async (port) => {
+  'node-redis': async (port, database) => {
     const { createClient } = await import('redis')
-    const client = createClient({ socket: { host: HOST, port } })
+    const client = createClient({ socket: { host: HOST, port }, database })
     await client.connect()
     const send = (...words) => client.sendCommand(words)
     const incrAll = (keys) => {
@@ -36,6 +36,6 @@ const CONNECT = {
 
 export const CLIENTS = Object.keys(CONNECT)
 
-export function connect(name, port) {
-  return CONNECT[name](port)
+export function connect(name, port, database = 0) {
+  return CONNECT[name](port, database)
 }

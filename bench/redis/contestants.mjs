@@ -11,10 +11,10 @@ export const HEADLINE = 'gcra'
 export const TWO_LIMITS = ['gcra + gcra', 'gcra + fixedWindow']
 
 /** By name: a floor, a peer, or algorithms of Sluice such as 'gcra + fixedWindow'. Each has a connection of its own. */
-export async function contestant(name, clientName, port, limits) {
-  const connection = await connect(clientName, port)
+export async function contestant(name, { client, port, database }, limits) {
+  const connection = await connect(client, port, database)
   const make = FLOORS[name] ?? PEERS[name]
-  return make === undefined ? sluice(name, connection, limits) : make(connection, limits, clientName)
+  return make === undefined ? sluice(name, connection, limits) : make(connection, limits, client)
 }
 
 /** By `consume`, which tells as much as the peers do, and as users make it: no option but the name that every limiter needs. */

@@ -1,26 +1,28 @@
 // One decision at a time: how long each takes, from the call to its answer.
-import { interleaved } from '../rounds.mjs'
-import { ownProcess } from './callers.mjs'
+//
+// Most of that is two processes waking each other, and how long it takes hangs on which cores they happen to be on. So all contestants are in
+// one process, and take turns after a few calls: what falls on one falls on all.
+import { inTurn } from '../rounds.mjs'
+import { oneAtATime } from './in-flight.mjs'
+import { prepared } from './prepared.mjs'
+
+/** Rounds that are not counted: by then everything is compiled for its use. */
+const WARM_UP_ROUNDS = 150
 
 /** For each contestant the median latency of every round, in nanoseconds, and the share that was allowed. */
-export default async function latency({ client, contestants, port, rounds, roundMs }) {
+export default async function latency({ client, contestants, port, rounds, roundCalls }) {
   const lanes = []
-  for (const name of contestants) lanes.push({ name, ...noted(await ownProcess({ name, client, port, oneByOne: true })) })
-  const speeds = await interleaved(
-    lanes.map(({ name, round }) => [name, round]),
-    rounds,
-    roundMs,
-    { firstCalls: 100 },
-  )
-  return Object.fromEntries(lanes.map(({ name, medians }) => [name, { ...speeds[name], ns: medians.slice(-rounds) }]))
-}
-
-function noted(roundOf) {
-  const medians = []
-  const round = async (from, calls) => {
-    const { allowed, medianNs } = await roundOf(from, calls)
-    medians.push(medianNs)
-    return allowed
+  for (const [database, name] of contestants.entries()) {
+    const { made, keyAt } = await prepared({ name, client, port, database })
+    lanes.push({ name, round: oneAtATime(made, keyAt), ns: [], allowed: 0 })
   }
-  return { round, medians }
+  for (let k = 0; k < WARM_UP_ROUNDS + rounds; k++) {
+    await inTurn(lanes, k, async (lane) => {
+      const { allowed, medianNs } = await lane.round(k * roundCalls, roundCalls)
+      lane.ns.push(medianNs)
+      lane.allowed += allowed
+    })
+  }
+  const calls = (WARM_UP_ROUNDS + rounds) * roundCalls
+  return Object.fromEntries(lanes.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
 }

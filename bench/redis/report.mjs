@@ -52,14 +52,15 @@ function figure(each) {
 
 function method({ done }) {
   const lengths = done.filter(({ rounds }) => rounds !== undefined)
-  const rounds = [...new Map(lengths.map(({ part, rounds, roundMs }) => [part, `${part} ${rounds} of about ${roundMs} ms`])).values()].join(
-    ', ',
-  )
+  const lengthOf = ({ roundMs, roundCalls }) => (roundMs === undefined ? `${roundCalls} calls` : `about ${roundMs} ms`)
+  const rounds = [...new Map(lengths.map((job) => [job.part, `${job.part} ${job.rounds} of ${lengthOf(job)}`])).values()].join(', ')
   return `## How it was measured
 
 - One run, one redis-server of the bench's own: a free port of this machine (TCP), nothing written to disk, nobody else on it. In
-  each table the contestants, each in a process of its own with one connection of the same client library, take interleaved rounds, another one first
-  in every round, after a warm-up: ${rounds}. (Those that are denied are in one process, because they are nanoseconds apart.)
+  each table the contestants, each with a database and one connection of the same client library, take interleaved rounds, another one first in
+  every round, after a warm-up: ${rounds}. With 256 in flight each is in a process of its own; one at a time all are in one process, and take turns
+  after a few calls, because a call is mostly two processes waking each other; those that are denied are in one process, because they are
+  nanoseconds apart.
 - Figures are medians of the rounds with their quartiles in parentheses. Ratios are taken within each round, then their median. Of the clients
   the worse counts for a goal.
 - 256 in flight: 256 callers, each of which asks for its next key when it has been answered. 10,000 keys, drawn uniformly, all called once before;

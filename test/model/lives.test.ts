@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { STEPS_OF_A_LIFE } from './short-form.ts'
+import { STEPS_OF_A_LIFE, WIRED } from './short-form.ts'
 
 /** A rule's numbers, how much time passes between two takes at most, and what times are a multiple of. */
 const LIVES: readonly (readonly [name: string, type: string, numbers: string, mostUs: number, unitUs: number])[] = [
@@ -12,7 +12,7 @@ const LIVES: readonly (readonly [name: string, type: string, numbers: string, mo
   ['too quick for a grid', 'gcra', '10 1 1000', 20_000, 1],
   ['ten a day', 'gcra', '1000 1 8640000000', 30_000_000_000, 1],
   ['many at once', 'gcra', '10000000 1 6000000', 5_000_000, 1],
-  ['windows of the clock', 'fixedWindow', '1000 60000000 0 0', 1_000_000, 1],
+  ['windows of the clock', 'fixedWindow', '1000 10000000 0 0', 1_000_000, 1],
   ['windows of the first call', 'fixedWindow', '40 1000000 1 0', 60_000, 1],
 ]
 
@@ -38,9 +38,10 @@ test.each(LIVES)(
 test('gcra in Lua lives until the coarsest grid that is no more than a quarter of the time until idle', async () => {
   // Each permit is 2^22 µs, and it is 0 o'clock: what remains of the TAT is on the lines of all grids.
   const script = `${LIBRARY}
+${WIRED}
     local lives = {}
     for k, cost in ipairs(ARGV) do
-      local _, _, _, livesUs = algorithms.gcra.shortForm('10000000 1 4194304', tonumber(cost), 2 ^ 50)(false)
+      local _, _, _, livesUs = algorithms.gcra.shortForm(wired('10000000 1 4194304'), tonumber(cost), 2 ^ 50)(false)
       lives[k] = string.format('%.0f', livesUs)
     end
     return lives`
@@ -65,7 +66,8 @@ test.each([
   [7, 'taken'],
 ])('gcra in Lua: bytes with %i in the bits above the TAT are %s', async (grid, answer) => {
   const script = `${LIBRARY}
-    local bytes = string.char(32 * ARGV[1] + 6) .. '\\0\\0\\0\\0\\0\\0' .. string.char(100, 1, 101)
-    return algorithms.gcra.shortForm('100 1 600000', 1, 6 * 2 ^ 48)(bytes, 1, #bytes) and 'taken' or 'left'`
+${WIRED}
+    local bytes = string.char(32 * ARGV[1] + 6) .. '\\0\\0\\0\\0\\0\\0' .. packedNumbers('100 1 600000')
+    return algorithms.gcra.shortForm(wired('100 1 600000'), 1, 6 * 2 ^ 48)(bytes, 1, #bytes) and 'taken' or 'left'`
   expect(await redis.send(['EVAL', script, '0', `${grid}`])).toBe(answer)
 })

@@ -5,13 +5,16 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Algorithm, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
+import { type Algorithm, COMPILE, type EncodedState, figuresNamed, type Rule } from '../../src/algorithms/algorithm.ts'
+import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
+import { gcra } from '../../src/algorithms/gcra/gcra.ts'
 import { LIBRARY, scriptFor } from '../../src/stores/redis/script.ts'
+import { numbersOf } from '../../src/stores/redis/wire.ts'
 import { slotOf, type WindowKind, type WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { decode } from '../support/decode.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { Random } from './random.ts'
-import { SHORT_FORM } from './short-form.ts'
+import { SHORT_FORM, WIRED } from './short-form.ts'
 import { SEED } from './trace.ts'
 import { someWindow, WINDOW_KINDS, type WindowTraceNumbers, windowRule } from './window-trace.ts'
 
@@ -149,9 +152,16 @@ local function number(value)
   return type(value) == 'number' and string.format('%.0f', value) or tostring(value)
 end
 
+-- A string travels as the text that it is in TypeScript, and is made bytes and read back here.
+local function fromText(algorithm, text)
+  local count, startUs, atUs, numbers = string.match(text, '^(%d+) (%-?%d+) (%d+) (.*)$')
+  local s = { tonumber(startUs), tonumber(count), tonumber(atUs) }
+  return algorithm.decode(algorithm.encode(algorithm.ruleNamed(numbers, 0), s))
+end
+
 local function decoded(algorithm, pairs)
   if algorithm.kind == 'string' then
-    return algorithm.decode(pairs[2])
+    return fromText(algorithm, pairs[2])
   end
   local fields, members = {}, {}
   for k = 1, #pairs, 2 do
@@ -162,8 +172,7 @@ local function decoded(algorithm, pairs)
 end
 
 local function encoded(algorithm, rule, s)
-  local raw = algorithm.encode(rule, s)
-  return algorithm.kind == 'string' and { '', raw } or raw
+  return algorithm.kind == 'string' and { '', algorithm.text(s, rule.numbers) } or algorithm.encode(rule, s)
 end
 
 local function text(pairs)
@@ -374,7 +383,7 @@ describe.each(WINDOW_KINDS)('%s in Lua', (kind) => {
 
 // --------------------------------------------------------------------------------------------------------------------- foreign states
 
-const numbersOf: Readonly<Record<WindowKind, WindowNumbers>> = {
+const WINDOWS: Readonly<Record<WindowKind, WindowNumbers>> = {
   fixedWindow: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 1 },
   slidingWindow: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 2 },
   slidingLog: { limit: 5, lengthUs: 1_000, anchor: 0, slots: 1 },
@@ -453,7 +462,7 @@ function readOrRefused(algorithm: Algorithm, pairs: Pairs): string {
 }
 
 test.each(WINDOW_KINDS)('%s reads no state that it did not write, in Lua as in TypeScript', async (kind) => {
-  const { algorithm } = windowRule(kind, numbersOf[kind])
+  const { algorithm } = windowRule(kind, WINDOWS[kind])
   const lines = FOREIGN[kind].map((state) => JSON.stringify({ kind, state: state.flat() }))
   const lua = (await redis.send(['EVAL', `${LIBRARY}\n${DECODE}`, '0', ...lines])) as string[]
   const found = FOREIGN[kind].map((pairs, k) => ({ pairs, typescript: readOrRefused(algorithm, pairs), lua: lua[k] }))
@@ -471,7 +480,7 @@ decide('give', { cell }, 1200, -1, -1, { {} })
 return tostring(cell.changed)`
 
 test.each(WINDOW_KINDS)('%s in Lua is not written when nothing is given back, although there is something to give', async (kind) => {
-  const { numbers } = windowRule(kind, numbersOf[kind])
+  const { numbers } = windowRule(kind, WINDOWS[kind])
   expect(await redis.send(['EVAL', `${LIBRARY}\n${GIVE_NOTHING}`, '0', kind, numbers])).toBe('false')
 })
 
@@ -509,25 +518,98 @@ async function livesMs(calls: (key: string) => readonly string[][]): Promise<num
 }
 
 test('fixedWindow in Lua has one short form for all keys of a call, whenever their windows began', async () => {
-  const held = ['2 4500000', '2 5000000', '2 4500000', '2 4600000', '2 5000000', '1 5000000', '2 4000000', '2 5000001']
-  const shortly = `
-    local take = algorithms.fixedWindow.shortForm('10 1000000 1 0', 1, 5000000)
+  const held = ['2 4500000', '2 4800000', '2 4500000', '2 4600000', '1 4900000', '0 4900000', '2 4000000', '2 4000001']
+  const shortly = `${WIRED}
+    local algorithm, numbers = algorithms.fixedWindow, '10 1000000 1 0'
+    local take = algorithm.shortForm(wired(numbers), 1, 5000000)
     local said = {}
     for k, began in ipairs(ARGV) do
-      local held = began .. ' 4900000 10 1000000 1 0'
-      said[k] = take(held, 1, #held) or 'left to the long way'
+      local count, startUs = string.match(began, '(%d+) (%d+)')
+      local held = algorithm.encode(algorithm.ruleNamed(numbers, 0), { startUs, count, 4900000 })
+      local s = algorithm.decode((take(held, 1, #held)))
+      said[k] = s[2] .. ' ' .. s[1] .. ' ' .. s[3]
     end
     return said`
-  const left = (text: string) => `${text} 5000000 10 1000000 1 0`
-  // The last but one's window is over, and the last one's is yet to come, which nobody has written.
-  const taken = ['3 4500000', '3 5000000', '3 4500000', '3 4600000', '3 5000000', '2 5000000', '1 5000000'].map(left)
-  expect(await redis.send(['EVAL', `${LIBRARY}\n${shortly}`, '0', ...held])).toEqual([...taken, 'left to the long way'])
+  const left = (text: string) => `${text} 5000000`
+  // The third from the end has counted nothing, and the last but one's window is over.
+  const taken = ['3 4500000', '3 4800000', '3 4500000', '3 4600000', '2 4900000', '1 5000000', '1 5000000', '3 4000001'].map(left)
+  expect(await redis.send(['EVAL', `${LIBRARY}\n${shortly}`, '0', ...held])).toEqual(taken)
+})
+
+// ------------------------------------------------------------------------------------------------------------------ bytes of a window
+
+/** 10 in a minute: 3 are counted, the window began a second before the state was written, at 1763200000000000 µs. */
+const WINDOW = {
+  time: [0x20 + 0x06, 0x43, 0x9e, 0xfd, 0xab, 0x00, 0x00],
+  /** 1 and a zero, 6 and seven zeros, and twice 0: digits times eight, and the zeros. */
+  numbers: [8 + 1, 48 + 7, 0, 0],
+  since: [0x00, 0x0f, 0x42, 0x40],
+  count: [3],
+}
+const WINDOW_TEXT = '3 1763199999000000 1763200000000000 10 60000000 0 0'
+
+const READ_AND_TAKE = `${WIRED}
+local bytes = string.gsub(ARGV[1], '%x%x', function(hex) return string.char(tonumber(hex, 16)) end)
+local algorithm = algorithms.fixedWindow
+local s, numbers = algorithm.decode(bytes)
+-- A second after it was written.
+local taken = algorithm.shortForm(wired('10 60000000 0 0'), 1, 1763200001000000)(bytes, 1, #bytes)
+local again = s and algorithm.encode(algorithm.ruleNamed(numbers, 0), s) == bytes
+return { s and algorithm.text(s, numbers) or 'refused', taken and 'taken' or 'left', again and 'the same' or 'other bytes' }`
+
+function readAndTaken(bytes: readonly number[]): Promise<unknown> {
+  const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  return redis.send(['EVAL', `${LIBRARY}\n${READ_AND_TAKE}`, '0', hex])
+}
+
+const bytesOf = (changed: Partial<typeof WINDOW> = {}) => Object.values({ ...WINDOW, ...changed }).flat()
+
+test('fixedWindow in bytes stands there as defined', async () => {
+  expect(await readAndTaken(bytesOf())).toEqual([WINDOW_TEXT, 'taken', 'the same'])
 })
 
 test.each([
-  ['gcra', '10 1 2000500'],
-  ['fixedWindow', '10 2000500 1 0'],
-])('the runner and a lone take by %s let a key live until it is idle, to the millisecond', async (type, numbers) => {
+  ['a time that is no window', { time: WINDOW.time.with(0, 0x06) }, 'left'],
+  ['a time after the last', { time: WINDOW.time.with(0, 0x46) }, 'left'],
+  ['a limit of 0', { numbers: WINDOW.numbers.with(0, 0) }, 'left'],
+  ['no window', { numbers: WINDOW.numbers.with(1, 0) }, 'left'],
+  ['neither the first nor not', { numbers: WINDOW.numbers.with(2, 16) }, 'left'],
+  ['a byte too few', { count: [] }, 'left'],
+  ['a byte too many', { count: [0, 3] }, 'left'],
+  ['more than the limit', { count: [11] }, 'left'],
+  ['a window that is longer than it is', { since: [0x03, 0x93, 0x87, 0x00] }, 'taken'],
+])('fixedWindow in bytes: %s is refused', async (_, changed, answer) => {
+  expect(await readAndTaken(bytesOf(changed))).toEqual(['refused', answer, 'other bytes'])
+})
+
+test.each([
+  ['no fewer', { count: [10] }, '10 1763199999000000 1763200000000000 10 60000000 0 0', 'left'],
+  ['the last microsecond of it', { since: [0x03, 0x93, 0x86, 0xff] }, '3 1763199940000001 1763200000000000 10 60000000 0 0', 'taken'],
+  ['the last time of all', { time: [0x3f, 255, 255, 255, 255, 255, 255] }, '3 9007199253740991 9007199254740991 10 60000000 0 0', 'left'],
+  ['a window of the first call', { numbers: WINDOW.numbers.with(2, 8) }, '3 1763199999000000 1763200000000000 10 60000000 1 0', 'left'],
+])('fixedWindow in bytes: %s is read', async (_, changed, text, answer) => {
+  expect(await readAndTaken(bytesOf(changed))).toEqual([text, answer, 'the same'])
+})
+
+test('fixedWindow in bytes with one bit changed: what is read would be written like that', async () => {
+  const bytes = bytesOf()
+  const flipped = bytes.flatMap((byte, k) => Array.from({ length: 8 }, (_, bit) => bytes.with(k, byte ^ (1 << bit))))
+  const answers = (await Promise.all(flipped.map(readAndTaken))) as [string, string, string][]
+  expect(answers.filter(([text, , again]) => (text === 'refused') === (again === 'the same'))).toEqual([])
+  const refused = answers.filter(([text]) => text === 'refused').length
+  expect(Math.min(refused, answers.length - refused)).toBeGreaterThan(20)
+})
+
+test('fixedWindow in bytes may have begun before 1970', async () => {
+  const since = { time: [0x20, 0, 0, 0, 0, 0, 0], since: [0x00, 0x0f, 0x42, 0x40] }
+  expect(await readAndTaken(bytesOf(since))).toEqual(['3 -1000000 0 10 60000000 0 0', 'taken', 'the same'])
+})
+
+test.each([
+  ['gcra', gcra({ rate: { permits: 1, per: 2_000.5 }, burst: 10 })],
+  ['fixedWindow', fixedWindow({ limit: 10, window: 2_000.5, anchor: 'first' })],
+])('the runner and a lone take by %s let a key live until it is idle, to the millisecond', async (type, limit) => {
+  const numbers = numbersOf(limit[COMPILE](0))
   const plain = (key: string) => ['EVAL', scriptFor([type]).text, '1', key, type, numbers, '0', '1']
   expect(await livesMs((key) => [plain(key)])).toBe(2_001)
   expect(await livesMs((key) => [runnerCall('take', key, type, numbers, '')])).toBe(2_001)
@@ -546,7 +628,8 @@ test.each([
 })
 
 test('the runner keeps a key that is idle at once for a millisecond', async () => {
-  const calls = (key: string) => (['take', 'give'] as const).map((op) => runnerCall(op, key, 'gcra', '5 1 1000000', ''))
+  const calls = (key: string) =>
+    (['take', 'give'] as const).map((op) => runnerCall(op, key, 'gcra', numbersOf(gcra({ rate: '1/s', burst: 5 })[COMPILE](0)), ''))
   expect(await livesMs(calls)).toBe(1)
 })
 

@@ -10,6 +10,7 @@ import { type Cell, decide, emptyVerdict, type Op, type Ticket, type Verdict } f
 import { gcra, gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucket, leakyBucketAlgorithm } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
 import type { LevelRule } from '../../src/algorithms/level.ts'
+import { packedNumbers } from '../../src/algorithms/packed.ts'
 import type { Rate } from '../../src/algorithms/rate.ts'
 import { tokenBucket, tokenBucketAlgorithm } from '../../src/algorithms/token-bucket/token-bucket.ts'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
@@ -192,6 +193,38 @@ test('mulDiv, mulAddDiv and mulAddDivUp in Lua equal BigInt on random and extrem
   expectSame(lines, lua, all.map(byBigInt))
   console.log('arithmetic:', all.length, 'cases', tally.counts)
   tally.expectShare(['fast', 'wide'], all.length / 5)
+})
+
+// ---------------------------------------------------------------------------------------------------------------- numbers in a few bytes
+
+const drawnFigure = fc.oneof(
+  fc.tuple(fc.integer({ min: 0, max: 13 }), fc.nat({ max: 999 })).map(([zeros, digits]) => Math.min(digits * 10 ** zeros, MAX_PERIOD_US)),
+  share.map((part) => Math.floor(MAX_PERIOD_US ** part)),
+)
+
+test('packedNumbers in Lua equals the TypeScript, and reads back, in characters that every client sends as they are', async () => {
+  const edges = [
+    [0, 1, 7, 8],
+    [9, 10, 63, 64],
+    [100, 1_000, 9_999_999, 10_000_000],
+    [100_000_000, 511, 512, MAX_PERIOD_US],
+  ]
+  const all = [...edges, ...fc.sample(fc.array(drawnFigure, { minLength: 4, maxLength: 4 }), { numRuns: 3_000, seed: 8 })]
+  const lua = await inRedis(
+    `local function answer(fields)
+      local packed = packedNumbers(fields[1])
+      local again, behind = unpackedNumbers('behind ' .. packed .. '!', 8, 4)
+      local hex = string.gsub(packed, '.', function(each) return string.format('%02x', string.byte(each)) end)
+      return hex .. ' ' .. tostring(again) .. ' ' .. behind - 8 - #packed
+    end`,
+    all.map((figures) => figures.join(' ')),
+  )
+  const typescript = all.map((figures) => {
+    const packed = packedNumbers(figures)
+    expect(packed).toMatch(/^[\0-\x7f]*$/)
+    return `${Buffer.from(packed).toString('hex')} ${figures.join(' ')} 0`
+  })
+  expect(lua).toEqual(typescript)
 })
 
 // ------------------------------------------------------------------------------------------------------------------ rules and states
@@ -757,7 +790,7 @@ end`
 const TAKE_BYTES = `${BYTES}
 local function answer(fields)
   local bytes = bytesIn(fields[1])
-  return algorithms.gcra.shortForm('1000 300 1000000', 1, 1000000)(bytes, 1, #bytes) and 'taken' or 'left'
+  return algorithms.gcra.shortForm('1000 300 1000000:' .. packedNumbers('1000 300 1000000'), 1, 1000000)(bytes, 1, #bytes) and 'taken' or 'left'
 end`
 
 const DECODE_BYTES = `${BYTES}
@@ -774,83 +807,96 @@ local function answer(fields)
   return gcra.encode(gcra.ruleNamed(numbers, 0), s) == onNoGrid and gcra.text(s, numbers) or 'not ours'
 end`
 
-/** The bytes of a state, by the definition: the TAT in seven, then each number by seven bits a byte. */
-function bytesOf(tatUs: bigint, numbers: readonly bigint[]): number[] {
-  const packed = numbers.flatMap((number) => {
-    const bytes = [Number(number & 127n)]
-    for (let left = number >> 7n; left > 0n; left >>= 7n) {
-      bytes[bytes.length - 1] = (bytes.at(-1) as number) + 128
-      bytes.push(Number(left & 127n))
+/** The bytes of a state, by the definition: the TAT in seven, then each figure by six bits a byte, then what is given for the part. */
+function bytesOf(tatUs: bigint, figures: readonly bigint[], part: readonly number[] = []): number[] {
+  const packed = figures.flatMap((figure) => {
+    const bytes = [Number(figure & 63n)]
+    for (let left = figure >> 6n; left > 0n; left >>= 6n) {
+      bytes[bytes.length - 1] = (bytes.at(-1) as number) + 64
+      bytes.push(Number(left & 63n))
     }
     return bytes
   })
-  return [...Array.from({ length: 7 }, (_, k) => Number((tatUs >> BigInt(8 * (6 - k))) & 255n)), ...packed]
+  return [...Array.from({ length: 7 }, (_, k) => Number((tatUs >> BigInt(8 * (6 - k))) & 255n)), ...packed, ...part]
 }
+
+/** A figure by its digits and the zeros behind them. */
+const round = (digits: bigint, zeros = 0n) => digits * 8n + zeros
 
 const hexOf = (bytes: readonly number[]) => bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('') || '-'
 
 describe('gcra in bytes', () => {
-  const KNOWN: readonly (readonly [string, bigint, bigint[]])[] = [
-    ['2100000 2 1 1000000', 2_100_000n, [2n, 1n, 1n * 16n + 6n]],
-    ['142857 7 7 1000000 1', 142_857n, [7n, 7n, 22n, 1n]],
-    ['1763200000000000 1000000 999983 86400000000 999982', 1_763_200_000_000_000n, [1_000_000n, 999_983n, 864n * 16n + 8n, 999_982n]],
-    ['0 1 10 1', 0n, [1n, 10n, 16n]],
-    ['7 128 16384 1000000 16383', 7n, [128n, 16_384n, 22n, 16_383n]],
-    ['255 127 16383 10', 255n, [127n, 16_383n, 17n]],
-    ['7 1 1 1000001', 7n, [1n, 1n, 1_000_001n * 16n]],
-    ['72057594037 129 2097152 30000000 128', 72_057_594_037n, [129n, 2_097_152n, 3n * 16n + 7n, 128n]],
-    ['5000000000000000 1000000000 1 31622400000000', 5_000_000_000_000_000n, [1_000_000_000n, 1n, 316_224n * 16n + 8n]],
+  const KNOWN: readonly (readonly [string, bigint, bigint[], number[]])[] = [
+    ['2100000 2 1 1000000', 2_100_000n, [round(2n), round(1n), round(1n, 6n)], []],
+    ['142857 7 7 1000000 1', 142_857n, [round(7n), round(7n), round(1n, 6n)], [1]],
+    [
+      '1763200000000000 1000000 999983 86400000000 999982',
+      1_763_200_000_000_000n,
+      [round(1n, 6n), round(999_983n), round(8_640n, 7n)],
+      [0x0f, 0x42, 0x2e],
+    ],
+    ['0 1 10 1', 0n, [round(1n), round(1n, 1n), round(1n)], []],
+    ['7 128 16384 1000000 16383', 7n, [round(128n), round(16_384n), round(1n, 6n)], [0x3f, 0xff]],
+    ['255 127 256 10 255', 255n, [round(127n), round(256n), round(1n, 1n)], [255]],
+    ['255 127 257 10 1', 255n, [round(127n), round(257n), round(1n, 1n)], [0, 1]],
+    ['7 1 1 1000001', 7n, [round(1n), round(1n), round(1_000_001n)], []],
+    ['72057594037 129 2097152 30000000 128', 72_057_594_037n, [round(129n), round(2_097_152n), round(3n, 7n)], [0, 0, 128]],
+    ['5000000000000000 1000000000 1 31622400000000', 5_000_000_000_000_000n, [round(100n, 7n), round(1n), round(3_162_240n, 7n)], []],
   ]
-  test.each(KNOWN)('%s stands there as defined', async (text, tatUs, numbers) => {
-    expect(await inRedis(DECODE_BYTES, [hexOf(bytesOf(tatUs, numbers))])).toEqual([text])
+  test.each(KNOWN)('%s stands there as defined', async (text, tatUs, figures, part) => {
+    expect(await inRedis(DECODE_BYTES, [hexOf(bytesOf(tatUs, figures, part))])).toEqual([text])
   })
 
-  const MOST = [1_000_000_000n, 1_000_000_000n, 31_622_399_999_999n * 16n, 999_999_999n]
+  const [ONE, THREE, SECOND] = [round(1n), round(3n), round(1n, 6n)]
+  const MOST = [round(999_999_999n), round(999_999_999n), round(31_622_399_999_999n)]
   const REFUSED: readonly (readonly [string, number[]])[] = [
-    ['no capacity', bytesOf(7n, [0n, 1n, 22n])],
-    ['no permits', bytesOf(7n, [1n, 0n, 22n])],
-    ['no period', bytesOf(7n, [1n, 1n, 6n])],
-    ['a part that is a whole', bytesOf(7n, [1n, 3n, 22n, 3n])],
-    ['a part of 0', bytesOf(7n, [1n, 3n, 22n, 0n])],
-    ['zeros that could be counted', bytesOf(7n, [1n, 1n, 10n * 16n + 5n])],
-    ['a time that never comes', bytesOf(2n ** 53n, [1n, 1n, 22n])],
-    ['a grid that there is not', bytesOf(2n ** 54n + 2n ** 53n + 7n, [1n, 1n, 22n])],
-    ['a number too many', bytesOf(7n, [1n, 3n, 22n, 1n, 1n])],
-    ['more bytes than there can be', [...bytesOf(7n, MOST), 1]],
-    ['a byte more than there can be, although it would be written like that', bytesOf(7n, MOST.with(0, 2n ** 35n))],
+    ['no capacity', bytesOf(7n, [0n, ONE, SECOND])],
+    ['no permits', bytesOf(7n, [ONE, 0n, SECOND])],
+    ['no period', bytesOf(7n, [ONE, ONE, 0n])],
+    ['zeros without digits', bytesOf(7n, [ONE, ONE, round(0n, 6n)])],
+    ['a part that is a whole', bytesOf(7n, [ONE, THREE, SECOND], [3])],
+    ['a part of 0', bytesOf(7n, [ONE, THREE, SECOND], [0])],
+    ['a part of one permit', bytesOf(7n, [ONE, ONE, SECOND], [1])],
+    ['zeros that could be counted', bytesOf(7n, [ONE, ONE, round(10n, 5n)])],
+    ['a figure that goes on with nothing', [...bytesOf(7n, [ONE, ONE]), 64 + 14, 0]],
+    ['a figure with an eighth bit', [...bytesOf(7n, [ONE, ONE]), 128 + 14, 1]],
+    ['a figure that never ends', [...bytesOf(7n, [ONE, ONE]), ...Array.from({ length: 400 }, () => 127), 1]],
+    ['a time that never comes', bytesOf(2n ** 53n, [ONE, ONE, SECOND])],
+    ['a grid that there is not', bytesOf(2n ** 54n + 2n ** 53n + 7n, [ONE, ONE, SECOND])],
+    ['a byte too many', bytesOf(7n, [ONE, THREE, SECOND], [1, 1])],
+    ['more than 366 days', bytesOf(7n, [ONE, ONE, round(31_622_400_000_001n)])],
   ]
   test.each(REFUSED)('%s is refused', async (_, bytes) => {
     expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual(['refused'])
   })
 
   // Under the same numbers, and long ago: but for what stands behind them it would fit.
-  const NUMBERS = [1_000n, 300n, 22n]
+  const NUMBERS = [round(1n, 3n), round(3n, 2n), SECOND]
   const ENDINGS: readonly (readonly [string, readonly number[], string])[] = [
     ['nothing', [], 'taken'],
-    ['a part', bytesOf(7n, [299n]).slice(7), 'taken'],
-    ['a part that is a whole', bytesOf(7n, [300n]).slice(7), 'left'],
-    ['a part of 0', [0], 'left'],
-    ['a part and more', [5, 5], 'left'],
-    ['a part of 0 and more', [0, 5], 'left'],
-    ['a part that does not end', [133], 'left'],
+    ['a part', [0x01, 0x2b], 'taken'],
+    ['a part that is a whole', [0x01, 0x2c], 'left'],
+    ['a part of 0', [0, 0], 'left'],
+    ['a part and more', [0, 5, 5], 'left'],
+    ['half a part', [5], 'left'],
   ]
   test.each(ENDINGS)('with %s behind the numbers, the short form agrees', async (_, ending, answer) => {
-    const bytes = [...bytesOf(7n, NUMBERS), ...ending]
+    const bytes = bytesOf(7n, NUMBERS, ending)
     expect(await inRedis(TAKE_BYTES, [hexOf(bytes)])).toEqual([answer])
     expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual([answer === 'taken' ? expect.stringMatching(/^7 1000 300 /) : 'refused'])
   })
 
   test('the largest of all is read', async () => {
-    const largest = [2n ** 53n - 1n, 2n ** 56n - 1n].map((tatUs) => bytesOf(tatUs, MOST))
-    expect(largest.map(({ length }) => length)).toEqual([29, 29])
-    const text = '9007199254740991 1000000000 1000000000 31622399999999 999999999'
+    const largest = [2n ** 53n - 1n, 2n ** 56n - 1n].map((tatUs) => bytesOf(tatUs, MOST, [0x3b, 0x9a, 0xc9, 0xfe]))
+    expect(largest.map(({ length }) => length)).toEqual([31, 31])
+    const text = '9007199254740991 999999999 999999999 31622399999999 999999998'
     expect(await inRedis(DECODE_BYTES, largest.map(hexOf))).toEqual([text, text])
   })
 
   test('whatever is read as a state would be written like that, and every damaged state but that is refused', async () => {
     const random = fc.sample(fc.array(fc.nat(255), { maxLength: 40 }), { numRuns: 3_000, seed: 20_260_417 })
-    const damaged = KNOWN.flatMap(([, tatUs, numbers]) => {
-      const bytes = bytesOf(tatUs, numbers)
+    const damaged = KNOWN.flatMap(([, tatUs, figures, part]) => {
+      const bytes = bytesOf(tatUs, figures, part)
       const flipped = bytes.flatMap((byte, k) => Array.from({ length: 8 }, (_, bit) => bytes.with(k, byte ^ (1 << bit))))
       const cut = bytes.map((_, k) => bytes.slice(0, k))
       return [...flipped, ...cut, [...bytes, 0], [...bytes, 128], [...bytes, 5, 5]]

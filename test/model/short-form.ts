@@ -1,5 +1,13 @@
 /** Lua for the tests of the twins. */
-export const SHORT_FORM = `
+
+/** The numbers of a limit as a short form is given them. */
+export const WIRED = `
+local function wired(numbers)
+  return numbers .. ':' .. packedNumbers(numbers)
+end
+`
+
+export const SHORT_FORM = `${WIRED}
 -- Where the short form leaves a take to the long way although it is allowed: GCRA where a product rounds, the fixed window where time stands still.
 local function declines(algorithm, rule, s, nowUs)
   if algorithm == algorithms.gcra then
@@ -12,7 +20,7 @@ end
 local function shortTakeAgrees(algorithm, rule, raw, long, nowUs, cost)
   local isPlain = not declines(algorithm, rule, long, nowUs)
   local fits = not algorithm.settle(rule, rule, long, nowUs) and algorithm.waitUs(rule, long, nowUs, cost) == 0
-  local take = algorithm.shortForm(rule.numbers, cost, nowUs)
+  local take = algorithm.shortForm(wired(rule.numbers), cost, nowUs)
   local held, remaining, resetUs, livesUs, isKept
   if take then
     held, remaining, resetUs, livesUs, isKept = take(raw, 1, raw and #raw)
@@ -44,7 +52,7 @@ end
  * short form says, and from one that never does. Answers what went wrong ('' for nothing), how often the time to live was kept, and how
  * often it was set.
  */
-export const STEPS_OF_A_LIFE = `
+export const STEPS_OF_A_LIFE = `${WIRED}
 local algorithm, numbers, mostUs, unitUs, steps = algorithms[ARGV[1]], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local seed = 20260417
 local function random(below)
@@ -60,7 +68,7 @@ for step = 1, steps do
   if nowUs >= expiresUs then
     held = false
   end
-  local take = algorithm.shortForm(numbers, 1 + random(3), nowUs)
+  local take = algorithm.shortForm(wired(numbers), 1 + random(3), nowUs)
   local taken, remaining, resetUs, livesUs, isKept = take(held, 1, held and #held)
   local endlessTaken, endlessRemaining, endlessResetUs = take(endless, 1, endless and #endless)
   if remaining ~= endlessRemaining or resetUs ~= endlessResetUs then

@@ -54,7 +54,7 @@ describe('one turn', () => {
       await Promise.all(costs.map((cost, k) => limiter.consume(`key ${k}`, cost)))
       return (sent[0] as readonly string[]).slice(3 + costs.length)
     }
-    const part = (cost: number) => ['gcra', '5 1 720000000', '60000000', `${cost}`]
+    const part = (cost: number) => ['gcra', '5 1 720000000:(\x08\x47\x09', '60000000', `${cost}`]
     expect(await told(1, 1)).toEqual(part(1))
     expect(await told(2)).toEqual(part(2))
     expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', ...part(1), 'take -1 -1', '2', '1', ...part(0)])
@@ -290,9 +290,10 @@ describe('errors stay with the decision that has them', () => {
   })
 
   test('a time that no state has is refused before anything is written', async () => {
-    const limiter = limiterOn(fixedWindow({ limit: 5, window: '1h' }))
+    const limiter = limiterOn(slidingLog({ limit: 5, window: '1h' }))
     const bad = `${prefix}:api:{bad}:default`
-    await redis.send(['SET', bad, '1 100000000000000000000000000 5 5 3600000000 0 0', 'PX', '5000'])
+    const never = '100000000000000000000000000'
+    await redis.send(['ZADD', bad, '0', 'at 5 limit 5 3600000000', never, `${never} 5`])
     const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
     expect(answers).toMatchObject([{ reason: { code: 'STORE', isolated: true } }, { status: 'fulfilled' }])
     expect(limiter.health().state).toBe('up')
@@ -302,10 +303,10 @@ describe('errors stay with the decision that has them', () => {
   test('a state that lasts a thousand years is none of ours, to the microsecond', async () => {
     prefix = randomUUID()
     const clock = fakeClock(1_700_000_000_000)
-    const limiter = createLimiter(fixedWindow({ limit: 5, window: '1h' }), { name: 'api', clock, store: redisStore(redis, { prefix }) })
+    const limiter = createLimiter(slidingLog({ limit: 5, window: '1h' }), { name: 'api', clock, store: redisStore(redis, { prefix }) })
     const bad = `${prefix}:api:{bad}:default`
     const startUs = 31_557_600_000_000_000n + BigInt(clock.nowUs()) - 3_600_000_000n
-    await redis.send(['SET', bad, `1 ${startUs} 5 5 3600000000 0 0`, 'PX', '5000'])
+    await redis.send(['ZADD', bad, '0', 'at 5 limit 5 3600000000', `${startUs}`, `${startUs} 5`])
     await expect(limiter.consume('bad')).rejects.toMatchObject({ code: 'STORE', isolated: true })
     await redis.send(['DEL', bad])
   })

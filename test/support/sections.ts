@@ -25,15 +25,38 @@ export function promisedUs(bytes: readonly number[]): number {
   return Math.max(...statesIn(bytes).map((state) => windowEndUs(state) ?? gridEndUs(state)))
 }
 
+/** Of a fixed window: the time in seven bytes, four figures, how long before that the window began, and the count. */
 function windowEndUs(state: readonly number[]): number | undefined {
-  const [, count, startUs, windowUs] = /^(\d+) (-?\d+) \d+ \d+ (\d+) [01] \d+$/.exec(String.fromCharCode(...state)) ?? []
-  if (count === undefined) return undefined
-  return count === '0' ? 0 : Number(startUs) + Number(windowUs)
+  const [first = 0] = state
+  if (first < 32 || first >= 64) return undefined
+  const atUs = wholeOf([first - 32, ...state.slice(1, 7)])
+  const [limit, windowUs, behind] = limitAndWindow(state)
+  const sinceSize = bytesOf(windowUs)
+  const count = wholeOf(state.slice(behind + sinceSize, behind + sinceSize + bytesOf(limit)))
+  return count === 0 ? 0 : atUs - wholeOf(state.slice(behind, behind + sinceSize)) + windowUs
 }
+
+/** The first two figures, and where the four end. */
+function limitAndWindow(state: readonly number[]): [number, number, number] {
+  const figures: number[] = []
+  let at = 7
+  while (figures.length < 4) {
+    let figure = 0
+    let unit = 1
+    for (; (state[at] as number) >= 64; at++, unit *= 64) figure += ((state[at] as number) - 64) * unit
+    figure += (state[at++] as number) * unit
+    figures.push(Math.floor(figure / 8) * 10 ** (figure % 8))
+  }
+  return [figures[0] as number, figures[1] as number, at]
+}
+
+const bytesOf = (most: number) => Math.ceil(Math.log2(most + 1) / 8)
+
+const wholeOf = (bytes: readonly number[]) => bytes.reduce((value, byte) => value * 256 + byte, 0)
 
 function gridEndUs([first = 0, ...rest]: readonly number[]): number {
   const gridUs = GRID_US[(first >> 5) - 4]
   if (gridUs === undefined) return 0
-  const tatUs = rest.slice(0, 6).reduce((value, byte) => value * 256 + byte, first % 32)
+  const tatUs = wholeOf([first % 32, ...rest.slice(0, 6)])
   return Math.floor(tatUs / gridUs) * gridUs + gridUs
 }

@@ -1,60 +1,51 @@
--- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, `count start time limit window first offset`.
+-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }.
+-- In Redis: a string of bytes: the time in seven, with 32 added to the first; the numbers (see packed.lua); how long before that time the window
+-- began, in as many bytes as the window needs; and the count, in as many as the limit needs.
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
--- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
--- already and the state is as long as it was. Nothing where the cost does not fit, where the text is from the future, and where it is not a
--- state under the same numbers.
+local pack, unpackBytes = struct.pack, struct.unpack
+
+-- The layout under these numbers, which are packed, for struct.pack and struct.unpack, and its size.
+local function layoutOf(numbers, capacity, windowUs)
+  local sinceSize, countSize = bytesFor(windowUs), bytesFor(capacity)
+  return '>BI6c' .. #numbers .. 'I' .. sinceSize .. 'I' .. countSize, 7 + #numbers + sinceSize + countSize
+end
+
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function
+-- from what the key holds, or false, and where the state begins and ends in it, to what shall stand there, what is left, when it is idle, how
+-- long the key has to live, and whether it does so already and the state is as long as it was. Nothing where the cost does not fit, where the
+-- state is from the future, and where the bytes are not a state under the same numbers.
 local function shortForm(numbers, cost, nowUs)
-  local match, format, sub = string.match, string.format, string.sub
-  local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
-  local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
-  windowUs = tonumber(windowUs)
+  local capacity, windowUs, first, offsetUs, wanted = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+):(.*)$')
+  capacity, windowUs = tonumber(capacity), tonumber(windowUs)
+  local layout, size = layoutOf(wanted, capacity, windowUs)
   -- Of a window that begins now, or has begun.
   local newUs = nowUs
   if first == '0' then
     newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
-  local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
-  -- Most keys are in that window, and to see it is faster than to read when theirs began.
-  local newPattern, tail = '^(%d+) ' .. (newUs < 0 and '%' or '') .. newText .. ' (%d+)()', ' ' .. numbers
-  -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
-  local newTexts = {}
+  local nowLow = nowUs % 281474976710656
+  local nowHigh = 32 + (nowUs - nowLow) / 281474976710656
 
-  return function(text, from, to)
-    local used, startUs, startText, goesOn = cost, newUs, newText, false
-    if text then
-      local heldText = newText
-      local countText, atText, behind = match(text, newPattern, from)
-      if not countText or sub(text, behind, to) ~= tail then
-        countText, heldText, atText = match(sub(text, from, to), pattern)
-      end
-      if not countText or atText - nowUs > 0 then
+  return function(bytes, from, to)
+    local used, startUs, goesOn = cost, newUs, false
+    if bytes then
+      if to - from + 1 ~= size then
         return nil
       end
-      local heldUs = newUs
-      if heldText ~= newText then
-        heldUs = tonumber(heldText)
-        -- It is written again as it stands.
-        if heldUs > nowUs or format('%d', heldUs) ~= heldText then
-          return nil
-        end
+      local high, low, heldNumbers, sinceUs, count = unpackBytes(layout, bytes, from)
+      local atUs = (high - 32) * 281474976710656 + low
+      if heldNumbers ~= wanted or high < 32 or atUs > nowUs then
+        return nil
       end
-      if countText ~= '0' and nowUs < heldUs + windowUs then
-        used, startUs, startText, goesOn = countText + used, heldUs, heldText, true
+      if count > 0 and nowUs < atUs - sinceUs + windowUs then
+        used, startUs, goesOn = used + count, atUs - sinceUs, true
       end
     end
     if used > capacity then
       return nil
     end
-    local taken = startUs == newUs and newTexts[used]
-    if not taken then
-      taken = format('%d ', used) .. startText .. ending
-      if startUs == newUs then
-        newTexts[used] = taken
-      end
-    end
     local resetUs = startUs + windowUs - nowUs
-    return taken, capacity - used, resetUs, resetUs, goesOn and #taken == to - from + 1
+    return pack(layout, nowHigh, nowLow, wanted, nowUs - startUs, used), capacity - used, resetUs, resetUs, goesOn
   end
 end
 
@@ -115,7 +106,10 @@ function fixedWindow.take(rule, s, nowUs, cost)
 end
 
 function fixedWindow.encode(rule, s)
-  return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
+  rule.packed = rule.packed or packedNumbers(rule.numbers)
+  local low = s[3] % 281474976710656
+  local high = 32 + (s[3] - low) / 281474976710656
+  return pack((layoutOf(rule.packed, rule.capacity, rule.windowUs)), high, low, rule.packed, s[3] - s[1], s[2])
 end
 
 local function repair(rule, s, nowUs)
@@ -176,17 +170,30 @@ function fixedWindow.resetUs(rule, s, nowUs)
   return untilEndUs(rule, s, nowUs)
 end
 
-function fixedWindow.decode(text)
-  local count, startUs, atUs, numbers = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+ %d+ [01] %d+)$')
-  if not count then
+-- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
+function fixedWindow.decode(bytes)
+  local numbers, place = unpackedNumbers(bytes, 8, 4)
+  local rule = numbers and string.match(numbers, '^[^0]%d* [^0]%d* [01] %d+$') and fixedWindow.ruleNamed(numbers, 0)
+  local layout, size
+  if rule then
+    layout, size = layoutOf(string.sub(bytes, 8, place - 1), rule.capacity, rule.windowUs)
+  end
+  local high = string.byte(bytes) or 0
+  if #bytes ~= size or high < 32 or high >= 64 then
     return nil
   end
-  -- What is ours reads back as it was written.
-  local s = { tonumber(startUs), tonumber(count), tonumber(atUs) }
-  if fixedWindow.encode({ numbers = numbers }, s) ~= text then
+  local _, low, _, sinceUs, count = unpackBytes(layout, bytes)
+  -- What is ours was counted in its window, and no more than fits.
+  if sinceUs >= rule.windowUs or count > rule.capacity then
     return nil
   end
-  return s, numbers
+  local atUs = (high - 32) * 281474976710656 + low
+  return { atUs - sinceUs, count, atUs }, numbers
+end
+
+-- The state for people, as the TypeScript writes it: `count start time limit window first offset`.
+function fixedWindow.text(s, numbers)
+  return string.format('%d %d %d %s', s[2], s[1], s[3], numbers)
 end
 
 return fixedWindow

@@ -1,52 +1,17 @@
 -- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
--- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
+-- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers (see packed.lua), then the part if there is one. See gcra.md.
 --
 -- A TAT needs 53 bits. The three above say whether the key expires on a grid, so that most takes need not set its time to live: at 4, 5, 6 and 7
 -- it lives until the TAT rounded up to the next multiple of 2^20, 2^25, 2^30 and 2^35 µs, at 0 until the TAT.
 
-local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
+local pack, unpackBytes = struct.pack, struct.unpack
 
--- A whole number as bytes, as few as it needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
-local function packed(number)
-  if number < 128 then
-    return char(number)
-  end
-  local low = number % 128
-  return char(low + 128) .. packed((number - low) / 128)
-end
-
--- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
-local function unpacked(bytes, place)
-  local number, unit = 0, 1
-  while true do
-    local byte = string.byte(bytes, place)
-    if not byte then
-      return nil
-    elseif byte < 128 then
-      return number + byte * unit, place + 1
-    end
-    number, unit, place = number + (byte - 128) * unit, unit * 128, place + 1
-  end
-end
-
--- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
-local function packedNumbers(capacity, permits, periodUs)
-  local digits, zeros = periodUs, 0
-  if digits % 1000000 == 0 then
-    digits, zeros = digits / 1000000, 6
-  end
-  while digits % 10 == 0 do
-    digits, zeros = digits / 10, zeros + 1
-  end
-  return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
-end
-
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function from what the key holds, or false, and where the
 -- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
 -- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
 -- numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
-  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
+  local capacity, permits, periodUs, wanted = string.match(numbers, '^(%d+) (%d+) (%d+):(.*)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
@@ -54,9 +19,9 @@ local function shortForm(numbers, cost, nowUs)
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
-  local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
   local size, layout = 7 + #wanted, '>BI6c' .. #wanted
+  local partSize = permits > 1 and bytesFor(permits - 1) or 0
 
   return function(bytes, from, to)
     local us, part, endUs, grid = 0, 0, 0, 0
@@ -80,9 +45,11 @@ local function shortForm(numbers, cost, nowUs)
       end
       us = tatUs - nowUs
       if to >= behind then
-        part, behind = unpacked(bytes, behind)
-        -- What is not a number is neither.
-        if behind ~= to + 1 or not (part > 0 and part < permits) then
+        if to + 1 ~= behind + partSize then
+          return nil
+        end
+        part = unpackBytes('>I' .. partSize, bytes, behind)
+        if part == 0 or part >= permits then
           return nil
         end
       end
@@ -119,7 +86,7 @@ local function shortForm(numbers, cost, nowUs)
     local low = tatUs % 281474976710656
     local taken = pack(layout, grid + (tatUs - low) / 281474976710656, low, wanted)
     if part > 0 then
-      taken = taken .. packed(part)
+      taken = taken .. pack('>I' .. partSize, part)
     end
     return taken, remaining, resetUs, endUs - nowUs, isKept and #taken == to - from + 1
   end
@@ -133,49 +100,42 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
+-- How many bytes the part takes, if there is one.
+local function partSizeOf(rule)
+  return bytesFor(rule.permits - 1)
+end
+
 -- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
-  rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
+  rule.packed = rule.packed or packedNumbers(rule.numbers)
   local bytes = pack('>I7', s[1]) .. rule.packed
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. packed(s[2])
-end
-
--- The TAT, and the numbers at their longest: 7 + 5 + 5 + 7 + 5.
-local MAX_BYTES = 29
-
--- The numbers that stand in the bytes from the eighth on.
-local function numbersIn(bytes)
-  local numbers, place = {}, 8
-  while place and place <= #bytes do
-    numbers[#numbers + 1], place = unpacked(bytes, place)
-  end
-  return place and numbers or {}
+  return bytes .. pack('>I' .. partSizeOf(rule), s[2])
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
-  local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  if not period or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+  local numbers, place = unpackedNumbers(bytes, 8, 3)
+  if not numbers or not string.match(numbers, '^[^0]%d* [^0]%d* [^0]%d*$') then
     return nil
   end
-  local high = string.byte(bytes)
-  if high >= 128 then
-    -- On whichever grid it is: who writes it again sets a time to live.
-    bytes = char(high % 32) .. string.sub(bytes, 2)
-  elseif high >= 32 then
+  local rule = levelRuleNamed(numbers, 0)
+  local high, part = string.byte(bytes), 0
+  if high >= 32 and high < 128 then
     return nil
+  elseif place <= #bytes then
+    if #bytes + 1 ~= place + partSizeOf(rule) then
+      return nil
+    end
+    part = unpackBytes('>I' .. partSizeOf(rule), bytes, place)
+    if part == 0 or part >= rule.permits then
+      return nil
+    end
   end
-  local zeros = period % 16
-  local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
-  local s = { unpackBytes('>I7', bytes), part or 0 }
-  -- What is ours reads back as it was written.
-  if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
-    return nil
-  end
-  return s, numbers
+  -- On whichever grid it is: who writes it again sets a time to live.
+  return { high % 32 * 281474976710656 + unpackBytes('>I6', bytes, 2), part }, numbers
 end
 
 function gcra.settle(rule, written, s, nowUs)

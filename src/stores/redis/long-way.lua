@@ -126,7 +126,7 @@ local function keepOthers(sections)
   for _, name in ipairs(sections.others) do
     if not sections.isMine[name] then
       local us, raw = unknownState(sections.states[name])
-      if not us or not isSane(us) then
+      if not us then
         return false
       elseif us > 0 then
         inUse[#inUse + 1], sections.states[name] = name, raw
@@ -241,7 +241,8 @@ local function cellAt(at, part, op)
     place = tonumber(place) or part,
     name = name ~= '' and name or nil,
     algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[at + 1], tonumber(ARGV[at + 2])),
+    -- What stands behind a colon is for the short forms.
+    rule = algorithm.ruleNamed(string.match(ARGV[at + 1], '^[^:]*'), tonumber(ARGV[at + 2])),
     cost = tonumber(ARGV[at + 3]),
   }
   if op == 'give' and ARGV[at + 4] ~= '' then

@@ -4,7 +4,8 @@
 -- KEYS: the keys of the states, decision after decision.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts each has, then for each part:
---       type, numbers, maxAheadUs, cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
+--       type, numbers (and behind a colon the same packed, if states carry them), maxAheadUs, cost, and to `give` the ticket's numbers and the
+--       ticket's words ('' for none).
 --       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 --       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number).

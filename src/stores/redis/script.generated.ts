@@ -75,6 +75,79 @@ local function mulAddDivUp(a, b, add, c)
 end
 `
 
+/** src/algorithms/packed.lua */
+export const packed = `-- Numbers in as few bytes as can be, for states that are strings. The twin of packed.ts, where the reasons are.
+
+-- How many bytes a whole number needs as it is.
+local function bytesFor(number)
+  local size, above = 1, 256
+  while number >= above do
+    size, above = size + 1, above * 256
+  end
+  return size
+end
+
+-- The long way.
+
+-- A figure of a rule: six bits to a byte, the lowest first, and the seventh says that more follow.
+local function packed(figure)
+  local digits, zeros = figure, 0
+  while digits > 0 and digits % 10 == 0 and zeros < 7 do
+    digits, zeros = digits / 10, zeros + 1
+  end
+  local left, bytes = digits * 8 + zeros, ''
+  while left >= 64 do
+    bytes = bytes .. string.char(64 + left % 64)
+    left = floor(left / 64)
+  end
+  return bytes .. string.char(left)
+end
+
+-- The figure that begins at a place, and the place behind it; nothing if the bytes end before it does.
+local function unpacked(bytes, place)
+  local number, unit = 0, 1
+  local byte = string.byte(bytes, place)
+  while byte and byte >= 64 do
+    number, unit, place = number + (byte - 64) * unit, unit * 64, place + 1
+    byte = string.byte(bytes, place)
+  end
+  if not byte then
+    return nil
+  end
+  number = number + byte * unit
+  local zeros = number % 8
+  return (number - zeros) / 8 * 10 ^ zeros, place + 1
+end
+
+-- The numbers of a rule, \`100 1 600000\`.
+local function packedNumbers(numbers)
+  local pieces = {}
+  for figure in string.gmatch(numbers, '%d+') do
+    pieces[#pieces + 1] = packed(tonumber(figure))
+  end
+  return table.concat(pieces)
+end
+
+-- So many figures, which begin at a place, as the numbers of a rule, and the place behind them; nothing unless they stand there as we write them.
+local function unpackedNumbers(bytes, first, count)
+  local figures, place = {}, first
+  for k = 1, count do
+    local figure
+    figure, place = unpacked(bytes, place)
+    -- No figure of ours is larger than 366 days are in µs. What is not a number is no less.
+    if not figure or not (figure <= 31622400000000) then
+      return nil
+    end
+    figures[k] = string.format('%.0f', figure)
+  end
+  local numbers = table.concat(figures, ' ')
+  if packedNumbers(numbers) ~= string.sub(bytes, first, place - 1) then
+    return nil
+  end
+  return numbers, place
+end
+`
+
 /** src/algorithms/level.lua */
 export const level = `-- The level: how many permits are in use, draining at a steady pace. The twin of level.ts, where the reasons are.
 -- State, in the first two words: { tatUs, part }. Where the TypeScript leaves a pair in \`level\`, or has two functions for one, this returns
@@ -450,63 +523,54 @@ end
 `
 
 /** src/algorithms/fixed-window/fixed-window.lua */
-export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }. In Redis: a string, \`count start time limit window first offset\`.
+export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }.
+-- In Redis: a string of bytes: the time in seven, with 32 added to the first; the numbers (see packed.lua); how long before that time the window
+-- began, in as many bytes as the window needs; and the count, in as many as the limit needs.
 
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
--- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
--- already and the state is as long as it was. Nothing where the cost does not fit, where the text is from the future, and where it is not a
--- state under the same numbers.
+local pack, unpackBytes = struct.pack, struct.unpack
+
+-- The layout under these numbers, which are packed, for struct.pack and struct.unpack, and its size.
+local function layoutOf(numbers, capacity, windowUs)
+  local sinceSize, countSize = bytesFor(windowUs), bytesFor(capacity)
+  return '>BI6c' .. #numbers .. 'I' .. sinceSize .. 'I' .. countSize, 7 + #numbers + sinceSize + countSize
+end
+
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function
+-- from what the key holds, or false, and where the state begins and ends in it, to what shall stand there, what is left, when it is idle, how
+-- long the key has to live, and whether it does so already and the state is as long as it was. Nothing where the cost does not fit, where the
+-- state is from the future, and where the bytes are not a state under the same numbers.
 local function shortForm(numbers, cost, nowUs)
-  local match, format, sub = string.match, string.format, string.sub
-  local limit, windowUs, first, offsetUs = match(numbers, '^(%d+) (%d+) ([01]) (%d+)$')
-  local capacity, pattern = tonumber(limit), '^(%d+) (%-?%d+) (%d+) ' .. numbers .. '$'
-  windowUs = tonumber(windowUs)
+  local capacity, windowUs, first, offsetUs, wanted = string.match(numbers, '^(%d+) (%d+) ([01]) (%d+):(.*)$')
+  capacity, windowUs = tonumber(capacity), tonumber(windowUs)
+  local layout, size = layoutOf(wanted, capacity, windowUs)
   -- Of a window that begins now, or has begun.
   local newUs = nowUs
   if first == '0' then
     newUs = floor((nowUs - offsetUs) / windowUs) * windowUs + offsetUs
   end
-  local newText, ending = format('%d', newUs), format(' %d %s', nowUs, numbers)
-  -- Most keys are in that window, and to see it is faster than to read when theirs began.
-  local newPattern, tail = '^(%d+) ' .. (newUs < 0 and '%' or '') .. newText .. ' (%d+)()', ' ' .. numbers
-  -- What keys hold in that window, by their count: mostly it began for all keys, and many have counted as far.
-  local newTexts = {}
+  local nowLow = nowUs % 281474976710656
+  local nowHigh = 32 + (nowUs - nowLow) / 281474976710656
 
-  return function(text, from, to)
-    local used, startUs, startText, goesOn = cost, newUs, newText, false
-    if text then
-      local heldText = newText
-      local countText, atText, behind = match(text, newPattern, from)
-      if not countText or sub(text, behind, to) ~= tail then
-        countText, heldText, atText = match(sub(text, from, to), pattern)
-      end
-      if not countText or atText - nowUs > 0 then
+  return function(bytes, from, to)
+    local used, startUs, goesOn = cost, newUs, false
+    if bytes then
+      if to - from + 1 ~= size then
         return nil
       end
-      local heldUs = newUs
-      if heldText ~= newText then
-        heldUs = tonumber(heldText)
-        -- It is written again as it stands.
-        if heldUs > nowUs or format('%d', heldUs) ~= heldText then
-          return nil
-        end
+      local high, low, heldNumbers, sinceUs, count = unpackBytes(layout, bytes, from)
+      local atUs = (high - 32) * 281474976710656 + low
+      if heldNumbers ~= wanted or high < 32 or atUs > nowUs then
+        return nil
       end
-      if countText ~= '0' and nowUs < heldUs + windowUs then
-        used, startUs, startText, goesOn = countText + used, heldUs, heldText, true
+      if count > 0 and nowUs < atUs - sinceUs + windowUs then
+        used, startUs, goesOn = used + count, atUs - sinceUs, true
       end
     end
     if used > capacity then
       return nil
     end
-    local taken = startUs == newUs and newTexts[used]
-    if not taken then
-      taken = format('%d ', used) .. startText .. ending
-      if startUs == newUs then
-        newTexts[used] = taken
-      end
-    end
     local resetUs = startUs + windowUs - nowUs
-    return taken, capacity - used, resetUs, resetUs, goesOn and #taken == to - from + 1
+    return pack(layout, nowHigh, nowLow, wanted, nowUs - startUs, used), capacity - used, resetUs, resetUs, goesOn
   end
 end
 
@@ -567,7 +631,10 @@ function fixedWindow.take(rule, s, nowUs, cost)
 end
 
 function fixedWindow.encode(rule, s)
-  return string.format('%d %d %d %s', s[2], s[1], s[3], rule.numbers)
+  rule.packed = rule.packed or packedNumbers(rule.numbers)
+  local low = s[3] % 281474976710656
+  local high = 32 + (s[3] - low) / 281474976710656
+  return pack((layoutOf(rule.packed, rule.capacity, rule.windowUs)), high, low, rule.packed, s[3] - s[1], s[2])
 end
 
 local function repair(rule, s, nowUs)
@@ -628,17 +695,30 @@ function fixedWindow.resetUs(rule, s, nowUs)
   return untilEndUs(rule, s, nowUs)
 end
 
-function fixedWindow.decode(text)
-  local count, startUs, atUs, numbers = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+ %d+ [01] %d+)$')
-  if not count then
+-- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
+function fixedWindow.decode(bytes)
+  local numbers, place = unpackedNumbers(bytes, 8, 4)
+  local rule = numbers and string.match(numbers, '^[^0]%d* [^0]%d* [01] %d+$') and fixedWindow.ruleNamed(numbers, 0)
+  local layout, size
+  if rule then
+    layout, size = layoutOf(string.sub(bytes, 8, place - 1), rule.capacity, rule.windowUs)
+  end
+  local high = string.byte(bytes) or 0
+  if #bytes ~= size or high < 32 or high >= 64 then
     return nil
   end
-  -- What is ours reads back as it was written.
-  local s = { tonumber(startUs), tonumber(count), tonumber(atUs) }
-  if fixedWindow.encode({ numbers = numbers }, s) ~= text then
+  local _, low, _, sinceUs, count = unpackBytes(layout, bytes)
+  -- What is ours was counted in its window, and no more than fits.
+  if sinceUs >= rule.windowUs or count > rule.capacity then
     return nil
   end
-  return s, numbers
+  local atUs = (high - 32) * 281474976710656 + low
+  return { atUs - sinceUs, count, atUs }, numbers
+end
+
+-- The state for people, as the TypeScript writes it: \`count start time limit window first offset\`.
+function fixedWindow.text(s, numbers)
+  return string.format('%d %d %d %s', s[2], s[1], s[3], numbers)
 end
 
 return fixedWindow
@@ -646,54 +726,19 @@ return fixedWindow
 
 /** src/algorithms/gcra/gcra.lua */
 export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part }.
--- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers, then the part if there is one. See gcra.md.
+-- In Redis: a string of bytes, as few as can be: the TAT in seven, then the numbers (see packed.lua), then the part if there is one. See gcra.md.
 --
 -- A TAT needs 53 bits. The three above say whether the key expires on a grid, so that most takes need not set its time to live: at 4, 5, 6 and 7
 -- it lives until the TAT rounded up to the next multiple of 2^20, 2^25, 2^30 and 2^35 µs, at 0 until the TAT.
 
-local char, pack, unpackBytes = string.char, struct.pack, struct.unpack
+local pack, unpackBytes = struct.pack, struct.unpack
 
--- A whole number as bytes, as few as it needs: seven bits to a byte, the lowest first, and the eighth says that more follow.
-local function packed(number)
-  if number < 128 then
-    return char(number)
-  end
-  local low = number % 128
-  return char(low + 128) .. packed((number - low) / 128)
-end
-
--- The number that begins at a place, and the place behind it; nothing if the bytes end before it does.
-local function unpacked(bytes, place)
-  local number, unit = 0, 1
-  while true do
-    local byte = string.byte(bytes, place)
-    if not byte then
-      return nil
-    elseif byte < 128 then
-      return number + byte * unit, place + 1
-    end
-    number, unit, place = number + (byte - 128) * unit, unit * 128, place + 1
-  end
-end
-
--- The numbers of a rule. A period is mostly a round number: its digits, and how many zeros follow.
-local function packedNumbers(capacity, permits, periodUs)
-  local digits, zeros = periodUs, 0
-  if digits % 1000000 == 0 then
-    digits, zeros = digits / 1000000, 6
-  end
-  while digits % 10 == 0 do
-    digits, zeros = digits / 10, zeros + 1
-  end
-  return packed(capacity) .. packed(permits) .. packed(digits * 16 + zeros)
-end
-
--- The short form of a take that is allowed, for a limit, a cost above zero and a time: a function from what the key holds, or false, and where the
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function from what the key holds, or false, and where the
 -- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
 -- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
 -- numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
-  local capacity, permits, periodUs = string.match(numbers, '^(%d+) (%d+) (%d+)$')
+  local capacity, permits, periodUs, wanted = string.match(numbers, '^(%d+) (%d+) (%d+):(.*)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
   local tolerance, costTime = capacity * periodUs, cost * periodUs
   if cost > capacity or tolerance > MAX_EXACT then
@@ -701,9 +746,9 @@ local function shortForm(numbers, cost, nowUs)
   end
   local toleranceUs, costUs = floor(tolerance / permits), floor(costTime / permits)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
-  local wanted = packedNumbers(capacity, permits, periodUs)
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
   local size, layout = 7 + #wanted, '>BI6c' .. #wanted
+  local partSize = permits > 1 and bytesFor(permits - 1) or 0
 
   return function(bytes, from, to)
     local us, part, endUs, grid = 0, 0, 0, 0
@@ -727,9 +772,11 @@ local function shortForm(numbers, cost, nowUs)
       end
       us = tatUs - nowUs
       if to >= behind then
-        part, behind = unpacked(bytes, behind)
-        -- What is not a number is neither.
-        if behind ~= to + 1 or not (part > 0 and part < permits) then
+        if to + 1 ~= behind + partSize then
+          return nil
+        end
+        part = unpackBytes('>I' .. partSize, bytes, behind)
+        if part == 0 or part >= permits then
           return nil
         end
       end
@@ -766,7 +813,7 @@ local function shortForm(numbers, cost, nowUs)
     local low = tatUs % 281474976710656
     local taken = pack(layout, grid + (tatUs - low) / 281474976710656, low, wanted)
     if part > 0 then
-      taken = taken .. packed(part)
+      taken = taken .. pack('>I' .. partSize, part)
     end
     return taken, remaining, resetUs, endUs - nowUs, isKept and #taken == to - from + 1
   end
@@ -780,49 +827,42 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
+-- How many bytes the part takes, if there is one.
+local function partSizeOf(rule)
+  return bytesFor(rule.permits - 1)
+end
+
 -- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
-  rule.packed = rule.packed or packedNumbers(rule.capacity, rule.permits, rule.periodUs)
+  rule.packed = rule.packed or packedNumbers(rule.numbers)
   local bytes = pack('>I7', s[1]) .. rule.packed
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. packed(s[2])
-end
-
--- The TAT, and the numbers at their longest: 7 + 5 + 5 + 7 + 5.
-local MAX_BYTES = 29
-
--- The numbers that stand in the bytes from the eighth on.
-local function numbersIn(bytes)
-  local numbers, place = {}, 8
-  while place and place <= #bytes do
-    numbers[#numbers + 1], place = unpacked(bytes, place)
-  end
-  return place and numbers or {}
+  return bytes .. pack('>I' .. partSizeOf(rule), s[2])
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
-  local capacity, permits, period, part = unpack(numbersIn(#bytes > MAX_BYTES and '' or bytes), 1, 4)
-  if not period or capacity < 1 or permits < 1 or period < 16 or (part or 0) >= permits then
+  local numbers, place = unpackedNumbers(bytes, 8, 3)
+  if not numbers or not string.match(numbers, '^[^0]%d* [^0]%d* [^0]%d*$') then
     return nil
   end
-  local high = string.byte(bytes)
-  if high >= 128 then
-    -- On whichever grid it is: who writes it again sets a time to live.
-    bytes = char(high % 32) .. string.sub(bytes, 2)
-  elseif high >= 32 then
+  local rule = levelRuleNamed(numbers, 0)
+  local high, part = string.byte(bytes), 0
+  if high >= 32 and high < 128 then
     return nil
+  elseif place <= #bytes then
+    if #bytes + 1 ~= place + partSizeOf(rule) then
+      return nil
+    end
+    part = unpackBytes('>I' .. partSizeOf(rule), bytes, place)
+    if part == 0 or part >= rule.permits then
+      return nil
+    end
   end
-  local zeros = period % 16
-  local numbers = string.format('%.0f %.0f %.0f', capacity, permits, (period - zeros) / 16 * 10 ^ zeros)
-  local s = { unpackBytes('>I7', bytes), part or 0 }
-  -- What is ours reads back as it was written.
-  if gcra.encode(levelRuleNamed(numbers, 0), s) ~= bytes then
-    return nil
-  end
-  return s, numbers
+  -- On whichever grid it is: who writes it again sets a time to live.
+  return { high % 32 * 281474976710656 + unpackBytes('>I6', bytes, 2), part }, numbers
 end
 
 function gcra.settle(rule, written, s, nowUs)
@@ -1461,7 +1501,8 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 -- KEYS: the keys of the states, decision after decision.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts each has, then for each part:
---       type, numbers, maxAheadUs, cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
+--       type, numbers (and behind a colon the same packed, if states carry them), maxAheadUs, cost, and to \`give\` the ticket's numbers and the
+--       ticket's words ('' for none).
 --       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 --       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number).
@@ -1619,7 +1660,7 @@ return reply
 export const sections = `-- Sections: what the named limits of one key hold, where it is a string, stands in one string under one key of Redis, so that several limits
 -- cost one reading and one writing. First the names, then the size of each section in a byte, then the sections:
 --
---   burst daily\\n  10 52  <10 bytes of gcra> <52 characters of fixedWindow>
+--   burst daily\\n  10 20  <10 bytes of gcra> <20 bytes of fixedWindow>
 --
 -- Who takes from some of them keeps the others. The key lives as long as the one that lives longest.
 
@@ -1897,7 +1938,7 @@ local function keepOthers(sections)
   for _, name in ipairs(sections.others) do
     if not sections.isMine[name] then
       local us, raw = unknownState(sections.states[name])
-      if not us or not isSane(us) then
+      if not us then
         return false
       elseif us > 0 then
         inUse[#inUse + 1], sections.states[name] = name, raw
@@ -2012,7 +2053,8 @@ local function cellAt(at, part, op)
     place = tonumber(place) or part,
     name = name ~= '' and name or nil,
     algorithm = algorithm,
-    rule = algorithm.ruleNamed(ARGV[at + 1], tonumber(ARGV[at + 2])),
+    -- What stands behind a colon is for the short forms.
+    rule = algorithm.ruleNamed(string.match(ARGV[at + 1], '^[^:]*'), tonumber(ARGV[at + 2])),
     cost = tonumber(ARGV[at + 3]),
   }
   if op == 'give' and ARGV[at + 4] ~= '' then

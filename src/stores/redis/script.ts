@@ -23,9 +23,10 @@ function halves(source: string): [short: string, long: string] {
 function libraryOf(types: readonly string[]): string {
   const needs = (name: string) => types.some((type) => (SOURCES[type] as string).includes(name))
   const level = needs('levelRuleNamed') || needs('bucketFace') ? lua.level : ''
+  const packed = needs('packedNumbers') ? lua.packed : ''
   const bucket = needs('bucketFace') ? `local bucketFace = ${module(lua.bucket)}` : ''
   const algorithms = types.map((type) => `algorithms.${type} = ${module(SOURCES[type] as string)}`)
-  return [lua.arithmetic, level, bucket, 'local algorithms = {}', ...algorithms, lua.decide].join('\n')
+  return [lua.arithmetic, packed, level, bucket, 'local algorithms = {}', ...algorithms, lua.decide].join('\n')
 }
 
 /** What decides shortly, and nothing else. */
@@ -58,12 +59,17 @@ function module(source: string): string {
 /** With all algorithms: the tests run its functions directly. */
 export const LIBRARY: string = libraryOf(Object.keys(SOURCES))
 
-/** Gives a string for people: what GCRA keeps in bytes as text, sections as a list of names and texts, everything else as it is. */
-export const READ_STRING: string = `${libraryOf(['gcra'])}
+/** Gives a string for people: states as text, sections as a list of names and texts, everything else as it is. */
+export const READ_STRING: string = `${libraryOf(STRINGS)}
 ${lua.sections}
 local function textOf(raw)
-  local state, numbers = algorithms.gcra.decode(raw)
-  return state and algorithms.gcra.text(state, numbers) or raw
+  for _, algorithm in pairs(algorithms) do
+    local state, numbers = algorithm.decode(raw)
+    if state then
+      return algorithm.text(state, numbers)
+    end
+  end
+  return raw
 end
 local raw = redis.call('GET', KEYS[1])
 local names, states = sectionsIn(raw or '')
@@ -105,8 +111,9 @@ function composed(types: readonly string[], hasSections: boolean): Script {
   // It stands for itself, because each name that it knew from outside would have to be made known to it in each call.
   const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${lua.sections}\n${lua.longWay}\nend`
   const sections = hasSections ? [lua.sections, lua.sectionForms] : []
+  const packed = types.some((type) => STRINGS.includes(type)) ? halves(lua.packed)[0] : ''
   const lone = hasSections ? '' : loneFormOf(types)
-  const text = [halves(lua.arithmetic)[0], lone, shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
+  const text = [halves(lua.arithmetic)[0], packed, lone, shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {

@@ -1,7 +1,7 @@
 -- Sections: what the named limits of one key hold, where it is a string, stands in one string under one key of Redis, so that several limits
 -- cost one reading and one writing. First the names, then the size of each section in a byte, then the sections:
 --
---   burst daily\n  10 52  <10 bytes of gcra> <52 characters of fixedWindow>
+--   burst daily\n  10 20  <10 bytes of gcra> <20 bytes of fixedWindow>
 --
 -- Who takes from some of them keeps the others. The key lives as long as the one that lives longest.
 

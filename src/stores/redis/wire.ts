@@ -1,8 +1,11 @@
 /** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See runner.lua. */
+import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+import { packedNumbers } from '../../algorithms/packed.ts'
 import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
 import { isSection } from './keys.ts'
+import { STRINGS } from './script.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
@@ -60,9 +63,21 @@ function addParts(args: string[], { step, places }: Sent): void {
     const { rule, cost, ticket } = part
     const { type } = rule.algorithm
     args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
-    args.push(rule.numbers, `${rule.maxAheadUs}`, `${cost}`)
+    args.push(numbersOf(rule), `${rule.maxAheadUs}`, `${cost}`)
     if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
+}
+
+const packedRules = new WeakMap<Rule, string>()
+
+/** The numbers of a rule and, if its states carry them, behind a colon as they stand there: so that the script need not pack them in each call. */
+export function numbersOf(rule: Rule): string {
+  if (!STRINGS.includes(rule.algorithm.type)) return rule.numbers
+  const known = packedRules.get(rule)
+  if (known !== undefined) return known
+  const numbers = `${rule.numbers}:${packedNumbers(rule.figures)}`
+  packedRules.set(rule, numbers)
+  return numbers
 }
 
 /** Whether two steps differ in nothing but their keys. */
