@@ -516,6 +516,20 @@ export const PROOFS = [
     proof: 'It is read only for `take`, and for that it is written before.',
   },
   {
+    file: 'src/algorithms/packed.lua',
+    scope: 'packed',
+    line: 'while digits > 0 and digits % 10 == 0 and zeros < 7 do',
+    becomes: ['while digits > 1 and digits % 10 == 0 and zeros < 7 do'],
+    proof: 'They differ where the digits are 1, which ends in no zero: neither goes on.',
+  },
+  {
+    file: 'src/algorithms/fixed-window/fixed-window.lua',
+    scope: 'decode',
+    line: "local rule = numbers and string.match(numbers, '^[^0]%d* [^0]%d* [01] %d+$') and fixedWindow.ruleNamed(numbers, 0)",
+    becomes: ["local rule = numbers and string.match(numbers, '^[^0]%d* [^0]%d* [01] %d+$') and fixedWindow.ruleNamed(numbers, 1)"],
+    proof: 'Of this rule only the capacity and the window are looked at: how far ahead may be booked is not.',
+  },
+  {
     file: 'src/algorithms/sliding-window/sliding-window.lua',
     scope: '',
     line: 'local AT, SLOT, FULL, COUNTS = 1, 2, 3, 4',

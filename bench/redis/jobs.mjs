@@ -14,7 +14,7 @@ export function allJobs(quick) {
         contestants: throughputOf(client),
         ...(quick ? { rounds: 5, roundMs: 100 } : { rounds: 15, roundMs: 500 }),
       },
-      { part: 'latency', client, contestants: latencyOf(client), ...{ rounds: quick ? 20 : 1000, roundCalls: 20 } },
+      { part: 'latency', client, contestants: latencyOf(client), rounds: quick ? 20 : 1000, roundCalls: 20 },
       { part: 'denied', client, ...(quick ? { rounds: 5, roundMs: 50 } : { rounds: 15, roundMs: 200 }) },
     ]),
     { part: 'bytes', client: 'node-redis' },

@@ -73,7 +73,7 @@ export interface Algorithm<R extends Rule = Rule> {
   /** How long until the key is idle, as if never used. */
   resetUs(rule: R, s: Float64Array, i: number, nowUs: number): number
 
-  /** The state as text, the way it stands in Redis. Reading it back is a function beside the algorithm: only whoever looks into a store needs it (decoders.ts). */
+  /** The state as text, the way `inspect` shows it. Reading it back is a function beside the algorithm: only whoever looks into a store needs it (decoders.ts). */
   encode(rule: R, s: Float64Array, i: number): EncodedState
 
   /** The rule that these figures stand for, for settling a state that was written under them. */

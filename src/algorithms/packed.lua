@@ -1,4 +1,4 @@
--- Numbers in as few bytes as can be, for states that are strings. The twin of packed.ts, where the reasons are.
+-- Numbers in as few bytes as can be, for states that are strings. `packedNumbers` is the twin of that in packed.ts, where the reasons are.
 
 -- How many bytes a whole number needs as it is.
 local function bytesFor(number)
@@ -52,6 +52,10 @@ end
 
 -- So many figures, which begin at a place, as the numbers of a rule, and the place behind them; nothing unless they stand there as we write them.
 local function unpackedNumbers(bytes, first, count)
+  -- No state of ours is longer, and others may be of any length.
+  if #bytes > 40 then
+    return nil
+  end
   local figures, place = {}, first
   for k = 1, count do
     local figure

@@ -1,12 +1,12 @@
 -- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }.
 -- In Redis: a string of bytes: the time in seven, with 32 added to the first; the numbers (see packed.lua); how long before that time the window
--- began, in as many bytes as the window needs; and the count, in as many as the limit needs.
+-- began, in as many bytes as the longest such time needs; and the count, in as many as the limit needs.
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
 -- The layout under these numbers, which are packed, for struct.pack and struct.unpack, and its size.
 local function layoutOf(numbers, capacity, windowUs)
-  local sinceSize, countSize = bytesFor(windowUs), bytesFor(capacity)
+  local sinceSize, countSize = bytesFor(windowUs - 1), bytesFor(capacity)
   return '>BI6c' .. #numbers .. 'I' .. sinceSize .. 'I' .. countSize, 7 + #numbers + sinceSize + countSize
 end
 
@@ -34,7 +34,7 @@ local function shortForm(numbers, cost, nowUs)
       end
       local high, low, heldNumbers, sinceUs, count = unpackBytes(layout, bytes, from)
       local atUs = (high - 32) * 281474976710656 + low
-      if heldNumbers ~= wanted or high < 32 or atUs > nowUs then
+      if heldNumbers ~= wanted or high < 32 or atUs > nowUs or sinceUs >= windowUs or count > capacity then
         return nil
       end
       if count > 0 and nowUs < atUs - sinceUs + windowUs then
@@ -178,7 +178,7 @@ function fixedWindow.decode(bytes)
   if rule then
     layout, size = layoutOf(string.sub(bytes, 8, place - 1), rule.capacity, rule.windowUs)
   end
-  local high = string.byte(bytes) or 0
+  local high = string.byte(bytes)
   if #bytes ~= size or high < 32 or high >= 64 then
     return nil
   end

@@ -6,10 +6,10 @@
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
--- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function from what the key holds, or false, and where the
--- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
--- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
--- numbers. No function at all where its arithmetic would round.
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function
+-- from what the key holds, or false, and where the state begins and ends in it, to what shall stand there, what is left, when it is idle, how
+-- long the key has to live, and whether it does so already and the state is as long as it was. Nothing where the cost does not fit, and where
+-- the bytes are not a state under the same numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs, wanted = string.match(numbers, '^(%d+) (%d+) (%d+):(.*)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
@@ -21,7 +21,7 @@ local function shortForm(numbers, cost, nowUs)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
   local size, layout = 7 + #wanted, '>BI6c' .. #wanted
-  local partSize = permits > 1 and bytesFor(permits - 1) or 0
+  local partSize = bytesFor(permits - 1)
 
   return function(bytes, from, to)
     local us, part, endUs, grid = 0, 0, 0, 0
@@ -100,11 +100,6 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
--- How many bytes the part takes, if there is one.
-local function partSizeOf(rule)
-  return bytesFor(rule.permits - 1)
-end
-
 -- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
   rule.packed = rule.packed or packedNumbers(rule.numbers)
@@ -112,7 +107,7 @@ function gcra.encode(rule, s)
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. pack('>I' .. partSizeOf(rule), s[2])
+  return bytes .. pack('>I' .. bytesFor(rule.permits - 1), s[2])
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
@@ -126,10 +121,11 @@ function gcra.decode(bytes)
   if high >= 32 and high < 128 then
     return nil
   elseif place <= #bytes then
-    if #bytes + 1 ~= place + partSizeOf(rule) then
+    local partSize = bytesFor(rule.permits - 1)
+    if #bytes + 1 ~= place + partSize then
       return nil
     end
-    part = unpackBytes('>I' .. partSizeOf(rule), bytes, place)
+    part = unpackBytes('>I' .. partSize, bytes, place)
     if part == 0 or part >= rule.permits then
       return nil
     end

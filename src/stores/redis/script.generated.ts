@@ -76,7 +76,7 @@ end
 `
 
 /** src/algorithms/packed.lua */
-export const packed = `-- Numbers in as few bytes as can be, for states that are strings. The twin of packed.ts, where the reasons are.
+export const packed = `-- Numbers in as few bytes as can be, for states that are strings. \`packedNumbers\` is the twin of that in packed.ts, where the reasons are.
 
 -- How many bytes a whole number needs as it is.
 local function bytesFor(number)
@@ -130,6 +130,10 @@ end
 
 -- So many figures, which begin at a place, as the numbers of a rule, and the place behind them; nothing unless they stand there as we write them.
 local function unpackedNumbers(bytes, first, count)
+  -- No state of ours is longer, and others may be of any length.
+  if #bytes > 40 then
+    return nil
+  end
   local figures, place = {}, first
   for k = 1, count do
     local figure
@@ -525,13 +529,13 @@ end
 /** src/algorithms/fixed-window/fixed-window.lua */
 export const fixedWindow = `-- Fixed window: the twin of fixed-window.ts. State: { startUs, count, atUs }.
 -- In Redis: a string of bytes: the time in seven, with 32 added to the first; the numbers (see packed.lua); how long before that time the window
--- began, in as many bytes as the window needs; and the count, in as many as the limit needs.
+-- began, in as many bytes as the longest such time needs; and the count, in as many as the limit needs.
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
 -- The layout under these numbers, which are packed, for struct.pack and struct.unpack, and its size.
 local function layoutOf(numbers, capacity, windowUs)
-  local sinceSize, countSize = bytesFor(windowUs), bytesFor(capacity)
+  local sinceSize, countSize = bytesFor(windowUs - 1), bytesFor(capacity)
   return '>BI6c' .. #numbers .. 'I' .. sinceSize .. 'I' .. countSize, 7 + #numbers + sinceSize + countSize
 end
 
@@ -559,7 +563,7 @@ local function shortForm(numbers, cost, nowUs)
       end
       local high, low, heldNumbers, sinceUs, count = unpackBytes(layout, bytes, from)
       local atUs = (high - 32) * 281474976710656 + low
-      if heldNumbers ~= wanted or high < 32 or atUs > nowUs then
+      if heldNumbers ~= wanted or high < 32 or atUs > nowUs or sinceUs >= windowUs or count > capacity then
         return nil
       end
       if count > 0 and nowUs < atUs - sinceUs + windowUs then
@@ -703,7 +707,7 @@ function fixedWindow.decode(bytes)
   if rule then
     layout, size = layoutOf(string.sub(bytes, 8, place - 1), rule.capacity, rule.windowUs)
   end
-  local high = string.byte(bytes) or 0
+  local high = string.byte(bytes)
   if #bytes ~= size or high < 32 or high >= 64 then
     return nil
   end
@@ -733,10 +737,10 @@ export const gcra = `-- GCRA: the twin of gcra.ts. State: a level, { tatUs, part
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
--- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function from what the key holds, or false, and where the
--- state begins and ends in it, to what shall stand there, what is left, when it is idle, how long the key has to live, and whether it does so
--- already and the state is as long as it was. Nothing where the cost does not fit, and where the bytes are not a state under the same
--- numbers. No function at all where its arithmetic would round.
+-- The short form of a take that is allowed, for a limit (its numbers, a colon, and the same packed), a cost above zero and a time: a function
+-- from what the key holds, or false, and where the state begins and ends in it, to what shall stand there, what is left, when it is idle, how
+-- long the key has to live, and whether it does so already and the state is as long as it was. Nothing where the cost does not fit, and where
+-- the bytes are not a state under the same numbers. No function at all where its arithmetic would round.
 local function shortForm(numbers, cost, nowUs)
   local capacity, permits, periodUs, wanted = string.match(numbers, '^(%d+) (%d+) (%d+):(.*)$')
   capacity, permits, periodUs = tonumber(capacity), tonumber(permits), tonumber(periodUs)
@@ -748,7 +752,7 @@ local function shortForm(numbers, cost, nowUs)
   local tolerancePart, costPart = tolerance - toleranceUs * permits, costTime - costUs * permits
   -- The TAT and the numbers, in one piece: each string that is made on the way has its price.
   local size, layout = 7 + #wanted, '>BI6c' .. #wanted
-  local partSize = permits > 1 and bytesFor(permits - 1) or 0
+  local partSize = bytesFor(permits - 1)
 
   return function(bytes, from, to)
     local us, part, endUs, grid = 0, 0, 0, 0
@@ -827,11 +831,6 @@ function gcra.fresh(rule, nowUs)
   return { nowUs, 0 }
 end
 
--- How many bytes the part takes, if there is one.
-local function partSizeOf(rule)
-  return bytesFor(rule.permits - 1)
-end
-
 -- On no grid: for whoever sets the time to live to the time until idle.
 function gcra.encode(rule, s)
   rule.packed = rule.packed or packedNumbers(rule.numbers)
@@ -839,7 +838,7 @@ function gcra.encode(rule, s)
   if s[2] == 0 then
     return bytes
   end
-  return bytes .. pack('>I' .. partSizeOf(rule), s[2])
+  return bytes .. pack('>I' .. bytesFor(rule.permits - 1), s[2])
 end
 
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
@@ -853,10 +852,11 @@ function gcra.decode(bytes)
   if high >= 32 and high < 128 then
     return nil
   elseif place <= #bytes then
-    if #bytes + 1 ~= place + partSizeOf(rule) then
+    local partSize = bytesFor(rule.permits - 1)
+    if #bytes + 1 ~= place + partSize then
       return nil
     end
-    part = unpackBytes('>I' .. partSizeOf(rule), bytes, place)
+    part = unpackBytes('>I' .. partSize, bytes, place)
     if part == 0 or part >= rule.permits then
       return nil
     end

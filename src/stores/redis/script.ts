@@ -21,12 +21,16 @@ function halves(source: string): [short: string, long: string] {
 
 /** The pure part, everything but the I/O. */
 function libraryOf(types: readonly string[]): string {
-  const needs = (name: string) => types.some((type) => (SOURCES[type] as string).includes(name))
-  const level = needs('levelRuleNamed') || needs('bucketFace') ? lua.level : ''
-  const packed = needs('packedNumbers') ? lua.packed : ''
-  const bucket = needs('bucketFace') ? `local bucketFace = ${module(lua.bucket)}` : ''
+  const level = need(types, 'levelRuleNamed') || need(types, 'bucketFace') ? lua.level : ''
+  const packed = need(types, 'bytesFor') ? lua.packed : ''
+  const bucket = need(types, 'bucketFace') ? `local bucketFace = ${module(lua.bucket)}` : ''
   const algorithms = types.map((type) => `algorithms.${type} = ${module(SOURCES[type] as string)}`)
   return [lua.arithmetic, packed, level, bucket, 'local algorithms = {}', ...algorithms, lua.decide].join('\n')
+}
+
+/** Whether the source of one of them uses a name of a source that several use. */
+function need(types: readonly string[], name: string): boolean {
+  return types.some((type) => (SOURCES[type] as string).includes(name))
 }
 
 /** What decides shortly, and nothing else. */
@@ -111,7 +115,7 @@ function composed(types: readonly string[], hasSections: boolean): Script {
   // It stands for itself, because each name that it knew from outside would have to be made known to it in each call.
   const longWay = `local function longWay(nowUs, leastTtlMs, reply)\n${libraryOf(types)}\n${lua.sections}\n${lua.longWay}\nend`
   const sections = hasSections ? [lua.sections, lua.sectionForms] : []
-  const packed = types.some((type) => STRINGS.includes(type)) ? halves(lua.packed)[0] : ''
+  const packed = need(types, 'bytesFor') ? halves(lua.packed)[0] : ''
   const lone = hasSections ? '' : loneFormOf(types)
   const text = [halves(lua.arithmetic)[0], packed, lone, shortFormsOf(types), head, ...sections, longWay, rest].join('\n')
   const script: Script = { text, sha1: undefined }

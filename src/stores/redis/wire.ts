@@ -63,7 +63,7 @@ function addParts(args: string[], { step, places }: Sent): void {
     const { rule, cost, ticket } = part
     const { type } = rule.algorithm
     args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
-    args.push(numbersOf(rule), `${rule.maxAheadUs}`, `${cost}`)
+    args.push(wiredNumbers(rule), `${rule.maxAheadUs}`, `${cost}`)
     if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
 }
@@ -71,7 +71,7 @@ function addParts(args: string[], { step, places }: Sent): void {
 const packedRules = new WeakMap<Rule, string>()
 
 /** The numbers of a rule and, if its states carry them, behind a colon as they stand there: so that the script need not pack them in each call. */
-export function numbersOf(rule: Rule): string {
+export function wiredNumbers(rule: Rule): string {
   if (!STRINGS.includes(rule.algorithm.type)) return rule.numbers
   const known = packedRules.get(rule)
   if (known !== undefined) return known
