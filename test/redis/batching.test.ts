@@ -57,6 +57,9 @@ describe('one turn', () => {
     const part = (cost: number) => ['gcra', '5 1 720000000:(\x08\x47\x09', '60000000', `${cost}`]
     expect(await told(1, 1)).toEqual(part(1))
     expect(await told(2)).toEqual(part(2))
+    sent.length = 0
+    await Promise.all(['key 1', 'key 2', 'key 1'].map((key) => limiter.consume(key)))
+    expect(sent[0]?.slice(6)).toEqual(['', 'take -1 -1', '3', '1', ...part(1)])
     expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', ...part(1), 'take -1 -1', '2', '1', ...part(0)])
     sent.length = 0
     await limiter.peek('key 1')

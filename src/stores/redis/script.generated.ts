@@ -1505,7 +1505,7 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 --       ticket's words ('' for none).
 --       The parts of a decision have a key each, in their order. Where some share a key (see sections.lua), how many keys a decision has
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
---       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number).
+--       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number). No key comes twice.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
 -- one 0. In place of all that stands the text of an error for a decision that could not be made.
@@ -1541,7 +1541,8 @@ local made, firstError = 0, nil
 
 while first <= #ARGV do
   local verb, count, parts, partsAt = TAKE, #KEYS, 1, 1
-  if #ARGV > PART_SIZE then
+  local isPlain = #ARGV == PART_SIZE
+  if not isPlain then
     verb, count, parts, partsAt = ARGV[first], tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), first + RUN_SIZE
   end
   local keys = parts
@@ -1558,10 +1559,10 @@ while first <= #ARGV do
     forms = form and { form }
   end
 
-  -- Of many keys what they hold is read in one go, and for those that come again it is noted what they hold by now.
+  -- Of many keys what they hold is read in one go, and for those that may come again it is noted what they hold by now.
   local read, latest
   if count > 1 then
-    read, latest = {}, {}
+    read, latest = {}, not isPlain and {}
     if forms and count * keys <= MOST_READ then
       read = try('MGET', unpack(KEYS, key + 1, key + count * keys))
     end
@@ -1573,9 +1574,9 @@ while first <= #ARGV do
       local name, held = KEYS[key + k], nil
       if latest then
         held = latest[name]
-        if held == nil then
-          held = read[n * keys + k]
-        end
+      end
+      if held == nil and read then
+        held = read[n * keys + k]
       end
       -- What MGET finds nothing in may be of another type, and it may not be allowed to.
       held = held or try('GET', name)

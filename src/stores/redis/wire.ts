@@ -24,11 +24,11 @@ export class Sent {
 
 /**
  * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
- * Where that is all there is, and they just take by one limit, the limit and the cost are enough.
+ * Where that is all there is, and they just take by one limit, each from another key, the limit and the cost are enough.
  */
 export function addArguments(args: string[], sent: readonly Sent[]): void {
   const [head] = sent as [Sent]
-  if (isPlain(head) && runFrom(sent, 0) === sent.length) {
+  if (isPlain(head) && runFrom(sent, 0) === sent.length && noKeyTwice(sent)) {
     addParts(args, head)
     return
   }
@@ -56,6 +56,14 @@ function runFrom(sent: readonly Sent[], first: number): number {
 function isPlain({ step, places }: Sent): boolean {
   const { op, aheadUs, ofUs, nowUs, parts } = step
   return op === 'take' && aheadUs === -1 && ofUs === -1 && nowUs === undefined && parts.length === 1 && places === undefined
+}
+
+/** Of plain steps that are alike, which have one part each. */
+function noKeyTwice(sent: readonly Sent[]): boolean {
+  if (sent.length === 1) return true
+  const keys = new Set<string>()
+  for (const { step } of sent) keys.add((step.parts[0] as Part).key)
+  return keys.size === sent.length
 }
 
 function addParts(args: string[], { step, places }: Sent): void {
