@@ -60,10 +60,10 @@ function shareText(share, { low, high }) {
   return share === 0 ? 'nothing added' : `${plain(share)} (${plain(low)}–${plain(high)})`
 }
 
-export function writeHttpReport(results, { node, cpu, cores }, { processes, sockets }, quick) {
+export function writeHttpReport(results, { node, cpu, cores }, sockets, quick) {
   const warning = quick ? '\n\n**From a `--quick` run: too few and too short rounds to rely on.**' : ''
   const [{ calls }] = results
-  const rounds = [...new Map(results.map(({ mode, rounds }) => [mode, `${rounds} ${mode}`])).values()].join(' and ')
+  const inEachMode = (of) => [...new Map(results.map((job) => [job.mode, `${of(job)} ${job.mode}`])).values()].join(' and ')
   const rows = results.map((result) => {
     const { none, ours, usual, headers, share, shares } = addedBy(result)
     const [oursFast, usualFast] = addedByFastRounds(result)
@@ -85,9 +85,9 @@ ${table(columns, rows, '---')}
 
 ## How it was measured
 
-- Each row is ${processes} processes, one after the other, each of which holds the framework four times: without a limiter, with ours, with the usual
+- Each row is several processes (${inEachMode(({ processes }) => processes)}), one after the other, each of which holds the framework four times: without a limiter, with ours, with the usual
   one, and with something that only sets as many headers, which is what no limiter can do without. They take turns, another one first in every
-  round, after a warm-up: rounds of ${calls.toLocaleString('en')} requests each, ${rounds}. Several processes, because they differ by where code and data come
+  round, after a warm-up: rounds of ${calls.toLocaleString('en')} requests each, ${inEachMode(({ rounds }) => rounds)}. Several processes, because they differ by where code and data come
   to lie, and by who was made first: that is another one each time.
 - Figures are microseconds of processor time (user and system) of such a process for one request: the median of what was added, round by round, to
   the one without a limiter in the same round, and of the processes the median. In parentheses is what the lower quartiles of the rounds say. The

@@ -11,21 +11,23 @@ import { goalLines, writeHttpReport } from './http-report.mjs'
 
 const MODES = ['in process', 'sockets']
 const SOCKETS = 16
-/** Processes differ, by where the compiler's code and the data come to lie: each job is measured in several, each with another contestant first. */
-const PROCESSES = 4
+/**
+ * Processes differ, by where the compiler's code and the data come to lie: each job is measured in several, each with another contestant first. In
+ * process the limiters are closest together, and a round is short.
+ */
+const PROCESSES = { 'in process': 8, sockets: 4 }
+const ROUNDS = { 'in process': 120, sockets: 30 }
 /** Room for the garbage of a round, which is swept before the next: else it falls on whoever happens to be running. */
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
 const length = values.quick ? { calls: 300, warmUpCalls: 2_000 } : { calls: 300, warmUpCalls: 15_000 }
-/** In process the limiters are closest together, and a round is short. */
-const roundsOf = (mode) => (values.quick ? 5 : mode === 'in process' ? 120 : 30)
 
 const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
   MODES.flatMap((mode) =>
     Object.keys(SCENARIOS).map((scenario) => {
       const name = `${framework} ${mode} ${scenario}`
-      return { name, framework, mode, scenario, rounds: roundsOf(mode), ...length }
+      return { name, framework, mode, scenario, processes: PROCESSES[mode], rounds: values.quick ? 5 : ROUNDS[mode], ...length }
     }),
   ),
 )
@@ -37,13 +39,13 @@ for (const job of chosen) {
   console.log(goalLines([results.at(-1)]).join('\n'))
 }
 const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
-if (values.only === undefined) writeHttpReport(results, machine, { processes: PROCESSES, sockets: SOCKETS }, values.quick)
+if (values.only === undefined) writeHttpReport(results, machine, SOCKETS, values.quick)
 process.exit()
 
 /** Process by process, for each contestant, the microseconds of processor time that one request took, round by round. */
 async function measuredBy(job) {
   const measured = []
-  for (let first = 0; first < PROCESSES; first++) measured.push(await measuredInOneProcess({ ...job, first }))
+  for (let first = 0; first < job.processes; first++) measured.push(await measuredInOneProcess({ ...job, first }))
   return measured
 }
 
