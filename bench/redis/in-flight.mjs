@@ -1,5 +1,4 @@
 // Loops that keep a number of decisions under way: as one is answered, the next is asked.
-import { spreadOf } from '../statistics.mjs'
 
 export const IN_FLIGHT = 256
 /** A pipeline has to be full before it is sent: two of them, so that one is under way while the other is filled. */
@@ -35,20 +34,5 @@ export function inFlight({ ask, askAll, isAllowed }, keyAt) {
     const [worker, workers] = askAll === undefined ? [oneByOne, IN_FLIGHT] : [pipelineByPipeline, PIPELINES]
     await Promise.all(Array.from({ length: workers }, worker))
     return allowed
-  }
-}
-
-/** The same with one under way: returns how many were allowed, and the median of how long they took. */
-export function oneAtATime({ ask, isAllowed }, keyAt) {
-  return async (from, calls) => {
-    const ns = []
-    let allowed = 0
-    for (let at = from; at < from + calls; at++) {
-      const startMs = performance.now()
-      const answer = await ask(keyAt(at))
-      ns.push((performance.now() - startMs) * 1e6)
-      if (isAllowed(answer)) allowed++
-    }
-    return { allowed, medianNs: spreadOf(ns).median }
   }
 }

@@ -3,7 +3,7 @@
 // Most of that is two processes waking each other, and how long it takes hangs on which cores they happen to be on. So all contestants are in
 // one process, and take turns after a few calls: what falls on one falls on all.
 import { inTurn } from '../rounds.mjs'
-import { oneAtATime } from './in-flight.mjs'
+import { spreadOf } from '../statistics.mjs'
 import { prepared } from './prepared.mjs'
 
 /** Rounds that are not counted: by then everything is compiled for its use. */
@@ -25,4 +25,19 @@ export default async function latency({ client, contestants, port, rounds, round
   }
   const calls = (WARM_UP_ROUNDS + rounds) * roundCalls
   return Object.fromEntries(lanes.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
+}
+
+/** Returns `round(from, calls)`, which asks for one key after the other, and says how many were allowed and the median of how long they took. */
+function oneAtATime({ ask, isAllowed }, keyAt) {
+  return async (from, calls) => {
+    const ns = []
+    let allowed = 0
+    for (let at = from; at < from + calls; at++) {
+      const startMs = performance.now()
+      const answer = await ask(keyAt(at))
+      ns.push((performance.now() - startMs) * 1e6)
+      if (isAllowed(answer)) allowed++
+    }
+    return { allowed, medianNs: spreadOf(ns).median }
+  }
 }
