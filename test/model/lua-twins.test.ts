@@ -790,7 +790,7 @@ end`
 const TAKE_BYTES = `${BYTES}
 local function answer(fields)
   local bytes = bytesIn(fields[1])
-  return algorithms.gcra.shortForm('1000 300 1000000:' .. packedNumbers('1000 300 1000000'), 1, 1000000)(bytes, 1, #bytes) and 'taken' or 'left'
+  return algorithms.gcra.shortForm(fields[2] .. ':' .. packedNumbers(fields[2]), 1, 1000000)(bytes, 1, #bytes) and 'taken' or 'left'
 end`
 
 const DECODE_BYTES = `${BYTES}
@@ -882,8 +882,19 @@ describe('gcra in bytes', () => {
   ]
   test.each(ENDINGS)('with %s behind the numbers, the short form agrees', async (_, ending, answer) => {
     const bytes = bytesOf(7n, NUMBERS, ending)
-    expect(await inRedis(TAKE_BYTES, [hexOf(bytes)])).toEqual([answer])
+    expect(await inRedis(TAKE_BYTES, [`${hexOf(bytes)}|1000 300 1000000`])).toEqual([answer])
     expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual([answer === 'taken' ? expect.stringMatching(/^7 1000 300 /) : 'refused'])
+  })
+
+  test.each([
+    [256n, [255]],
+    [257n, [0, 255]],
+    [65_536n, [0, 255]],
+    [65_537n, [0, 0, 255]],
+  ])('a part of one of %i permits takes as many bytes in the short form', async (permits, part) => {
+    const bytes = bytesOf(7n, [round(1n, 3n), round(permits), SECOND], part)
+    expect(await inRedis(TAKE_BYTES, [`${hexOf(bytes)}|1000 ${permits} 1000000`])).toEqual(['taken'])
+    expect(await inRedis(DECODE_BYTES, [hexOf(bytes)])).toEqual([`7 1000 ${permits} 1000000 255`])
   })
 
   test('the largest of all is read', async () => {

@@ -113,20 +113,20 @@ end
 -- The state and the numbers it was written under; nothing at all for what this algorithm did not write.
 function gcra.decode(bytes)
   local numbers, place = unpackedNumbers(bytes, 8, 3)
-  if not numbers or not string.match(numbers, '^[^0]%d* [^0]%d* [^0]%d*$') then
+  local permits = tonumber(string.match(numbers or '', '^[^0]%d* ([^0]%d*) [^0]%d*$'))
+  if not permits then
     return nil
   end
-  local rule = levelRuleNamed(numbers, 0)
   local high, part = string.byte(bytes), 0
   if high >= 32 and high < 128 then
     return nil
   elseif place <= #bytes then
-    local partSize = bytesFor(rule.permits - 1)
+    local partSize = bytesFor(permits - 1)
     if #bytes + 1 ~= place + partSize then
       return nil
     end
     part = unpackBytes('>I' .. partSize, bytes, place)
-    if part == 0 or part >= rule.permits then
+    if part == 0 or part >= permits then
       return nil
     end
   end
