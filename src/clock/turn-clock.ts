@@ -25,7 +25,7 @@ export function turnClock(clock: Clock = systemClock): Clock {
 }
 
 /** Calls `fn` when the present turn is over. It keeps a process alive for that one turn: otherwise the loop could sleep on an old reading. */
-function afterThisTurn(fn: () => void): void {
+export function afterThisTurn(fn: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (fn: () => void) => void }
   if (setImmediate === undefined) setTimeout(fn, 0)
   else setImmediate(fn)

@@ -53,7 +53,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   readonly name: string
   readonly store: Store
   readonly onStoreError: FailurePolicy
-  /** The same, behind a watchman if it is remote. */
+  /** The same, behind a circuit breaker if it is remote. */
   readonly #store: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
@@ -319,9 +319,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       maxAheadUs: this.#maxAheadUs,
       nowUs: () => clock.nowUs(),
       apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
+        const store = this.#store
+        const step = this.#step(verb, this.#plans.still(plan), parts)
         // What the store was charged is not given back to who stands in for it.
-        if (verb.op === 'give' && this.health().state === 'down') return []
-        return this.#store.apply(this.#step(verb, this.#plans.still(plan), parts))
+        if (verb.op === 'give' && store.mode === 'async' && store.isDownFor(step)) return []
+        return store.apply(step)
       },
     }
     return new Waiting(desk, clock, !unref)

@@ -84,6 +84,11 @@ export interface AsyncStore {
   submit?(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void
   /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
   probe?(step: Step): Promise<void>
+  /**
+   * The name of the part of the store that holds this, where parts fail one by one, as the nodes of a cluster do; undefined where that is not
+   * known. Each part has a circuit breaker of its own. Only asked while some part is down.
+   */
+  shardOf?(scope: Scope, part: Part): string | undefined
   /** A short way for takes that are refused, where it is known without asking. */
   lane?(scope: Scope): Lane | undefined
 }

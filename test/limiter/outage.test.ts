@@ -3,7 +3,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   type AsyncStore,
-  type Clock,
   createLimiter,
   type FailurePolicy,
   fixedWindow,
@@ -124,26 +123,6 @@ describe('a store that does not answer', () => {
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 1 })
   })
 
-  test.each([true, false])('a process that stood still reads what has arrived before it gives up: %o', async (hasArrived) => {
-    const clock = fakeClock()
-    let lateUs = 30_000
-    const late: Clock = { nowUs: () => clock.nowUs(), setTimer: (fn, us) => clock.setTimer(fn, us + lateUs) }
-    const { store, limiter } = setUp({ onStoreError: 'deny', clock: late })
-    store.illness = 'silent'
-    const decision = watched(limiter.consume('k'))
-    lateUs = 0
-    clock.setMs(80)
-    await told()
-    expect(decision.end).toBe('waits')
-    if (hasArrived) store.answerLate()
-    await told()
-    clock.setMs(81)
-    await told()
-    expect(decision.value).toMatchObject({ allowed: hasArrived, degraded: !hasArrived })
-    limiter.close()
-    expect(clock.timers).toBe(0)
-  })
-
   test('without a bound it is waited for as long as it takes', async () => {
     const { store, limiter, moveTo, clock } = setUp({ storeTimeoutMs: Number.POSITIVE_INFINITY })
     store.illness = 'silent'
@@ -172,18 +151,18 @@ describe('the breaker', () => {
     expect([first.end, store.sent.length]).toEqual(['resolved', 1])
   })
 
-  test('the store is asked again after 100 ms, then at intervals twice as long each, up to 5 s', async () => {
+  test('the store is asked again after 100 ms, then at intervals twice as long each, up to 1 s', async () => {
     const { store, limiter, clock, moveTo } = setUp()
     store.illness = new Error('no connection')
     await watched(limiter.consume('k'))
     await told()
     const askedMs: number[] = []
-    for (let ms = 1; ms <= 25_000; ms++) {
+    for (let ms = 1; ms <= 5_000; ms++) {
       const before = store.sent.length
       await moveTo(ms)
       if (store.sent.length > before) askedMs.push(clock.nowUs() / 1000)
     }
-    expect(askedMs).toEqual([100, 300, 700, 1_500, 3_100, 6_300, 11_300, 16_300, 21_300])
+    expect(askedMs).toEqual([100, 300, 700, 1_500, 2_500, 3_500, 4_500])
     expect(new Set(store.sent.slice(1).map(({ op }) => op))).toEqual(new Set(['ask']))
   })
 

@@ -1,16 +1,20 @@
 /**
- * A remote store behind a watchman. No step takes longer than the time it is given, whatever the client is doing. The first that fails, or is
- * not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs one wait and not one
- * for each call. Meanwhile the store is probed again and again, at longer and longer intervals and charging nothing, until
- * it answers; then the breaker closes.
+ * A remote store behind a circuit breaker. No step takes longer than the time it is given, whatever the client is doing (deadlines.ts). The
+ * first that fails, or is not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs
+ * one wait and not one for each call. Meanwhile the store is probed, charging nothing, until it answers; then the breaker closes.
+ *
+ * A store whose parts fail one by one, as the nodes of a cluster do, names them (`shardOf`), and each has a breaker of its own: the policy
+ * decides for the keys of a dead one, the store for all others.
  *
  * A step that was not answered may have been decided and charged all the same. It is never sent again.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
+import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { AsyncStore, Lane, OnFailure, OnVerdicts, Scope, Step } from '../../stores/store.ts'
-import { Alarms } from '../alarms.ts'
+import type { AsyncStore, Lane, OnFailure, OnVerdicts, Part, Scope, Step } from '../../stores/store.ts'
+import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
+import { type Ask, Deadlines } from './deadlines.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
 import type { Substitute } from './substitute.ts'
 
@@ -24,24 +28,24 @@ export interface Watch {
 }
 
 const PROBED_KEY = 'sluice-probe'
-const FIRST_PAUSE_US = 100_000
-const LONGEST_PAUSE_US = 5_000_000
-/** A timer that fires so late says that nothing else could run either. */
-const STOOD_STILL_US = 10_000
-const GRACE_US = 1_000
+/** Of a store that does not name its parts, and of keys whose part is not known. */
+const WHOLE = ''
+/**
+ * Answers that no store was asked for come in microtasks, and a caller that lives on them alone would keep timers and sockets from being
+ * served. So one of so many comes a turn of the event loop later.
+ */
+const MOST_IN_A_ROW = 256
 
 export class GuardedStore implements AsyncStore {
   readonly mode = 'async'
   readonly shared: boolean
   readonly #store: AsyncStore
   readonly #watch: Watch
-  readonly #alarms: Alarms
+  readonly #deadlines: Deadlines
+  /** By the name of the part; only those that have been open. */
+  readonly #breakers = new Map<string, Breaker>()
   #health: Health = UP_SINCE_EVER
-  /** Since when the store is up: what was sent before says nothing about it. */
-  #upUs = 0
-  #pauseUs = FIRST_PAUSE_US
-  #probeUs = 0
-  #stopProbing: () => void = () => {}
+  #inARow = 0
   #isClosed = false
   readonly #submit: Ask<readonly Verdict[]> = (step, onVerdicts, onFailure) => {
     if (this.#store.submit === undefined) this.#store.apply(step).then(onVerdicts, onFailure)
@@ -52,21 +56,31 @@ export class GuardedStore implements AsyncStore {
     this.#store = store
     this.shared = store.shared
     this.#watch = watch
-    // A timer for each decision that is alone would cost more than its way through here.
-    this.#alarms = new Alarms(watch.clock, true, true)
+    this.#deadlines = new Deadlines(watch.clock, watch.timeoutUs)
   }
 
+  /** Down while any part of it is. */
   get health(): Health {
     return this.#health
+  }
+
+  /** Whether the policy decides about these keys. */
+  isDownFor(step: Step): boolean {
+    return this.#openFor(step) !== undefined
   }
 
   /** The store's short way, while it is up: when it is down, the policy decides everything. */
   lane(scope: Scope): Lane | undefined {
     const lane = this.#store.lane?.(scope)
     if (lane === undefined) return undefined
+    const isUsable = () => this.#health.error === undefined && this.#inARow < MOST_IN_A_ROW
+    const counted = <T>(answer: T | undefined): T | undefined => {
+      if (answer !== undefined) this.#inARow += 1
+      return answer
+    }
     return {
-      tryTake: (key, cost, nowUs) => (this.#health.error === undefined ? lane.tryTake(key, cost, nowUs) : undefined),
-      take: (key, cost, nowUs) => (this.#health.error === undefined ? lane.take(key, cost, nowUs) : undefined),
+      tryTake: (key, cost, nowUs) => (isUsable() ? counted(lane.tryTake(key, cost, nowUs)) : undefined),
+      take: (key, cost, nowUs) => (isUsable() ? counted(lane.take(key, cost, nowUs)) : undefined),
     }
   }
 
@@ -77,101 +91,106 @@ export class GuardedStore implements AsyncStore {
   /** A promise of what `read` makes of the verdicts. */
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     return new Promise((resolve, reject) => {
+      let isAtOnce = true
       const onVerdicts: OnVerdicts = (verdicts) => {
         try {
-          resolve(read(verdicts))
+          const answer = read(verdicts)
+          if (isAtOnce) this.#inTurn(() => resolve(answer))
+          else resolve(answer)
         } catch (error) {
           reject(error)
         }
       }
-      const { error } = this.#health
-      if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
-      else if (error !== undefined) this.#instead(step, error, onVerdicts, reject)
-      else this.#inTime(this.#submit, step, onVerdicts, (failure, sentUs) => this.#failed(step, failure, sentUs, onVerdicts, reject))
+      const onFailure: OnFailure = (error) => (isAtOnce ? this.#inTurn(() => reject(error)) : reject(error))
+      this.#ask(step, onVerdicts, onFailure)
+      isAtOnce = false
     })
   }
 
   /** Stops looking after the store. */
   close(): void {
     this.#isClosed = true
-    this.#stopProbing()
-    this.#alarms.close()
+    for (const breaker of this.#breakers.values()) breaker.stop()
+    this.#deadlines.close()
   }
 
-  /** Asks, and calls one of the other two, once, and in time: whoever is first stops the alarm. */
-  #inTime<T>(ask: Ask<T>, step: Step, onAnswer: (answer: T) => void, onFailure: (error: unknown, sentUs: number) => void): void {
-    const { clock, timeoutUs } = this.#watch
-    const sentUs = clock.nowUs()
-    let alarm = this.#alarms.set(sentUs + timeoutUs, () => {
-      const nowUs = clock.nowUs()
-      const giveUp = () => onFailure(timedOut(timeoutUs), sentUs)
-      // The process stood still, and the answer may be there unread.
-      if (nowUs - sentUs - timeoutUs > STOOD_STILL_US) alarm = this.#alarms.set(nowUs + GRACE_US, giveUp)
-      else giveUp()
-    })
-    const failed = (error: unknown) => {
-      if (this.#alarms.stop(alarm)) onFailure(error, sentUs)
-    }
-    try {
-      ask(
-        step,
-        (answer) => {
-          if (this.#alarms.stop(alarm)) onAnswer(answer)
-        },
-        failed,
-      )
-    } catch (error) {
-      // A store of somebody else's may throw where it should reject.
-      failed(error)
-    }
+  #ask(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+    const open = this.#openFor(step)
+    if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
+    else if (open?.error !== undefined) this.#instead(step, open.error, open, onVerdicts, onFailure)
+    else this.#deadlines.ask(this.#submit, step, onVerdicts, (error, sentUs) => this.#failed(step, error, sentUs, onVerdicts, onFailure))
   }
 
-  #failed(step: Step, error: unknown, sentUs: number, onVerdicts: OnVerdicts, reject: OnFailure): void {
+  /** Settles a promise that needed no store: now, or after this turn of the event loop if there were many of them. */
+  #inTurn(settle: () => void): void {
+    this.#inARow += 1
+    if (this.#inARow <= MOST_IN_A_ROW) {
+      settle()
+      return
+    }
+    this.#inARow = 0
+    afterThisTurn(settle)
+  }
+
+  #failed(step: Step, error: unknown, sentUs: number, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     if (!isOfTheStore(error)) {
-      reject(error)
+      onFailure(error)
       return
     }
     const failure = asStoreError(error)
-    if (!failure.isolated && sentUs >= this.#upUs) this.#goDown(step, failure)
-    this.#instead(step, failure, onVerdicts, reject)
+    if (!failure.isolated) this.#goDown(step, failure, sentUs)
+    this.#instead(step, failure, this.#openFor(step), onVerdicts, onFailure)
   }
 
   /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
-  #instead(step: Step, error: SluiceError, onVerdicts: OnVerdicts, reject: OnFailure): void {
+  #instead(step: Step, error: SluiceError, open: Breaker | undefined, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const { substitute, clock } = this.#watch
     if (substitute === undefined || step.op === 'forget') {
-      reject(error)
+      onFailure(error)
       return
     }
     const nowUs = clock.nowUs()
-    // While a probe is under way, and where only this decision failed, nobody knows when: soon, but not at once.
-    const leftUs = this.#probeUs - nowUs
-    onVerdicts(substitute(step, nowUs, leftUs > 0 ? leftUs : FIRST_PAUSE_US))
+    onVerdicts(substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US))
   }
 
-  #goDown(step: Step, error: SluiceError): void {
-    if (this.#health.state === 'down' || this.#isClosed) return
-    this.#pauseUs = FIRST_PAUSE_US
-    this.#probeLater(step)
-    this.#turn('down', error)
+  /** The first open breaker of the parts that a step needs. */
+  #openFor({ scope, parts }: Step): Breaker | undefined {
+    if (this.#health.error === undefined) return undefined
+    for (const part of parts) {
+      const breaker = this.#breakers.get(this.#shardOf(scope, part))
+      if (breaker?.error !== undefined) return breaker
+    }
+    return undefined
   }
 
-  #probeLater(step: Step): void {
+  #shardOf(scope: Scope, part: Part): string {
+    return this.#store.shardOf?.(scope, part) ?? WHOLE
+  }
+
+  /** Which of several parts failed is not known: those that are well say so to their first probe. */
+  #goDown(step: Step, error: SluiceError, sentUs: number): void {
     if (this.#isClosed) return
-    const { clock } = this.#watch
-    this.#probeUs = clock.nowUs() + this.#pauseUs
-    // A process may end while its store is down.
-    this.#stopProbing = clock.setTimer(() => this.#probe(step), this.#pauseUs, false)
-    this.#pauseUs = Math.min(2 * this.#pauseUs, LONGEST_PAUSE_US)
+    const shards = new Map<string, Part[]>()
+    for (const part of step.parts) {
+      const shard = this.#shardOf(step.scope, part)
+      shards.set(shard, [...(shards.get(shard) ?? []), part])
+    }
+    for (const [shard, parts] of shards) {
+      const breaker = this.#breakers.get(shard) ?? new Breaker(this.#watch.clock, () => this.#tellHealth())
+      if (breaker.error !== undefined || sentUs < breaker.closedUs) continue
+      this.#breakers.set(shard, breaker)
+      breaker.open(error, this.#probing({ ...step, parts }))
+    }
+    this.#tellHealth()
   }
 
-  #probe(step: Step): void {
-    this.#inTime(
-      (_, onAnswer, onFailure) => this.#probed(step).then(onAnswer, onFailure),
-      step,
-      () => this.#goUp(),
-      (error) => (isOfTheStore(error) && !asStoreError(error).isolated ? this.#probeLater(step) : this.#goUp()),
-    )
+  #probing(step: Step): Probe {
+    const ask: Ask<unknown> = (_, onAnswer, onFailure) => this.#probed(step).then(onAnswer, onFailure)
+    return (onWell, onIll) =>
+      this.#deadlines.ask(ask, step, onWell, (error) => {
+        if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
+        else if (!this.#isClosed) onIll()
+      })
   }
 
   #probed(step: Step): Promise<unknown> {
@@ -182,20 +201,17 @@ export class GuardedStore implements AsyncStore {
     return this.#store.apply({ ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs })
   }
 
-  #goUp(): void {
+  /** Told when the first breaker opens, and when the last one closes. */
+  #tellHealth(): void {
     if (this.#isClosed) return
-    this.#upUs = this.#watch.clock.nowUs()
-    this.#turn('up', undefined)
-  }
-
-  #turn(state: Health['state'], error: SluiceError | undefined): void {
-    this.#health = { state, sinceMs: this.#watch.clock.nowUs() / 1000, error }
-    this.#watch.onHealth(this.#health)
+    const { error } = [...this.#breakers.values()].find((breaker) => breaker.error !== undefined) ?? {}
+    const state = error === undefined ? 'up' : 'down'
+    const isChange = state !== this.#health.state
+    const sinceMs = isChange ? this.#watch.clock.nowUs() / 1000 : this.#health.sinceMs
+    if (isChange || error !== this.#health.error) this.#health = { state, sinceMs, error }
+    if (isChange) this.#watch.onHealth(this.#health)
   }
 }
-
-/** Calls one of the two. */
-type Ask<T> = (step: Step, onAnswer: (answer: T) => void, onFailure: OnFailure) => void
 
 /** Whether the store failed, and not the caller. */
 function isOfTheStore(error: unknown): boolean {
@@ -205,13 +221,6 @@ function isOfTheStore(error: unknown): boolean {
 function asStoreError(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
   return new SluiceError('STORE', `the store failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-}
-
-function timedOut(timeoutUs: number): SluiceError {
-  return new SluiceError(
-    'STORE',
-    `the store did not answer within ${timeoutUs / 1000} ms (storeTimeoutMs); it may have charged the decision all the same`,
-  )
 }
 
 /** No store needs to be asked about a cost that never fits. A clock of the caller's own is a test's, which wants to see the store's answer. */

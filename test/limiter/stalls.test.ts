@@ -1,0 +1,211 @@
+/**
+ * A process whose event loop stands still, and callers that keep it from turning: neither may look like an outage, or hide the end of one. On
+ * injected time, where a standstill is exactly as long as the test says.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { Random } from '../model/random.ts'
+import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
+
+noUnhandledRejections()
+
+const LIMIT = gcra({ rate: '1/s', burst: 4 })
+const TIMEOUT_MS = 100
+/** A fourth of the time: what a standstill may cost a question, and what it may be given more. */
+const SLICE_MS = 25
+
+interface Timer {
+  readonly atUs: number
+  readonly fn: () => void
+}
+
+/** A clock whose timers can be kept from firing, as those of a process that computes. */
+class StallingClock implements Clock {
+  #nowUs = 0
+  #timers: Timer[] = []
+
+  nowUs(): number {
+    return this.#nowUs
+  }
+
+  setTimer(fn: () => void, us: number): () => void {
+    const timer = { atUs: this.#nowUs + us, fn }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
+  }
+
+  get nowMs(): number {
+    return this.#nowUs / 1000
+  }
+
+  /** Each timer fires at its time. */
+  async run(ms: number): Promise<void> {
+    const endUs = this.#nowUs + ms * 1000
+    for (let next = this.#due(endUs); next !== undefined; next = this.#due(endUs)) {
+      this.#nowUs = Math.max(this.#nowUs, next.atUs)
+      this.#fire(next)
+      await told()
+    }
+    this.#nowUs = endUs
+  }
+
+  /** Nothing happens, and then everything that was due, before anything else. */
+  async stall(ms: number): Promise<void> {
+    this.#nowUs += ms * 1000
+    const endUs = this.#nowUs
+    for (let next = this.#due(endUs); next !== undefined; next = this.#due(endUs)) this.#fire(next)
+    await told()
+  }
+
+  #due(byUs: number): Timer | undefined {
+    return this.#timers.filter(({ atUs }) => atUs <= byUs).sort((a, b) => a.atUs - b.atUs)[0]
+  }
+
+  #fire(timer: Timer): void {
+    this.#timers = this.#timers.filter((other) => other !== timer)
+    timer.fn()
+  }
+}
+
+/** Answers when told to. */
+class SilentStore implements AsyncStore {
+  readonly mode = 'async'
+  readonly shared = true
+  readonly #memory = memoryStore()
+  #unanswered: (() => void)[] = []
+
+  apply(step: Step): ReturnType<AsyncStore['apply']> {
+    const verdicts = this.#memory.apply(step).map((verdict) => ({ ...verdict }))
+    return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
+  }
+
+  async answer(): Promise<void> {
+    for (const answer of this.#unanswered.splice(0)) answer()
+    await told()
+  }
+}
+
+function setUp() {
+  const clock = new StallingClock()
+  const store = new SilentStore()
+  const limiter = createLimiter(LIMIT, { name: 'api', store, clock, storeTimeoutMs: TIMEOUT_MS, onStoreError: 'deny' })
+  return { clock, store, limiter }
+}
+
+test('three times the timeout of synchronous work before the answer could be read is no outage', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { clock, store, limiter } = setUp()
+    const decision = watched(limiter.consume('k'))
+    await clock.stall(3 * TIMEOUT_MS)
+    await clock.run(8)
+    await store.answer()
+    expect(decision.value).toMatchObject({ allowed: true, degraded: false })
+    expect(limiter.health().state).toBe('up')
+  }
+})
+
+test('an answer that arrived during a standstill in the last moment is read before anybody gives up', async () => {
+  const { clock, store, limiter } = setUp()
+  const decision = watched(limiter.consume('k'))
+  await clock.run(TIMEOUT_MS - 1)
+  await clock.stall(300)
+  expect(decision.end).toBe('waits')
+  await store.answer()
+  expect(decision.value).toMatchObject({ degraded: false })
+})
+
+test('an outage that begins during a standstill is noticed within the timeout of running time', async () => {
+  const { clock, limiter } = setUp()
+  const decision = watched(limiter.consume('k'))
+  await clock.stall(300)
+  await clock.run(TIMEOUT_MS - SLICE_MS - 1)
+  expect(decision.end).toBe('waits')
+  await clock.run(1 + SLICE_MS)
+  expect(decision.value).toMatchObject({ allowed: false, degraded: true })
+  expect(limiter.health().state).toBe('down')
+})
+
+test('without a standstill the time is over when it is over', async () => {
+  const { clock, limiter } = setUp()
+  const decision = watched(limiter.consume('k'))
+  await clock.run(TIMEOUT_MS - 0.001)
+  expect(decision.end).toBe('waits')
+  await clock.run(0.001)
+  expect(decision.value).toMatchObject({ degraded: true })
+})
+
+test('a loop that is late each time does not put the end off for ever', async () => {
+  const { clock, limiter } = setUp()
+  const decision = watched(limiter.consume('k'))
+  for (let turn = 0; turn < 50 && decision.end === 'waits'; turn++) await clock.stall(40)
+  expect(decision.value).toMatchObject({ degraded: true })
+  expect(clock.nowMs).toBeLessThanOrEqual(5 * 40)
+})
+
+test('whatever the standstills: a store that answers is believed, and one that does not is given up within timeout, standstills and a slice', async () => {
+  const random = new Random(7)
+  for (let round = 0; round < 300; round++) {
+    const answersAfterMs = round % 2 === 0 ? random.whole(0, TIMEOUT_MS / 2) : Number.POSITIVE_INFINITY
+    const { clock, store, limiter } = setUp()
+    const decision = watched(limiter.consume('k'))
+    let [ranMs, stalledMs] = [0, 0]
+    for (let stalls = 0; decision.end === 'waits' && ranMs < 10 * TIMEOUT_MS; ) {
+      const ms = Math.min(random.whole(1, 20), Math.max(0, answersAfterMs - ranMs))
+      await clock.run(ms)
+      ranMs += ms
+      if (ranMs >= answersAfterMs) await store.answer()
+      else if (stalls < 2 && random.chance(0.4)) {
+        const stallMs = random.whole(11, 400)
+        await clock.stall(stallMs)
+        stalls += 1
+        stalledMs += stallMs
+      }
+    }
+    expect(decision.value).toMatchObject({ degraded: answersAfterMs === Number.POSITIVE_INFINITY })
+    expect(clock.nowMs).toBeLessThanOrEqual(TIMEOUT_MS + stalledMs + SLICE_MS + 20)
+    limiter.close()
+  }
+})
+
+/** Calls until the event loop has turned, and no more than so often. */
+async function callsUntilTheLoopTurns(call: () => Promise<unknown>, most: number): Promise<number> {
+  let hasTurned = false
+  setImmediate(() => {
+    hasTurned = true
+  })
+  let calls = 0
+  for (; !hasTurned && calls < most; calls++) await call()
+  return calls
+}
+
+const MOST_CALLS = 100_000
+
+test.each<FailurePolicy>(['throw', 'allow', 'deny', 'local'])(
+  'a loop that lives on answers of %s lets the event loop turn',
+  async (onStoreError) => {
+    const gone: AsyncStore = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('no connection')) }
+    const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError })
+    const verbs = [() => limiter.consume('k'), () => limiter.tryAcquire('k'), () => limiter.peek('k'), () => limiter.refund('k')]
+    for (const verb of verbs) expect(await callsUntilTheLoopTurns(() => verb().catch(() => undefined), MOST_CALLS)).toBeLessThan(1_000)
+    limiter.close()
+  },
+)
+
+test('a loop that lives on a cost that never fits lets the event loop turn', async () => {
+  const limiter = createLimiter(LIMIT, { name: 'api', store: new SilentStore() })
+  expect(await callsUntilTheLoopTurns(() => limiter.consume('k', 5), MOST_CALLS)).toBeLessThan(1_000)
+  limiter.close()
+})
+
+test('answers that need no store come at once as long as they are few', async () => {
+  const gone: AsyncStore = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('no connection')) }
+  const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError: 'allow' })
+  await limiter.consume('k')
+  await nextTurn()
+  expect(await callsUntilTheLoopTurns(() => limiter.consume('k'), 100)).toBe(100)
+  limiter.close()
+})
