@@ -15,11 +15,13 @@ export async function openStore(redisUrl: string | undefined, onError: (error: E
   for (const url of urls) checkUrl(url)
   // Only where it is used: loading it takes a quarter of the start.
   const { Cluster, Redis } = await import('ioredis')
-  // Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is away: the failure policy decides.
+  // Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is away: the failure policy decides. A
+  // connection that owes an answer for so long is dead, and made anew.
+  const socketTimeout = 3_000
   const client =
     urls.length === 1
-      ? new Redis(urls[0] as string, { maxRetriesPerRequest: 0, retryStrategy: reconnectMs })
-      : new Cluster(urls, { retryDelayOnFailover: 0, clusterRetryStrategy: reconnectMs })
+      ? new Redis(urls[0] as string, { maxRetriesPerRequest: 0, retryStrategy: reconnectMs, socketTimeout })
+      : new Cluster(urls, { retryDelayOnFailover: 0, clusterRetryStrategy: reconnectMs, redisOptions: { socketTimeout } })
   client.on('error', onError)
   return { store: redisStore(client), description: urls.map(withoutPassword).join(', '), close: () => client.disconnect() }
 }

@@ -36,6 +36,8 @@ export interface FaultProxy {
   refuse(): void
   /** Ends the connections that are open now. */
   cutAll(): void
+  /** The connections that are open now look alive and are not: nothing passes on them any more, and nobody is told. New ones are served. */
+  forgetAll(): void
   /** Everything passes again. Connections that have lost something end: nobody will ever send it again. */
   heal(): void
   /** New connections go to the server on this port. */
@@ -120,6 +122,9 @@ export async function startProxy(serverPort: number): Promise<FaultProxy> {
       cutAll()
     },
     cutAll,
+    forgetAll() {
+      for (const link of links) link.forget()
+    },
     heal() {
       fates = () => undefined
       refusing = false
@@ -185,6 +190,12 @@ class Link {
     this.#client.destroy()
     this.#server.destroy()
     this.#events.onEnd()
+  }
+
+  forget(): void {
+    this.hasLost = true
+    this.#requests.close()
+    this.#replies.close()
   }
 
   #onRequests(bytes: Buffer): void {

@@ -5,11 +5,12 @@
  * A decision is never sent twice unless Redis said that it did not run: one that timed out may have been charged.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { SluiceError } from '../../errors.ts'
+import { systemClock } from '../../clock/clock.ts'
+import { type SluiceError, warn } from '../../errors.ts'
 import type { OnFailure, OnVerdicts } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
-import { bySlot } from './keys.ts'
+import { bySlot, slotOf } from './keys.ts'
 import { type Script, scriptFor } from './script.ts'
 import { addArguments, Reply, Sent } from './wire.ts'
 
@@ -25,6 +26,9 @@ class Errand extends Sent {
   }
 }
 
+/** How long a probe may go unanswered before somebody is told that the connection may be dead. */
+const SILENCE_US = 5_000_000
+
 export class Batches {
   readonly #sender: RedisSender
   readonly #maxBatch: number
@@ -37,6 +41,7 @@ export class Batches {
   readonly #departing = () => {
     if (!this.#isWriting) this.#depart()
   }
+  #hasWarned = false
   /** A tick asked for by a promise's reaction comes when no reaction is left: all that is to run now has run, and nothing else has happened. */
   readonly #atTheEndOfTheTurn = () => {
     if (process?.nextTick === undefined) this.#departing()
@@ -64,13 +69,32 @@ export class Batches {
     if (this.#turn.length === this.#maxBatch && !this.#apart && !this.#isWriting) this.#departFull()
   }
 
+  /** The server of a cluster that has a key, if the client says. */
+  nodeOf(key: string): string | undefined {
+    return this.#sender.nodeOf?.(slotOf(key))
+  }
+
   /** Writes nothing, but is refused as long as a decision on the key would be. */
   async probe(key: string): Promise<void> {
+    const stopWarning = systemClock.setTimer(() => this.#warnOfSilence(), SILENCE_US, false)
     try {
       await this.#sender.send(['SET', key, '', 'XX', 'PX', '1'], key)
     } catch (error) {
       throw storeError(error)
+    } finally {
+      stopWarning()
     }
+  }
+
+  /** A server that stands still looks the same from here: that the client should not wait for ever is true of both. */
+  #warnOfSilence(): void {
+    const advice = this.#sender.advice?.()
+    if (advice === undefined || this.#hasWarned) return
+    this.#hasWarned = true
+    warn(
+      'SLUICE_HALF_OPEN',
+      `Redis has not answered for ${SILENCE_US / 1_000_000} s on a connection that looks open. If Redis is well, the connection is dead, and this client will not notice: make it with ${advice}`,
+    )
   }
 
   /** A call that is full leaves at once, so that Redis works while this process does. */

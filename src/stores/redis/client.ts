@@ -14,6 +14,10 @@ export interface RedisSender {
   readonly writesLater?: boolean
   /** Runs what sends several commands such that they are written together, one pipeline for each server. For clients that do not see to it themselves. */
   together?(sendAll: () => void): void
+  /** The name of the server of a cluster that has a hash slot, as far as the client knows. With it a server that is down stands for its own keys only. */
+  nodeOf?(slot: number): string | undefined
+  /** What to set on the client so that it notices a connection that is dead and looks open; undefined if it would, or knows of none that is open. */
+  advice?(): string | undefined
 }
 
 type Send = (...args: never[]) => Promise<unknown>
@@ -26,6 +30,7 @@ export function senderOf(client: RedisClient): RedisSender {
     if (can(client, 'send')) return client as RedisSender
     if (can(client, 'customCommand')) return glideSender(client as Glide)
     if (can(client, 'call')) return ioredisSender(client as Ioredis)
+    if (can(client, 'send_command')) throw new SluiceError('CONFIG', REDIS_3)
     if (can(client, 'sendCommand')) return nodeRedisSender(client as NodeRedis)
   }
   throw new SluiceError(
@@ -34,19 +39,46 @@ export function senderOf(client: RedisClient): RedisSender {
   )
 }
 
+/** Its commands take callbacks and return no promises. */
+const REDIS_3 =
+  'redisStore client is one of redis 3 or older, which knows no promises: install redis 4 or later, or give redisStore { send(args) }'
+
+/** How long a connection may be silent while it owes an answer. */
+const SOCKET_TIMEOUT = 'socketTimeout: 3000'
+
 function can(client: object, name: string): boolean {
   return typeof (client as Record<string, unknown>)[name] === 'function'
 }
 
 interface NodeRedis {
   sendCommand(...args: unknown[]): Promise<unknown>
+  readonly isReady?: boolean
+  readonly isOpen?: boolean
+  /** Of one client. A pool, a sentinel and a cluster do not tell theirs. */
+  readonly options?: { readonly socket?: { readonly socketTimeout?: number } }
+  /** Of a cluster. */
+  readonly slots?: readonly ({ readonly master: { readonly address: string } } | undefined)[]
 }
+
+/** By default it does not reconnect after a timeout of the socket, and connections that nobody uses have one too: a ping keeps them busy. */
+const NODE_REDIS_NEEDS = `socket: { ${SOCKET_TIMEOUT}, reconnectStrategy: (retries) => Math.min(50 * retries, 1000) }, pingInterval: 1000`
 
 /** A cluster wants to know the key and whether the command only reads, a sentinel only the latter. */
 function nodeRedisSender(client: NodeRedis): RedisSender {
-  if (can(client, 'nodeClient')) return { cluster: true, send: (args, key) => client.sendCommand(key, false, args) }
-  if (can(client, 'getSentinelNode')) return { writesLater: true, send: (args) => client.sendCommand(false, args) }
-  return { writesLater: true, send: (args) => client.sendCommand(args) }
+  const advising = (needs: string) => () => {
+    const isConnected = client.isReady ?? client.isOpen
+    return isConnected && client.options?.socket?.socketTimeout === undefined ? needs : undefined
+  }
+  if (can(client, 'nodeClient')) {
+    const advice = advising(`defaults: { ${NODE_REDIS_NEEDS} }`)
+    const nodeOf = (slot: number) => client.slots?.[slot]?.master.address
+    return { cluster: true, nodeOf, advice, send: (args, key) => client.sendCommand(key, false, args) }
+  }
+  if (can(client, 'getSentinelNode')) {
+    const advice = advising(`nodeClientOptions: { ${NODE_REDIS_NEEDS} }`)
+    return { writesLater: true, advice, send: (args) => client.sendCommand(false, args) }
+  }
+  return { writesLater: true, advice: advising(NODE_REDIS_NEEDS), send: (args) => client.sendCommand(args) }
 }
 
 interface Corkable {
@@ -58,15 +90,27 @@ interface Ioredis {
   call(...args: readonly string[]): Promise<unknown>
   nodes?(): readonly Ioredis[]
   readonly stream?: Corkable
-  readonly options?: { readonly maxRetriesPerRequest?: number | null; readonly retryDelayOnFailover?: number }
+  readonly status?: string
+  readonly options?: IoredisOptions & { readonly retryDelayOnFailover?: number; readonly redisOptions?: IoredisOptions }
+  /** Of a cluster: for each hash slot its servers, the primary first. */
+  readonly slots?: readonly (readonly string[] | undefined)[]
+}
+
+interface IoredisOptions {
+  readonly maxRetriesPerRequest?: number | null
+  readonly socketTimeout?: number
 }
 
 function ioredisSender(client: Ioredis): RedisSender {
   const cluster = can(client, 'nodes')
   const option = cluster ? 'retryDelayOnFailover' : 'maxRetriesPerRequest'
   if (client.options?.[option] !== 0) warnOfResending(option)
+  const { socketTimeout } = (cluster ? client.options?.redisOptions : client.options) ?? {}
+  const needed = cluster ? `redisOptions: { ${SOCKET_TIMEOUT} }` : SOCKET_TIMEOUT
   return {
     cluster,
+    nodeOf: (slot) => client.slots?.[slot]?.[0],
+    advice: () => (client.status === 'ready' && socketTimeout === undefined ? needed : undefined),
     send: (args) => client.call(...args),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)

@@ -127,6 +127,10 @@ class RedisStore implements AsyncStore {
     await Promise.all(this.#addressed(step).keys.map((key) => this.#batches.probe(`${key}${PROBE}`)))
   }
 
+  shardOf({ name }: Scope, part: Part): string | undefined {
+    return this.#batches.nodeOf(keyOfPart(this.#scheme, name, part))
+  }
+
   #addressed(step: Step): Sent {
     const { scope, parts } = step
     const named = (part: Part) => keyOfPart(this.#scheme, scope.name, part)
