@@ -100,21 +100,50 @@ export async function startSentinels(): Promise<SentinelTopology> {
   return { servers, sentinels, stop: () => stopAll([...sentinels, ...servers]) }
 }
 
+const CLUSTER_OPTIONS = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-config-file', 'nodes.conf']
+
 /** Three primaries, each with a replica; the primaries come first. */
 export async function startCluster(): Promise<Topology> {
-  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-config-file', 'nodes.conf']
-  const servers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => startServer(options)))
-  const addresses = servers.map(({ port }) => `${HOST}:${port}`)
-  await done('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'])
-  for (const server of servers) {
-    await until(async () => {
-      const info = `${await server.command('CLUSTER', 'INFO')}`
-      return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:6')
-    })
-  }
+  const servers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => startServer(CLUSTER_OPTIONS)))
+  await createCluster(servers, 1)
   // A replica that has not heard of its primary's data yet cannot take over.
   for (const replica of servers.slice(3)) await until(() => isReplicating(replica))
   return { servers, stop: () => stopAll(servers) }
+}
+
+async function createCluster(servers: readonly RedisServer[], replicas: number): Promise<void> {
+  const addresses = servers.map(({ port }) => `${HOST}:${port}`)
+  await done('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', `${replicas}`, '--cluster-yes'])
+  for (const server of servers) {
+    await until(async () => {
+      const info = `${await server.command('CLUSTER', 'INFO')}`
+      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${servers.length}`)
+    })
+  }
+}
+
+export interface Shards extends Topology {
+  readonly servers: RedisServer[]
+  /** Starts one that was killed again, with the slots that it had. */
+  restart(index: number): Promise<void>
+}
+
+/** Three primaries without replicas. When one is dead, the others go on serving their slots. */
+export async function startShards(): Promise<Shards> {
+  const folders = [1, 2, 3].map(() => mkdtempSync(join(tmpdir(), 'sluice-shard-')))
+  const optionsOf = (folder: string) => [...CLUSTER_OPTIONS, '--cluster-require-full-coverage', 'no', '--dir', folder]
+  const servers = await Promise.all(folders.map((folder) => startServer(optionsOf(folder))))
+  await createCluster(servers, 0)
+  return {
+    servers,
+    async restart(index) {
+      servers[index] = await startServer(optionsOf(folders[index] as string), (servers[index] as RedisServer).port)
+    },
+    async stop() {
+      await stopAll(servers)
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 async function isReplicating(replica: RedisServer): Promise<boolean> {

@@ -111,7 +111,8 @@ function ioredisSender(client: Ioredis): RedisSender {
     cluster,
     nodeOf: (slot) => client.slots?.[slot]?.[0],
     advice: () => (client.status === 'ready' && socketTimeout === undefined ? needed : undefined),
-    send: (args) => client.call(...args),
+    // iovalkey finds the keys of a command, and so its node, only if its name is in lower case. It would ask any node, a dead one too.
+    send: ([name = '', ...rest]) => client.call(name.toLowerCase(), ...rest),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
       for (const stream of streams) stream?.cork?.()
