@@ -5,6 +5,8 @@ import type { RedisClient } from '../stores/redis/client.ts'
 import { type Inspected, inspectKey } from '../stores/redis/inspect.ts'
 
 const DEFAULT_URL = 'redis://localhost:6379'
+/** While slots move, a node may be told of one that has just given them away. */
+const MOST_REDIRECTIONS = 5
 
 export async function inspectCommand(args: readonly string[], usage: () => string): Promise<string> {
   const known = { url: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
@@ -12,15 +14,34 @@ export async function inspectCommand(args: readonly string[], usage: () => strin
   if (values.help) return usage()
   const [key, ...others] = positionals
   if (key === undefined || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}:default')
-  const { client, close } = await connected(values.url ?? DEFAULT_URL)
+  const inspected = await inspectAt(values.url ?? DEFAULT_URL, key, MOST_REDIRECTIONS)
+  if (values.json) return JSON.stringify(inspected.length <= 1 && inspected[0]?.section === undefined ? (inspected[0] ?? null) : inspected)
+  return inspected.length === 0 ? `${key}: no such key: nothing is in use` : inspected.map(drawn).join('\n')
+}
+
+/** A node of a cluster that does not have the key says which does. */
+async function inspectAt(url: string, key: string, redirections: number): Promise<Inspected[]> {
+  const { client, close } = await connected(url)
+  let nextUrl: string | undefined
   try {
-    const inspected = await inspectKey(client, key)
-    if (values.json)
-      return JSON.stringify(inspected.length <= 1 && inspected[0]?.section === undefined ? (inspected[0] ?? null) : inspected)
-    return inspected.length === 0 ? `${key}: no such key: nothing is in use` : inspected.map(drawn).join('\n')
+    return await inspectKey(client, key)
+  } catch (error) {
+    nextUrl = redirections > 0 ? movedTo(url, error as Error) : undefined
+    if (nextUrl === undefined) throw error
   } finally {
     close()
   }
+  return inspectAt(nextUrl, key, redirections - 1)
+}
+
+/** The address of the node that has the key, with the same user and password. A node that does not know its own address leaves it out. */
+function movedTo(url: string, { cause }: { cause?: unknown }): string | undefined {
+  const [, host = '', port] = /\bMOVED \d+ (.*):(\d+)$/.exec(String((cause as Error | undefined)?.message)) ?? []
+  if (port === undefined || !URL.canParse(url)) return undefined
+  const next = new URL(url)
+  if (host !== '') next.hostname = host.includes(':') ? `[${host}]` : host
+  next.port = port
+  return next.href
 }
 
 function drawn({ key, section, type, limit, windowMs, remaining, resetAfterMs, ttlMs, state }: Inspected): string {

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../algorithms/all.ts'
 import { limitFrom } from '../config/config.ts'
-import { SluiceError } from '../errors.ts'
+import { SluiceError, type SluiceErrorCode } from '../errors.ts'
 import { inspectCommand } from './inspect.ts'
 import { type Colours, type Contestant, drawn, simulate } from './simulate.ts'
 import { TRAFFIC, type Traffic, trafficNamed } from './traffic.ts'
@@ -18,8 +18,11 @@ const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
 
 sluice inspect KEY [--url redis://localhost:6379] [--json]
 
-  Reads one key of Redis, such as sluice:api:{user:42}:default, and says what it means now. It needs one of the packages redis, ioredis,
-  iovalkey beside it, and writes nothing.`
+  Reads one key of Redis, such as sluice:api:{user:42}:default, and says what it means now. In a cluster any node will do. It needs one of
+  the packages redis, ioredis, iovalkey beside it, and writes nothing.`
+
+/** Errors that no other command line would cure. */
+const OF_THE_SERVER: readonly SluiceErrorCode[] = ['STORE', 'UNSUPPORTED']
 
 const OF_THE_SERVICE = ['serve', 'check', 'schema']
 
@@ -67,6 +70,7 @@ async function main(args: readonly string[]): Promise<number> {
     if (OF_THE_SERVICE.includes(command)) return elsewhere(command)
     return refused(`there is no command '${command}'`)
   } catch (error) {
+    if (error instanceof SluiceError && OF_THE_SERVER.includes(error.code)) return failed(error.message)
     if (error instanceof SluiceError || isParseError(error)) return refused(error.message)
     throw error
   }
@@ -132,7 +136,11 @@ In a clone of the project, \`npm start -- sluice.yaml\` installs, builds and run
 }
 
 function refused(reason: string): number {
-  console.error(`sluice: ${reason}\n\n${USAGE}`)
+  return failed(`${reason}\n\n${USAGE}`)
+}
+
+function failed(reason: string): number {
+  console.error(`sluice: ${reason}`)
   return 2
 }
 

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { createCluster } from 'redis'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { freePort } from '../support/redis-servers.ts'
+import { freePort, type RedisServer, startServer, startShards } from '../support/redis-servers.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -95,4 +96,45 @@ test('no key, no server: told so', async () => {
   const { status, stderr } = await inspect('a', '--url', `redis://127.0.0.1:${await freePort()}`)
   expect(status).toBe(2)
   expect(stderr).toContain('no Redis at redis://127.0.0.1:')
+})
+
+/** One line that says what is wrong, and nothing else. */
+function expectOneLine({ status, stdout, stderr }: Run, says: RegExp): void {
+  expect(stderr).toMatch(says)
+  expect([status, stdout, stderr.trimEnd().split('\n').length]).toEqual([2, '', 1])
+}
+
+test('in a cluster any node leads to the key', async () => {
+  const shards = await startShards()
+  const client = createCluster({ rootNodes: shards.servers.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` })) })
+  try {
+    await client.connect()
+    const limiter = createLimiter(gcra({ rate: '5/h', burst: 5 }), { name: 'api', store: redisStore(client) })
+    const [{ port }] = shards.servers as [RedisServer]
+    // Of many keys some are on each of the nodes.
+    const keys = ['ann', 'bob', 'eve', 'kim', 'lee', 'max']
+    await Promise.all(keys.map((key) => limiter.consume(key, 2)))
+    const runs = await Promise.all(
+      keys.map((key) => inspect(`sluice:api:{${key}}:default`, '--url', `redis://127.0.0.1:${port}`, '--json')),
+    )
+    for (const { stderr, stdout } of runs) {
+      expect(stderr).toBe('')
+      expect(JSON.parse(stdout)).toMatchObject({ type: 'gcra', remaining: 3 })
+    }
+  } finally {
+    client.destroy()
+    await shards.stop()
+  }
+})
+
+test('a cluster that is down, and a user without rights: one line each', async () => {
+  const [cluster, plain] = await Promise.all([startServer(['--cluster-enabled', 'yes']), startServer()])
+  try {
+    expectOneLine(await inspect('a', '--url', `redis://127.0.0.1:${cluster.port}`), /CLUSTERDOWN.*CLUSTER INFO/)
+    await plain.command('ACL', 'SETUSER', 'limiter', 'on', '>secret', '~*', '+ping')
+    expectOneLine(await inspect('a', '--url', `redis://limiter:secret@127.0.0.1:${plain.port}`), /NOPERM.*redis-keys\.md/)
+    expectOneLine(await inspect('a', '--url', `redis://limiter:wrong@127.0.0.1:${plain.port}`), /WRONGPASS/)
+  } finally {
+    await Promise.all([cluster.kill(), plain.kill()])
+  }
 })

@@ -3,6 +3,7 @@ import { type EncodedState, figuresNamed, type Rule } from '../../algorithms/alg
 import { type Decoder, decoders } from '../../algorithms/decoders.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { type RedisClient, senderOf } from './client.ts'
+import { storeError } from './failure.ts'
 import { READ_STRING } from './script.ts'
 
 export interface Inspected {
@@ -26,7 +27,7 @@ export interface Inspected {
 /** What a key of Sluice holds now, by the server's clock: one state or, where limits share the key, one of each; none if there is no such key. */
 export async function inspectKey(client: RedisClient, key: string): Promise<Inspected[]> {
   const sender = senderOf(client)
-  const send = (...args: string[]) => sender.send(args, key)
+  const send = (...args: string[]) => sender.send(args, key).catch((error) => Promise.reject(storeError(error)))
   const kind = await send('TYPE', key)
   if (kind === 'none') return []
   const states = await statesOf(`${kind}`, key, send)

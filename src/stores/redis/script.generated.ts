@@ -1963,6 +1963,36 @@ local function addMembers(key, members)
   end
 end
 
+-- What writes a state, each with the least that it takes. Redis rolls nothing back: a user who may run some of them only would lose the state,
+-- or leave it without a time to live.
+local WRITES = {
+  string = { { 'SET', '', 'PX', '1' } },
+  hash = { { 'HSET', '', '' }, { 'PEXPIRE', '1' } },
+  zset = { { 'ZADD', '0', '' }, { 'PEXPIRE', '1' } },
+}
+local SPARSE = { 'DEL' }
+
+-- Redis 6.2 cannot tell.
+local mayRun = redis.acl_check_cmd
+
+local function checkRight(command, key)
+  if not mayRun(command[1], key, unpack(command, 2)) then
+    error({ err = "ERR The user executing the script can't run this command: " .. command[1] .. ' on the key ' .. key }, 0)
+  end
+end
+
+local function checkRights(cell, key)
+  if not mayRun then
+    return
+  end
+  for _, command in ipairs(WRITES[cell.algorithm.kind]) do
+    checkRight(command, key)
+  end
+  if cell.algorithm.sparse then
+    checkRight(SPARSE, key)
+  end
+end
+
 local function store(cell, key, ms)
   local algorithm = cell.algorithm
   local raw = algorithm.encode(cell.rule, cell.state)
@@ -1997,7 +2027,10 @@ local function save(cell, key, resetUs)
       sections.longestUs = math.max(sections.longestUs, resetUs)
       sections.changed = sections.changed or cell.changed
     end
-  elseif cell.changed or (cell.written and isEndless(key)) then
+  elseif cell.changed then
+    store(cell, key, ttlMs(resetUs))
+  elseif cell.written and isEndless(key) then
+    checkRights(cell, key)
     store(cell, key, ttlMs(resetUs))
   end
 end
@@ -2113,6 +2146,9 @@ local function decideOne(run, key)
   for k = 1, #cells do
     if not isSane(verdicts[k].resetUs) then
       refuse(cells[k], names[k])
+    end
+    if cells[k].changed then
+      checkRights(cells[k], names[k])
     end
   end
   for k = 1, #cells do

@@ -1,0 +1,109 @@
+/** Users of Redis that may run all but one of the commands that Sluice needs: a call may fail then, but no state is lost, and none stays for ever. */
+
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type AsyncStore,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limits,
+  leakyBucket,
+  type SluiceError,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { type RedisServer, startServer } from '../support/redis-servers.ts'
+import { keysWithoutExpiry } from './watch.ts'
+
+const CAPACITY = 5
+const BEFORE = 3
+
+const LIMITS: Readonly<Record<string, Limits>> = {
+  gcra: gcra({ rate: '5/h', burst: CAPACITY }),
+  tokenBucket: tokenBucket({ refill: '5/h', capacity: CAPACITY }),
+  leakyBucket: leakyBucket({ leak: '5/h', capacity: CAPACITY }),
+  fixedWindow: fixedWindow({ limit: CAPACITY, window: '1h', anchor: 'first' }),
+  slidingWindow: slidingWindow({ limit: CAPACITY, window: '1h' }),
+  slidingLog: slidingLog({ limit: CAPACITY, window: '1h' }),
+  'strings-and-others': {
+    one: gcra({ rate: '5/h', burst: CAPACITY }),
+    two: slidingLog({ limit: CAPACITY, window: '1h' }),
+    three: tokenBucket({ refill: '5/h', capacity: CAPACITY }),
+  },
+}
+
+/** The rights of the page, so that it stays true. */
+const page = readFileSync(fileURLToPath(new URL('../../docs/reference/redis-keys.md', import.meta.url)), 'utf8')
+const COMMANDS = (/^ACL SETUSER .*$/m.exec(page)?.[0].match(/\+(\w+)/g) ?? []).map((right) => right.slice(1))
+/** What can be done without, at a cost. */
+const SPARE = ['evalsha', 'mget', 'setrange']
+
+let server: RedisServer
+const closers: (() => unknown)[] = []
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(async () => {
+  for (const close of closers) close()
+  await server.kill()
+})
+
+/** A store on a connection of a user who may not run this command. */
+async function storeWithout(command: string): Promise<AsyncStore> {
+  const rights = COMMANDS.filter((each) => each !== command).map((each) => `+${each}`)
+  await server.command('ACL', 'SETUSER', `without-${command}`, 'on', '>secret', '~sluice:*', ...rights)
+  const client = createClient({ username: `without-${command}`, password: 'secret', socket: { host: server.host, port: server.port } })
+  client.on('error', () => undefined)
+  await client.connect()
+  closers.push(() => client.destroy())
+  return redisStore(client, { denialCache: false })
+}
+
+test('with the rights of the page everything works', async () => {
+  expect(COMMANDS).toContain('evalsha')
+  const store = await storeWithout('none')
+  for (const [name, limits] of Object.entries(LIMITS)) {
+    const limiter = createLimiter(limits, { name: `all-${name}`, store })
+    for (let k = 0; k < CAPACITY; k++) expect((await limiter.consume('k')).allowed).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+    await limiter.refund('k')
+    await limiter.peek('k')
+    await limiter.reset('k')
+  }
+})
+
+test.each(COMMANDS)('without %s', async (command) => {
+  const [all, less] = [await storeWithout('none'), await storeWithout(command)]
+  const told: string[] = []
+  for (const [limit, limits] of Object.entries(LIMITS)) {
+    const name = `${command}-${limit}`
+    const [limiter, restricted] = [createLimiter(limits, { name, store: all }), createLimiter(limits, { name, store: less })]
+    await limiter.consume('old', BEFORE)
+    for (const [key, before] of [
+      ['old', BEFORE],
+      ['new', 0],
+    ] as const) {
+      const failure = await restricted.consume(key).then(
+        () => undefined,
+        (error: SluiceError) => error,
+      )
+      if (failure !== undefined)
+        expect(failure).toMatchObject({ code: 'STORE', isolated: true, message: expect.stringMatching(/redis-keys\.md/) })
+      if (SPARE.includes(command)) expect(failure).toBeUndefined()
+      const { remaining } = await limiter.peek(key)
+      told.push(`${limit} ${key}: ${CAPACITY - remaining - before} taken, ${failure === undefined ? 'allowed' : 'failed'}`)
+    }
+    // Nor by the other verbs.
+    await Promise.allSettled([restricted.refund('old'), restricted.peek('old'), restricted.reserve('old', 9)])
+    expect((await limiter.peek('old')).remaining).toBeLessThanOrEqual(CAPACITY - BEFORE + 1)
+    limiter.close()
+    restricted.close()
+  }
+  expect(told.filter((line) => !/1 taken, allowed|0 taken, failed/.test(line))).toEqual([])
+  expect(await keysWithoutExpiry([server])).toEqual([])
+})
