@@ -111,8 +111,9 @@ function ioredisSender(client: Ioredis): RedisSender {
     cluster,
     nodeOf: (slot) => client.slots?.[slot]?.[0],
     advice: () => (client.status === 'ready' && socketTimeout === undefined ? needed : undefined),
-    // iovalkey finds the keys of a command, and so its node, only if its name is in lower case. It would ask any node, a dead one too.
-    send: ([name = '', ...rest]) => client.call(name.toLowerCase(), ...rest),
+    // iovalkey finds the node of a command only if its name is in lower case, and asks any node otherwise. Scripts must not go to a dead one.
+    // A probe may: the others say where its slot is now, and without that iovalkey hears of no failover.
+    send: ([name = '', ...rest]) => client.call(name.startsWith('EVAL') ? name.toLowerCase() : name, ...rest),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
       for (const stream of streams) stream?.cork?.()
