@@ -317,6 +317,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const desk = {
       maxQueue,
       maxAheadUs: this.#maxAheadUs,
+      isShared: this.store.shared,
       nowUs: () => clock.nowUs(),
       apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
         const store = this.#store

@@ -84,10 +84,10 @@ test('20,000 keys with one waiter each have one timer', async () => {
 })
 
 test('20,000 deadlines that pass outside end their waits, each at its time', async () => {
-  const { limiter, clock, held } = setUp(fixedWindow({ limit: 1, window: '1h' }))
-  limiter.consume('k')
+  const { limiter, clock, held } = setUp(fixedWindow({ limit: 20_000, window: '1h' }))
+  limiter.consume('k', 20_000)
   const before = held()
-  const first = limiter.acquire('k')
+  const first = limiter.acquire('k', { cost: 20_000 })
   first.catch(() => {})
   let ended = 0
   // Deadlines beyond the end of the window, so that only those before them in line can keep them from it.

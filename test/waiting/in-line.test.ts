@@ -17,7 +17,7 @@ const HARD_CASES: Readonly<Record<string, number>> = {
   'aborted from outside': 0.05,
   'several leave at once': 0.005,
   'TIMEOUT at once': 0.03,
-  'TIMEOUT from outside': 0.02,
+  'TIMEOUT from outside': 0.01,
   'QUEUE_FULL at once': 0.01,
   'IMPOSSIBLE at once': 0.01,
   'refund with waiters': 0.03,

@@ -30,6 +30,20 @@ export interface Ended {
 
 const NEVER = Number.POSITIVE_INFINITY
 
+/** How long those who wait and one more take at least, if nobody leaves: no limit lets more than twice its capacity pass within one window. */
+export function leastUs(
+  limits: readonly { readonly capacity: number; readonly windowUs: number }[],
+  waiting: readonly ModelWaiter[],
+  { costs }: ModelWaiter,
+): number {
+  const waits = limits.map(({ capacity, windowUs }, k) => {
+    const own = costs[k] as number
+    const permits = waiting.reduce((sum, waiter) => sum + (waiter.costs[k] as number), own)
+    return own === 0 ? 0 : Math.floor((permits / capacity - 2) * windowUs)
+  })
+  return Math.max(0, ...waits)
+}
+
 /** What a limiter is held against: who waits, and what the store should hold. */
 export interface Model {
   readonly nowUs: number
@@ -68,6 +82,7 @@ export class WaitModel implements Model {
   readonly #maxQueue: number
   /** When the first outside asks again. Nothing tells it that others took something meanwhile, so that is kept from its last question. */
   #retryAtUs = 0
+  #index = 0
 
   constructor(kinds: readonly OracleKind[], palette: readonly (readonly OracleNumbers[])[], maxAheadUs: number, maxQueue: number) {
     const [first] = palette as [readonly OracleNumbers[]]
@@ -76,6 +91,14 @@ export class WaitModel implements Model {
     this.#maxAheadUs = maxAheadUs
     this.#maxQueue = maxQueue
     this.oracles = kinds.map((kind, k) => new Oracle(kind, first[k] as OracleNumbers, maxAheadUs))
+  }
+
+  #leastUs(waiter: ModelWaiter): number {
+    const bounds = (this.#palette[this.#index] as readonly OracleNumbers[]).map(({ capacity, permits, periodUs }) => ({
+      capacity,
+      windowUs: Math.ceil((capacity * periodUs) / permits),
+    }))
+    return leastUs(bounds, [...this.booked, ...this.outside], waiter)
   }
 
   get #size(): number {
@@ -90,6 +113,7 @@ export class WaitModel implements Model {
     else if (!mustWait) this.#serve(waiter, 'entering')
     else if (this.nowUs + waitUs > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
     else if (this.#size >= this.#maxQueue) this.#end(waiter, 'QUEUE_FULL', 'entering')
+    else if (this.outside.length > 0 && this.nowUs + this.#leastUs(waiter) > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
     else this.#stand(waiter, waitUs)
     this.#goOn()
   }
@@ -128,6 +152,7 @@ export class WaitModel implements Model {
   }
 
   update(index: number): void {
+    this.#index = index
     const numbers = this.#palette[index] as readonly OracleNumbers[]
     for (const { costs } of this.booked) this.#give(costs)
     this.#everybodyOutside()

@@ -19,7 +19,7 @@ noUnhandledRejections()
 /** Decides in memory when a step is sent, and answers later, oldest first. */
 class HeldBack implements AsyncStore {
   readonly mode = 'async'
-  readonly shared = true
+  readonly shared = false
   readonly sent: Step[] = []
   readonly #memory = memoryStore()
   readonly #answers: (() => void)[] = []

@@ -2,10 +2,10 @@
  * What waiting means where nothing can be booked ahead: a line in which the first tries when it was told to come again, and nobody else
  * tries. The model asks a limiter of its own, which it uses for `consume` and `peek` alone: what those answer is held against the oracles elsewhere.
  */
-import type { EncodedState } from '../../src/algorithms/algorithm.ts'
+import { COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
-import type { End, Ended, Model, ModelWaiter } from './model.ts'
+import { type End, type Ended, leastUs, type Model, type ModelWaiter } from './model.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 
@@ -20,6 +20,7 @@ export class WindowModel implements Model {
   readonly #store = memoryStore()
   readonly #limiter: Limiter<Record<string, Limit>>
   #retryAtUs = 0
+  #index = 0
 
   constructor(palette: readonly Record<string, Limit>[], maxAheadUs: number, maxQueue: number) {
     const [limits] = palette as [Record<string, Limit>]
@@ -45,7 +46,13 @@ export class WindowModel implements Model {
     else if (waitUs === 0 && !isBehind) this.#serve(waiter, 'entering')
     else if (this.nowUs + waitUs > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
     else if (this.outside.length >= this.#maxQueue) this.#end(waiter, 'QUEUE_FULL', 'entering')
+    else if (isBehind && this.nowUs + this.#leastUs(waiter) > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
     else this.#stand(waiter, waitUs)
+  }
+
+  #leastUs(waiter: ModelWaiter): number {
+    const rules = Object.values(this.#palette[this.#index] as Record<string, Limit>).map((limit) => limit[COMPILE](0))
+    return leastUs(rules, this.outside, waiter)
   }
 
   leave(ids: readonly number[]): void {
@@ -71,6 +78,7 @@ export class WindowModel implements Model {
   }
 
   update(index: number): void {
+    this.#index = index
     this.#limiter.update(this.#palette[index] as Record<string, Limit>)
     this.#tryAgain()
   }

@@ -58,7 +58,17 @@ export class Book {
     return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost) + holding.offsetUs)
   }
 
-  /** The same by the store's time. */
+  /** When the last permits held may be acted on; -Infinity if none are held. */
+  get lastDueUs(): number {
+    return this.#holdings.reduce((latestUs, holding) => Math.max(latestUs, holding.lastDueUs), Number.NEGATIVE_INFINITY)
+  }
+
+  /** When a call may act that has the latest permits, but for those of so many calls `behind` it that ask for the same. */
+  dueFromEndUs(parts: readonly Part[], behind: number): number {
+    return this.#latestUs(parts, (holding, cost) => holding.dueFromEndUs(cost, cost * behind) + holding.offsetUs)
+  }
+
+  /** When the earliest permits may be acted on by the store's time. */
   dueAtStoreUs(parts: readonly Part[]): number {
     return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost))
   }

@@ -10,6 +10,8 @@ export interface Desk {
   readonly maxQueue: number
   /** How far ahead permits may be booked. */
   readonly maxAheadUs: number
+  /** Whether other processes or threads may book at the same store. */
+  readonly isShared: boolean
   nowUs(): number
   /** One step of the store, for the limits of a plan. It may be answered at once or later. */
   apply(verb: Verb, plan: string | undefined, parts: readonly Part[]): readonly Verdict[] | Promise<readonly Verdict[]>

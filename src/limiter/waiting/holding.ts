@@ -85,6 +85,11 @@ export class Holding {
     return Number.NEGATIVE_INFINITY
   }
 
+  /** When the last permits may be acted on, by the time of this process; -Infinity if none are held. */
+  get lastDueUs(): number {
+    return this.isEmpty ? Number.NEGATIVE_INFINITY : dueAtStoreUs(this.#booked.at(-1) as Booked) + this.#offsetUs
+  }
+
   /** Uses up the first `cost` permits. */
   spend(cost: number): void {
     let left = cost

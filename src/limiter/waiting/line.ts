@@ -1,4 +1,5 @@
 /** Waiters in their order: booked ones in front, then those outside. Anybody can leave from anywhere. */
+import type { Part } from '../../stores/store.ts'
 import type { Waiter } from './waiter.ts'
 
 export class Line {
@@ -8,6 +9,8 @@ export class Line {
   /** Whether those who stand here ask for different costs, or did since it was last empty. */
   isMixed = false
   #last: Waiter | undefined = undefined
+  /** How many permits of each limit all who stand here ask for. */
+  readonly #permits: number[] = []
 
   /** Lets a waiter stand outside, behind everybody who came before; one who stands there already keeps its place. */
   standOutside(waiter: Waiter, isNew: boolean): void {
@@ -31,7 +34,20 @@ export class Line {
     this.#insert(waiter, behind ?? this.firstOutside)
   }
 
+  /**
+   * How long it takes at least until everybody who stands here and then one more call can have had their turn, if nobody leaves. No limit lets
+   * more than twice its capacity pass within one window.
+   */
+  leastUs(parts: readonly Part[]): number {
+    let longestUs = 0
+    parts.forEach(({ cost, rule: { capacity, windowUs } }, k) => {
+      if (cost > 0) longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / capacity - 2) * windowUs))
+    })
+    return longestUs
+  }
+
   remove(waiter: Waiter): void {
+    this.#count(waiter, -1)
     const { before, behind } = waiter
     if (before === undefined) this.first = behind
     else before.behind = behind
@@ -61,6 +77,7 @@ export class Line {
 
   /** Puts a waiter before another, or at the end. */
   #insert(waiter: Waiter, behind: Waiter | undefined): void {
+    this.#count(waiter, 1)
     const before = this.#before(behind)
     waiter.before = before
     waiter.behind = behind
@@ -71,5 +88,11 @@ export class Line {
     if (behind === undefined) this.#last = waiter
     else behind.before = waiter
     this.length += 1
+  }
+
+  #count({ parts }: Waiter, sign: 1 | -1): void {
+    parts.forEach(({ cost }, k) => {
+      this.#permits[k] = (this.#permits[k] ?? 0) + sign * cost
+    })
   }
 }

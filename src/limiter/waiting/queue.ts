@@ -10,11 +10,13 @@ import { allAllowed, type Part } from '../../stores/store.ts'
 import type { Alarm, Alarms } from '../alarms.ts'
 import { type Taken, takenOf } from '../taken.ts'
 import { Book } from './book.ts'
+import { Departures } from './departures.ts'
 import type { Desk, Verb } from './desk.ts'
 import { type Booked, bookedOf } from './holding.ts'
+import { Horizon, paceUs } from './horizon.ts'
 import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
-import type { Waiter } from './waiter.ts'
+import { type Answer, mayBook, type Question, type Waiter } from './waiter.ts'
 
 /** How many of those outside ask a slow store at once. */
 const MOST_AT_ONCE = 32
@@ -27,7 +29,13 @@ export class Queue {
   /** Those whose first question has not been answered yet. */
   readonly #asking = new Set<Waiter>()
   readonly #book: Book
+  readonly #horizon: Horizon
+  readonly #departures = new Departures()
+  /** Answers whose permits are held for no waiter in particular, because those who were answered left: the next caller has them. */
+  #spare: { readonly parts: readonly Part[]; readonly answer: Answer }[] = []
   #entered = 0
+  /** How often the numbers have changed. */
+  #changes = 0
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
   /** When the first outside tries again. */
@@ -42,6 +50,7 @@ export class Queue {
     this.#desk = desk
     this.#plan = plan
     this.#book = new Book(desk, plan)
+    this.#horizon = new Horizon(desk.isShared)
     this.#alarms = alarms
     this.#onIdle = onIdle
   }
@@ -53,7 +62,14 @@ export class Queue {
 
   /** Nobody waits any longer: if no answer is awaited, the queue can be forgotten. */
   endIfIdle(): void {
-    if (this.size === 0 && this.#onTheirWay === 0) this.#onIdle()
+    if (this.size > 0) return
+    for (const { parts } of this.#spare.splice(0)) this.#releaseBooked(parts)
+    if (this.#onTheirWay === 0) this.#onIdle()
+  }
+
+  /** Whether callers leave later than they were booked for, because the event loop stood still. */
+  get isBehind(): boolean {
+    return this.#departures.isBehind
   }
 
   enter(waiter: Waiter): void {
@@ -63,8 +79,9 @@ export class Queue {
     if (this.#line.length > 0) this.goOn()
     const isFull = this.#line.length >= this.#desk.maxQueue
     if (!waiter.canBeBehindOthers || !this.#mustStandOutside(waiter)) {
-      this.#ask('take', waiter, isFull)
+      if (!this.#hasSpare(waiter, isFull)) this.#ask('take', waiter, isFull)
     } else {
+      if (!isFull) waiter.notBeforeUs = this.#desk.nowUs() + this.#line.leastUs(waiter.parts)
       // Behind others nothing may be taken: the question is only whether it is worth waiting.
       if (!isFull) this.#line.standOutside(waiter, this.#asking.delete(waiter))
       if (isFull || waiter.deadlineUs < Number.POSITIVE_INFINITY) this.#ask('ask', waiter, isFull)
@@ -75,7 +92,8 @@ export class Queue {
   /** Whether somebody is before it whom it must not overtake, or whose permits are being given back. */
   #mustStandOutside(waiter: Waiter): boolean {
     if (this.#line.firstOutside !== undefined || this.#book.owes) return true
-    if (waiter.mayBook || this.#onTheirWay === 0) return false
+    if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.#desk.nowUs()
+    if (this.#onTheirWay === 0) return false
     // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
     for (const other of this.#asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
@@ -89,11 +107,49 @@ export class Queue {
     this.#takeOut(waiter)
     if (state !== 'booked') return
     if (before === undefined) {
-      this.#release(waiter)
+      this.#handOn(waiter.parts, waiter.answer as Answer)
       return
     }
     this.#retryAtUs = 0
     this.#book.giveUpHole(waiter.parts, before)
+  }
+
+  /**
+   * What a waiter held who left, or who was answered after it had left, goes to the first who holds nothing. Where others may have booked behind it,
+   * it is kept for the next caller as long as anybody waits: given back, it would be lost.
+   */
+  #handOn(parts: readonly Part[], answer: Answer): void {
+    const isLost = this.#horizon.isShared && !this.#line.isMixed && mayBook(parts)
+    if (!isLost || this.size === 0) {
+      this.#release(parts, answer)
+      return
+    }
+    const heir = this.#firstOutside(parts, this.#book.dueFromEndUs(parts, this.#spare.length))
+    if (heir === undefined) this.#spare.push({ parts, answer })
+    else this.#inherit(heir, answer)
+  }
+
+  /** Whether a waiter can have what another left: then it has it. */
+  #hasSpare(waiter: Waiter, isFull: boolean): boolean {
+    const spare = this.#spare.at(-1)
+    if (spare === undefined || isFull || !waiter.asksForTheSameAs(spare.parts)) return false
+    if (this.#book.dueFromEndUs(spare.parts, this.#spare.length - 1) > waiter.deadlineUs) return false
+    this.#spare.pop()
+    this.#inherit(waiter, spare.answer)
+    return true
+  }
+
+  #inherit(heir: Waiter, answer: Answer): void {
+    heir.answer = answer
+    this.#line.standBooked(heir, this.#asking.delete(heir), undefined)
+  }
+
+  /** The first outside who asks for the same and is still there at that time. */
+  #firstOutside(parts: readonly Part[], forUs: number): Waiter | undefined {
+    let waiter = this.#line.firstOutside
+    while (waiter !== undefined && !(waiter.state === 'outside' && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)))
+      waiter = waiter.behind
+    return waiter
   }
 
   /**
@@ -144,6 +200,7 @@ export class Queue {
   /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
   startAnew(): void {
     this.#book.forget()
+    this.#spare = []
     this.#line.allOutside()
     this.tryAgain()
   }
@@ -153,14 +210,16 @@ export class Queue {
     for (const waiter of this.#line) {
       if (waiter.state !== 'booked') continue
       if (waiter.mayBook) this.#book.giveUpLatest(waiter.parts)
-      else this.#refund(waiter.parts, waiter.taken)
+      else this.#refund(waiter.parts, (waiter.answer as Answer).taken)
     }
+    for (const { parts } of this.#spare.splice(0)) this.#book.giveUpLatest(parts)
     this.#releaseLeft()
     this.#line.allOutside()
   }
 
   /** New numbers are in force: everybody asks anew, in order. */
   renumber(): void {
+    this.#changes += 1
     for (const waiter of [...this.#line, ...this.#asking]) waiter.parts = waiter.request.renumbered(waiter.parts)
     this.tryAgain()
   }
@@ -178,6 +237,7 @@ export class Queue {
 
   /** Serves whoever is due, lets the first outside try if it is time, and sets the alarm for what comes next. */
   goOn(): void {
+    if (this.#alarm !== undefined) this.#departures.woke(this.#alarm.atUs, this.#desk.nowUs())
     this.#serveDue()
     for (let next = this.#nextToTry(); next !== undefined; next = this.#nextToTry()) {
       this.#ask('take', next, false)
@@ -192,8 +252,9 @@ export class Queue {
    */
   #nextToTry(): Waiter | undefined {
     // Those who are asking came before.
-    if (this.#book.owes || this.#asking.size > 0 || this.#retryAtUs > this.#desk.nowUs()) return undefined
+    if (this.#book.owes || this.#asking.size > 0) return undefined
     let next = this.#line.firstOutside
+    if (next === undefined || this.#triesAtUs(next) > this.#desk.nowUs()) return undefined
     const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
@@ -202,35 +263,47 @@ export class Queue {
     return undefined
   }
 
+  /** When the first outside may ask. */
+  #triesAtUs(first: Waiter): number {
+    return first.mayBook ? Math.max(this.#retryAtUs, this.#opensUs(first)) : this.#retryAtUs
+  }
+
+  #opensUs({ parts }: Waiter): number {
+    return this.#horizon.opensUs(parts, this.#book.lastDueUs, this.#onTheirWay)
+  }
+
   #serveDue(): void {
     for (let { first } = this.#line; first?.state === 'booked'; { first } = this.#line) {
       const nowUs = this.#desk.nowUs()
-      if (this.#dueUs(first) > nowUs) return
+      const dueUs = this.#dueUs(first)
+      if (this.#departures.fromUs(dueUs) > nowUs) return
       const delayUs = this.#delayUs(first)
       this.#line.remove(first)
       if (first.mayBook) this.#book.spend(first.parts)
+      this.#departures.left(dueUs, nowUs, paceUs(first.parts))
       first.serve(delayUs, nowUs)
     }
   }
 
   /** When the first waiter may act: when the earliest permits of every limit may. */
   #dueUs(first: Waiter): number {
-    return first.mayBook ? this.#book.dueUs(first.parts) : first.bookedForUs
+    return first.mayBook ? this.#book.dueUs(first.parts) : (first.answer as Answer).bookedForUs
   }
 
   /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
   #delayUs(first: Waiter): number {
-    if (!first.mayBook) return first.bookedForUs - first.answeredUs
-    const [{ atUs }] = first.taken as [Taken[number]]
+    const { bookedForUs, answeredUs, taken } = first.answer as Answer
+    if (!first.mayBook) return bookedForUs - answeredUs
+    const [{ atUs }] = taken as [Taken[number]]
     return this.#book.dueAtStoreUs(first.parts) - atUs
   }
 
   #setAlarm(): void {
     const { first, firstOutside } = this.#line
-    const dueUs = first?.state === 'booked' ? this.#dueUs(first) : Number.POSITIVE_INFINITY
+    const dueUs = first?.state === 'booked' ? this.#departures.fromUs(this.#dueUs(first)) : Number.POSITIVE_INFINITY
     // While others are asking, or something is to be given back, nobody tries: that ends with an answer, not with an alarm.
     const triesAgain = firstOutside?.state === 'outside' && this.#asking.size === 0 && !this.#book.owes
-    const nextUs = triesAgain ? Math.min(dueUs, this.#retryAtUs) : dueUs
+    const nextUs = triesAgain ? Math.min(dueUs, this.#triesAtUs(firstOutside)) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
       this.#alarms.stop(this.#alarm)
@@ -243,10 +316,11 @@ export class Queue {
     waiter.state = 'asking'
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
+    const question: Question = { waiter, parts, changes: this.#changes }
     try {
       const answer = this.#desk.apply(verb, this.#plan, parts)
       if (!(answer instanceof Promise)) {
-        this.#answered(verb, waiter, parts, answer, false)
+        this.#answered(verb, question, answer, false)
         return
       }
       if (op === 'take') this.#onTheirWay += 1
@@ -258,11 +332,11 @@ export class Queue {
         this.endIfIdle()
       }
       answer.then(
-        (verdicts) => later(() => this.#answered(verb, waiter, parts, verdicts, true)),
-        (error) => later(() => this.#failed(waiter, error)),
+        (verdicts) => later(() => this.#answered(verb, question, verdicts, true)),
+        (error) => later(() => this.#failed(question, error)),
       )
     } catch (error) {
-      this.#failed(waiter, error)
+      this.#failed(question, error)
     }
   }
 
@@ -273,52 +347,82 @@ export class Queue {
   }
 
   /** `isLate`: others may have been answered since it asked. */
-  #answered(verb: Verb, waiter: Waiter, parts: readonly Part[], verdicts: readonly Verdict[], isLate: boolean): void {
+  #answered(verb: Verb, question: Question, verdicts: readonly Verdict[], isLate: boolean): void {
+    const { waiter } = question
+    const taken = verb.op === 'take' && allAllowed(verdicts)
+    if (question.changes !== this.#changes) this.#outdated(question, taken, verdicts)
+    else if (taken) this.#taken(question, verdicts, isLate)
+    else if (waiter.state === 'asking') this.#notTaken(verb, waiter, verdicts)
+    if (verb.op === 'take') this.#horizon.answered(question.parts, verdicts)
+  }
+
+  /** The numbers changed while the question was under way: what was taken under the old ones is given back, and the waiter asks anew. */
+  #outdated({ waiter, parts }: Question, taken: boolean, verdicts: readonly Verdict[]): void {
+    const isDegraded = verdicts[0]?.degraded === true
+    if (taken && !isDegraded) this.#book.oweOutdated(waiter.request.renumbered(parts), takenOf(verdicts))
+    if (waiter.state === 'asking') this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    this.#retryAtUs = 0
+  }
+
+  #taken(question: Question, verdicts: readonly Verdict[], isLate: boolean): void {
+    const { parts } = question
     const nowUs = this.#desk.nowUs()
     const delayUs = longest(verdicts, 'delayUs')
-    const taken = verb.op === 'take' && allAllowed(verdicts)
-    const isGone = waiter.state === 'gone'
-    // What was not taken from the store is not given back to it.
-    const isDegraded = verdicts[0]?.degraded === true
-    if (parts !== waiter.parts) {
-      // The numbers changed while the question was under way: what was taken under the old ones is given back, and it asks anew.
-      if (taken && !isDegraded) this.#book.oweOutdated(waiter.parts, takenOf(verdicts))
-      if (!isGone) this.#line.standOutside(waiter, this.#asking.delete(waiter))
-      this.#retryAtUs = 0
+    const answer = question.waiter.read(verdicts, nowUs, nowUs + delayUs)
+    const waiter = this.#recipient(question, answer, isLate)
+    const mayPass = isLate || parts.some(({ cost }) => cost === 0)
+    const behind =
+      waiter !== undefined && delayUs > 0 && mayPass
+        ? this.#whoIsBehind(waiter, answer, (verdicts[0] as Verdict).atUs + delayUs)
+        : undefined
+    if ((delayUs > 0 || waiter === undefined) && mayBook(parts)) this.#book.add(bookedOf(parts, verdicts, nowUs))
+    if (waiter === undefined) {
+      // What was not taken from the store is not given back to it.
+      if (answer.taken.length > 0) this.#handOn(parts, answer)
       return
     }
-    waiter.answered(verdicts, nowUs, nowUs + delayUs)
-    const mayPass = isLate || waiter.parts.some(({ cost }) => cost === 0)
-    const behind = taken && delayUs > 0 && mayPass ? this.#whoIsBehind(waiter, (verdicts[0] as Verdict).atUs + delayUs) : undefined
-    if (taken && (delayUs > 0 || isGone) && waiter.mayBook) this.#book.add(bookedOf(parts, verdicts, nowUs))
-    if (isGone) {
-      if (taken && !isDegraded) this.#release(waiter)
-      return
-    }
-    // Who stands in for the store books nothing ahead.
-    if (!taken) this.#notTaken(isDegraded ? { ...verb, aheadUs: 0 } : verb, waiter, nowUs, longest(verdicts, 'retryUs'))
-    else if (delayUs === 0) this.#takeOut(waiter).serve(0, nowUs)
+    waiter.answer = answer
+    if (delayUs === 0) this.#takeOut(waiter).serve(0, nowUs)
     else this.#booked(waiter, behind)
   }
 
+  /**
+   * Who gets what was taken. An earlier question may have been refused meanwhile: then the first outside gets it who asks for the same, and the one that
+   * asked stands outside instead. Nobody, if the one that asked has left and no other can use it.
+   */
+  #recipient({ waiter, parts }: Question, { bookedForUs }: Answer, isLate: boolean): Waiter | undefined {
+    const asker = waiter.state === 'asking' ? waiter : undefined
+    const first = isLate && !this.#line.isMixed ? this.#firstOutside(parts, bookedForUs) : undefined
+    if (first === undefined || (asker !== undefined && asker.number < first.number)) return asker
+    if (asker !== undefined) this.#line.standOutside(asker, this.#asking.delete(asker))
+    return first
+  }
+
   #booked(waiter: Waiter, behind: Waiter | undefined): void {
-    const refusal = this.#refusal(waiter, waiter.bookedForUs)
+    const answer = waiter.answer as Answer
+    const refusal = this.#refusal(waiter, answer.bookedForUs)
     if (refusal === undefined) {
       this.#line.standBooked(waiter, this.#asking.delete(waiter), behind)
       return
     }
-    this.#release(waiter)
-    this.#takeOut(waiter).refuse(refusal)
+    this.#takeOut(waiter)
+    this.#handOn(waiter.parts, answer)
+    waiter.refuse(refusal)
   }
 
-  #notTaken(verb: Verb, waiter: Waiter, nowUs: number, retryUs: number): void {
-    // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
-    const earliestUs = nowUs + retryUs + (retryUs > 0 ? Math.max(verb.aheadUs, 0) : 0)
+  #notTaken(verb: Verb, waiter: Waiter, verdicts: readonly Verdict[]): void {
+    const nowUs = this.#desk.nowUs()
+    const retryUs = longest(verdicts, 'retryUs')
+    waiter.answer = waiter.read(verdicts, nowUs, nowUs)
+    // A reservation may be made from then on, to be acted on as far ahead as it may be booked. Who stands in for the store books nothing ahead.
+    const aheadUs = retryUs > 0 && verdicts[0]?.degraded !== true ? Math.max(verb.aheadUs, 0) : 0
+    const earliestUs = Math.max(nowUs + retryUs + aheadUs, waiter.notBeforeUs)
     const refusal = retryUs === Number.POSITIVE_INFINITY ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs)
     if (refusal !== undefined) {
       this.#takeOut(waiter).refuse(refusal)
       return
     }
+    if (this.#hasSpare(waiter, false)) return
     this.#line.standOutside(waiter, this.#asking.delete(waiter))
     if (verb.op === 'take' || waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
   }
@@ -329,8 +433,8 @@ export class Queue {
     return this.#asking.has(waiter) && this.#line.length >= this.#desk.maxQueue ? 'QUEUE_FULL' : undefined
   }
 
-  #failed(waiter: Waiter, error: unknown): void {
-    if (waiter.state !== 'gone') this.#takeOut(waiter).fail(error)
+  #failed({ waiter }: Question, error: unknown): void {
+    if (waiter.state === 'asking') this.#takeOut(waiter).fail(error)
   }
 
   #takeOut(waiter: Waiter): Waiter {
@@ -345,10 +449,14 @@ export class Queue {
    * Before whom of the booked ones a waiter stands who may act at that time of the store: those whose time comes later. There are none, unless
    * answers came out of order, or it asks nothing of a limit that they wait for. What counts is their time now: it may have moved up.
    */
-  #whoIsBehind(waiter: Waiter, forUs: number): Waiter | undefined {
+  #whoIsBehind(waiter: Waiter, answer: Answer, forUs: number): Waiter | undefined {
     const permits = waiter.parts.map(() => 0)
     let behind: Waiter | undefined
-    for (let other = this.#line.lastBooked; other !== undefined && this.#comesAfter(other, waiter, permits, forUs); other = other.before) {
+    for (
+      let other = this.#line.lastBooked;
+      other !== undefined && this.#comesAfter(other, waiter, answer, permits, forUs);
+      other = other.before
+    ) {
       for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
       behind = other
     }
@@ -356,15 +464,15 @@ export class Queue {
   }
 
   /** `permits`: how many are held behind the other, of each limit. */
-  #comesAfter(other: Waiter, waiter: Waiter, permits: readonly number[], forUs: number): boolean {
-    if (!waiter.mayBook) return other.bookedForUs > waiter.bookedForUs
+  #comesAfter(other: Waiter, waiter: Waiter, answer: Answer, permits: readonly number[], forUs: number): boolean {
+    if (!waiter.mayBook) return (other.answer as Answer).bookedForUs > answer.bookedForUs
     return this.#book.isLaterThan(forUs, other.parts, permits)
   }
 
-  /** A waiter who held something has left: it is given back, and whoever is first outside may try. */
-  #release(waiter: Waiter): void {
-    if (waiter.mayBook) this.#releaseBooked(waiter.parts)
-    else this.#refund(waiter.parts, waiter.taken)
+  /** What was held is given back, and the first outside may try. */
+  #release(parts: readonly Part[], { taken }: Answer): void {
+    if (mayBook(parts)) this.#releaseBooked(parts)
+    else this.#refund(parts, taken)
   }
 
   #releaseBooked(parts: readonly Part[]): void {

@@ -27,6 +27,14 @@ export interface Turn {
   readonly servedUs: number
 }
 
+/** A question on its way to the store. */
+export interface Question {
+  readonly waiter: Waiter
+  readonly parts: readonly Part[]
+  /** How often the numbers had changed when it was asked. */
+  readonly changes: number
+}
+
 /** How a wait ends for its caller. */
 export interface Settle {
   onEnd(waiter: Waiter): void
@@ -42,6 +50,16 @@ export interface Settle {
  */
 export type WaiterState = 'asking' | 'booked' | 'outside' | 'gone'
 
+/** What a store answered, as the caller will be told of it. */
+export interface Answer {
+  readonly decision: Decision
+  /** When the store answered, and when the caller may then act, both by the clock of this process. */
+  readonly answeredUs: number
+  readonly bookedForUs: number
+  /** What the answer took, by the store's time; nothing if it was not the store that answered. */
+  readonly taken: Taken
+}
+
 export class Waiter {
   readonly request: WaitRequest
   readonly deadlineUs: number
@@ -49,16 +67,14 @@ export class Waiter {
   /** In which order it came to its queue. */
   number = 0
   state: WaiterState = 'asking'
-  /** When the store answered last, and when the waiter may then act, both by the clock of this process. */
-  answeredUs = 0
-  bookedForUs = 0
-  /** What that answer took, by the store's time. */
-  taken: Taken = []
+  /** The last answer to it, or to another whose permits it has now. */
+  answer: Answer | undefined = undefined
+  /** When those before it can have had their turns, at the earliest. */
+  notBeforeUs = 0
   /** Its time is up, but the answer to its question may still be yes. */
   isOverdue = false
   before: Waiter | undefined = undefined
   behind: Waiter | undefined = undefined
-  #decision: Decision | undefined = undefined
   readonly #settle: Settle
 
   constructor(request: WaitRequest, deadlineUs: number, settle: Settle) {
@@ -68,10 +84,8 @@ export class Waiter {
     this.#settle = settle
   }
 
-  /** Whether permits can be booked ahead for it: every limit can, and all are of one key, so that one queue sees all who wait for them. */
   get mayBook(): boolean {
-    const [{ key }] = this.parts as [Part]
-    return this.parts.every((part) => part.rule.algorithm.bookable && part.key === key)
+    return mayBook(this.parts)
   }
 
   asksForTheSameAs(parts: readonly Part[]): boolean {
@@ -83,22 +97,20 @@ export class Waiter {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
   }
 
-  answered(verdicts: readonly Verdict[], nowUs: number, bookedForUs: number): void {
-    this.#decision = this.request.read(verdicts)
-    this.answeredUs = nowUs
-    this.bookedForUs = bookedForUs
-    // What was not taken from the store is not given back to it.
-    this.taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
+  /** The answer that verdicts stand for, for this waiter or for another that asks for the same. */
+  read(verdicts: readonly Verdict[], answeredUs: number, bookedForUs: number): Answer {
+    const taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
+    return { decision: this.request.read(verdicts), answeredUs, bookedForUs, taken }
   }
 
   serve(delayUs: number, nowUs: number): void {
     this.state = 'gone'
     this.#settle.onEnd(this)
-    this.#settle.resolve({ decision: this.#decision as Decision, delayUs, servedUs: nowUs })
+    this.#settle.resolve({ decision: (this.answer as Answer).decision, delayUs, servedUs: nowUs })
   }
 
   refuse(refusal: Refusal): void {
-    this.fail(new WaitError(refusal, this.request.what(), this.#decision))
+    this.fail(new WaitError(refusal, this.request.what(), this.answer?.decision))
   }
 
   fail(reason: unknown): void {
@@ -106,4 +118,10 @@ export class Waiter {
     this.#settle.onEnd(this)
     this.#settle.reject(reason)
   }
+}
+
+/** Whether permits can be booked ahead: of every limit, and all of one key, so that one queue sees all who wait for them. */
+export function mayBook(parts: readonly Part[]): boolean {
+  const [{ key }] = parts as [Part]
+  return parts.every((part) => part.rule.algorithm.bookable && part.key === key)
 }

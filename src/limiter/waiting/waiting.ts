@@ -50,8 +50,8 @@ export class Waiting {
       const timeOut = () => {
         // At the deadline is still in time, if that is when it may try again.
         queue.goOn()
-        // A booked waiter is served in time: it was booked no further than its deadline.
-        if (waiter.state === 'booked') return
+        // A booked waiter is served in time: it was booked no further than its deadline, unless the event loop stood still.
+        if (waiter.state === 'booked' && !queue.isBehind) return
         // Who may not wait at all is told by the answer, however long that is under way.
         waiter.isOverdue = timeoutUs === 0 && waiter.state === 'asking'
         if (waiter.isOverdue) return
