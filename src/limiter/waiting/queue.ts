@@ -254,13 +254,18 @@ export class Queue {
     // Those who are asking came before.
     if (this.#book.owes || this.#asking.size > 0) return undefined
     let next = this.#line.firstOutside
-    if (next === undefined || this.#triesAtUs(next) > this.#desk.nowUs()) return undefined
+    if (next === undefined || !this.#mayTry(next) || this.#triesAtUs(next) > this.#desk.nowUs()) return undefined
     const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
       next = next.behind
     }
     return undefined
+  }
+
+  /** Whether the first outside need not wait for others who asked before it: one of them may get what is for it. */
+  #mayTry(first: Waiter): boolean {
+    return first.state === 'asking' || this.#onTheirWay === 0
   }
 
   /** When the first outside may ask. */
@@ -302,7 +307,7 @@ export class Queue {
     const { first, firstOutside } = this.#line
     const dueUs = first?.state === 'booked' ? this.#departures.fromUs(this.#dueUs(first)) : Number.POSITIVE_INFINITY
     // While others are asking, or something is to be given back, nobody tries: that ends with an answer, not with an alarm.
-    const triesAgain = firstOutside?.state === 'outside' && this.#asking.size === 0 && !this.#book.owes
+    const triesAgain = firstOutside?.state === 'outside' && this.#mayTry(firstOutside) && this.#asking.size === 0 && !this.#book.owes
     const nextUs = triesAgain ? Math.min(dueUs, this.#triesAtUs(firstOutside)) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
@@ -313,7 +318,8 @@ export class Queue {
 
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
-    waiter.state = 'asking'
+    if (op === 'take') waiter.state = 'asking'
+    waiter.questions += 1
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     const question: Question = { waiter, parts, changes: this.#changes }
@@ -349,10 +355,11 @@ export class Queue {
   /** `isLate`: others may have been answered since it asked. */
   #answered(verb: Verb, question: Question, verdicts: readonly Verdict[], isLate: boolean): void {
     const { waiter } = question
+    waiter.questions -= 1
     const taken = verb.op === 'take' && allAllowed(verdicts)
     if (question.changes !== this.#changes) this.#outdated(question, taken, verdicts)
     else if (taken) this.#taken(question, verdicts, isLate)
-    else if (waiter.state === 'asking') this.#notTaken(verb, waiter, verdicts)
+    else if (waiter.state === 'asking' || waiter.state === 'outside') this.#notTaken(verb, waiter, verdicts)
     if (verb.op === 'take') this.#horizon.answered(question.parts, verdicts)
   }
 
@@ -422,8 +429,8 @@ export class Queue {
       this.#takeOut(waiter).refuse(refusal)
       return
     }
-    if (this.#hasSpare(waiter, false)) return
-    this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    const mustStand = verb.op === 'take' || this.#asking.has(waiter)
+    if (mustStand && !this.#hasSpare(waiter, false)) this.#line.standOutside(waiter, this.#asking.delete(waiter))
     if (verb.op === 'take' || waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
   }
 
@@ -434,7 +441,8 @@ export class Queue {
   }
 
   #failed({ waiter }: Question, error: unknown): void {
-    if (waiter.state === 'asking') this.#takeOut(waiter).fail(error)
+    waiter.questions -= 1
+    if (waiter.state === 'asking' || waiter.state === 'outside') this.#takeOut(waiter).fail(error)
   }
 
   #takeOut(waiter: Waiter): Waiter {

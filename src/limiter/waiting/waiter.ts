@@ -43,7 +43,7 @@ export interface Settle {
 }
 
 /**
- * - `asking`: the store has not answered yet.
+ * - `asking`: the store was asked to take for it, and has not answered yet.
  * - `booked`: permits are held for it, and it waits for their time.
  * - `outside`: nothing is held for it.
  * - `gone`: got its turn, was refused, or left.
@@ -69,6 +69,8 @@ export class Waiter {
   state: WaiterState = 'asking'
   /** The last answer to it, or to another whose permits it has now. */
   answer: Answer | undefined = undefined
+  /** How many of its questions the store has not answered yet. */
+  questions = 0
   /** When those before it can have had their turns, at the earliest. */
   notBeforeUs = 0
   /** Its time is up, but the answer to its question may still be yes. */

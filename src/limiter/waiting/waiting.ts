@@ -53,7 +53,7 @@ export class Waiting {
         // A booked waiter is served in time: it was booked no further than its deadline, unless the event loop stood still.
         if (waiter.state === 'booked' && !queue.isBehind) return
         // Who may not wait at all is told by the answer, however long that is under way.
-        waiter.isOverdue = timeoutUs === 0 && waiter.state === 'asking'
+        waiter.isOverdue = timeoutUs === 0 && waiter.questions > 0
         if (waiter.isOverdue) return
         this.#leave(queue, waiter, () => waiter.refuse('TIMEOUT'))
         queue.goOn()
