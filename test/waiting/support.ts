@@ -146,3 +146,15 @@ function copyOf(verdict: Verdict): Verdict {
   const { ticket } = verdict
   return { ...verdict, ticket: ticket && ({ ...ticket, words: ticket.words.slice() } as Ticket) }
 }
+
+/** By how much any of these times is too early after any before it, if there must be one interval between one and the next. */
+export function mostEarly(times: readonly number[], interval: number): number {
+  let latest = Number.NEGATIVE_INFINITY
+  let most = 0
+  for (const [k, time] of times.entries()) {
+    const inStep = time - k * interval
+    most = Math.max(most, latest - inStep)
+    latest = Math.max(latest, inStep)
+  }
+  return most
+}

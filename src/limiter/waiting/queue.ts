@@ -124,7 +124,7 @@ export class Queue {
       this.#release(parts, answer)
       return
     }
-    const heir = this.#firstOutside(parts, this.#book.dueFromEndUs(parts, this.#spare.length))
+    const heir = this.#firstWithout(parts, this.#book.dueFromEndUs(parts, this.#spare.length), true)
     if (heir === undefined) this.#spare.push({ parts, answer })
     else this.#inherit(heir, answer)
   }
@@ -144,12 +144,17 @@ export class Queue {
     this.#line.standBooked(heir, this.#asking.delete(heir), undefined)
   }
 
-  /** The first outside who asks for the same and is still there at that time. */
-  #firstOutside(parts: readonly Part[], forUs: number): Waiter | undefined {
-    let waiter = this.#line.firstOutside
-    while (waiter !== undefined && !(waiter.state === 'outside' && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)))
-      waiter = waiter.behind
-    return waiter
+  /** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
+  #firstWithout(parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
+    const mayHave = (waiter: Waiter) =>
+      (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
+    let outside = this.#line.firstOutside
+    while (outside !== undefined && !mayHave(outside)) outside = outside.behind
+    for (const asking of this.#asking) {
+      if (outside !== undefined && outside.number < asking.number) break
+      if (mayHave(asking)) return asking
+    }
+    return outside
   }
 
   /**
@@ -382,26 +387,28 @@ export class Queue {
       waiter !== undefined && delayUs > 0 && mayPass
         ? this.#whoIsBehind(waiter, answer, (verdicts[0] as Verdict).atUs + delayUs)
         : undefined
-    if ((delayUs > 0 || waiter === undefined) && mayBook(parts)) this.#book.add(bookedOf(parts, verdicts, nowUs))
+    // After a stall even what may be had at once is had at the pace of the limit.
+    const mustWait = delayUs > 0 || (mayBook(parts) && this.#departures.fromUs(nowUs) > nowUs)
+    if ((mustWait || waiter === undefined) && mayBook(parts)) this.#book.add(bookedOf(parts, verdicts, nowUs))
     if (waiter === undefined) {
       // What was not taken from the store is not given back to it.
       if (answer.taken.length > 0) this.#handOn(parts, answer)
       return
     }
     waiter.answer = answer
-    if (delayUs === 0) this.#takeOut(waiter).serve(0, nowUs)
-    else this.#booked(waiter, behind)
+    if (mustWait) this.#booked(waiter, behind)
+    else this.#takeOut(waiter).serve(0, nowUs)
   }
 
   /**
    * Who gets what was taken. An earlier question may have been refused meanwhile: then the first outside gets it who asks for the same, and the one that
-   * asked stands outside instead. Nobody, if the one that asked has left and no other can use it.
+   * asked stands outside instead. If the one that asked holds something already, or has left, the next gets it, or nobody.
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer, isLate: boolean): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
-    const first = isLate && !this.#line.isMixed ? this.#firstOutside(parts, bookedForUs) : undefined
-    if (first === undefined || (asker !== undefined && asker.number < first.number)) return asker
-    if (asker !== undefined) this.#line.standOutside(asker, this.#asking.delete(asker))
+    const first = isLate && !this.#line.isMixed ? this.#firstWithout(parts, bookedForUs, asker === undefined) : undefined
+    if (asker === undefined || first === undefined || asker.number < first.number) return asker ?? first
+    this.#line.standOutside(asker, this.#asking.delete(asker))
     return first
   }
 
