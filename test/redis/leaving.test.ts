@@ -19,23 +19,30 @@ interface Report {
   readonly waiting: number
 }
 
-test.each([1, 3, 8])('%d processes whose callers leave give out at least 95 of 100 permits, and no more than 100', async (processes) => {
-  const tasks = LEAVING.map((leaving) => ({ key: `${100 * leaving} % leave`, leaving }))
-  const task = { port: inject('redisPort'), prefix: `leaving-${randomUUID()}`, tasks, callers: CALLERS, ms: RUN_MS }
-  const children = Array.from({ length: processes }, () => fork(new URL('./leaving.process.mjs', import.meta.url), [JSON.stringify(task)]))
-  await Promise.all(children.map((child) => told<'ready'>(child)))
-  const reports = children.map((child) => told<Report>(child))
-  for (const child of children) child.send('go')
-  const all = await Promise.all(reports)
-  expect(all.map(({ waiting }) => waiting)).toEqual(children.map(() => 0))
-  const shares = tasks.map(({ key }) => [key, shareOf(all.flatMap(({ turns }) => turns[key] ?? []))] as const)
-  console.log(`${processes} processes: ${shares.map(([key, share]) => `${key}: ${(100 * share).toFixed(1)}`).join(', ')}`)
-  for (const [key, share] of shares) {
-    expect(share, key).toBeGreaterThanOrEqual(0.95)
-    // A turn that was handed on is told as of the moment it was handed on, a few milliseconds beside its time.
-    expect(share, key).toBeLessThanOrEqual(1.02)
-  }
-})
+test.each([1, 3, 8])(
+  '%d processes whose callers leave lose less than 5 of 100 permits by it, and give out none too many',
+  async (processes) => {
+    const tasks = LEAVING.map((leaving) => ({ key: `${100 * leaving} % leave`, leaving }))
+    const task = { port: inject('redisPort'), prefix: `leaving-${randomUUID()}`, tasks, callers: CALLERS, ms: RUN_MS }
+    const children = Array.from({ length: processes }, () =>
+      fork(new URL('./leaving.process.mjs', import.meta.url), [JSON.stringify(task)]),
+    )
+    await Promise.all(children.map((child) => told<'ready'>(child)))
+    const reports = children.map((child) => told<Report>(child))
+    for (const child of children) child.send('go')
+    const all = await Promise.all(reports)
+    expect(all.map(({ waiting }) => waiting)).toEqual(children.map(() => 0))
+    const shares = tasks.map(({ key }) => [key, shareOf(all.flatMap(({ turns }) => turns[key] ?? []))] as const)
+    console.log(`${processes} processes: ${shares.map(([key, share]) => `${key}: ${(100 * share).toFixed(1)}`).join(', ')}`)
+    // A machine that is too busy to keep up costs all keys alike: those whose callers leave are held against the one whose callers stay.
+    const [[, unleft]] = shares as [(typeof shares)[number]]
+    for (const [key, share] of shares) {
+      expect(share, key).toBeGreaterThanOrEqual(0.95 * Math.min(1, unleft))
+      // A turn that was handed on is told as of the moment it was handed on, a few milliseconds beside its time.
+      expect(share, key).toBeLessThanOrEqual(1.02)
+    }
+  },
+)
 
 /** How many of the permits between the first and the last turn that count were given out. */
 function shareOf(times: readonly number[]): number {

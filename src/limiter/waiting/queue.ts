@@ -387,8 +387,7 @@ export class Queue {
       waiter !== undefined && delayUs > 0 && mayPass
         ? this.#whoIsBehind(waiter, answer, (verdicts[0] as Verdict).atUs + delayUs)
         : undefined
-    // After a stall even what may be had at once is had at the pace of the limit.
-    const mustWait = delayUs > 0 || (mayBook(parts) && this.#departures.fromUs(nowUs) > nowUs)
+    const mustWait = delayUs > 0 || (mayBook(parts) && this.#goesBehind(parts, nowUs, isLate))
     if ((mustWait || waiter === undefined) && mayBook(parts)) this.#book.add(bookedOf(parts, verdicts, nowUs))
     if (waiter === undefined) {
       // What was not taken from the store is not given back to it.
@@ -398,6 +397,13 @@ export class Queue {
     waiter.answer = answer
     if (mustWait) this.#booked(waiter, behind)
     else this.#takeOut(waiter).serve(0, nowUs)
+  }
+
+  /** Whether what may be had at once goes to those who are booked first, or, after a stall, is had at the pace of the limit. */
+  #goesBehind(parts: readonly Part[], nowUs: number, isLate: boolean): boolean {
+    const { first, isMixed } = this.#line
+    const isBehindOthers = isLate && !isMixed && first?.state === 'booked' && first.asksForTheSameAs(parts)
+    return isBehindOthers || this.#departures.fromUs(nowUs) > nowUs
   }
 
   /**
