@@ -170,4 +170,16 @@ describe.each(STORES)('on a store %s', (_, storesOf) => {
     await runFor(clock, 20)
     await Promise.all(callers)
   })
+
+  test.each([0, 1, 3, 50])('numbers that change %d ms after 200 callers came: all are served at the new pace', async (ms) => {
+    const clock = fakeClock()
+    const store = storesOf(clock, new Random(SEED))()
+    const limiter = createLimiter(gcra({ rate: '100/s', burst: 1 }), { name: 'api', store, clock, ...PATIENT })
+    let served = 0
+    for (let k = 0; k < 200; k++) void limiter.acquire('k').then(() => served++)
+    await runFor(clock, ms)
+    limiter.update(gcra({ rate: '200/s', burst: 1 }))
+    await runFor(clock, 1_000 + 2 * (HORIZON_US / 1000))
+    expect(served).toBe(200)
+  })
 })
