@@ -18,8 +18,9 @@ import { Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import { type Answer, mayBook, type Question, type Waiter } from './waiter.ts'
 
-/** How many of those outside ask a slow store at once. */
+/** How many of those outside ask a slow store at once: more of them where the horizon bounds them too. */
 const MOST_AT_ONCE = 32
+const MOST_BOOKING = 128
 
 export class Queue {
   readonly #desk: Desk
@@ -63,7 +64,7 @@ export class Queue {
   /** Nobody waits any longer: if no answer is awaited, the queue can be forgotten. */
   endIfIdle(): void {
     if (this.size > 0) return
-    for (const { parts } of this.#spare.splice(0)) this.#releaseBooked(parts)
+    this.#releaseSpare()
     if (this.#onTheirWay === 0) this.#onIdle()
   }
 
@@ -132,11 +133,20 @@ export class Queue {
   /** Whether a waiter can have what another left: then it has it. */
   #hasSpare(waiter: Waiter, isFull: boolean): boolean {
     const spare = this.#spare.at(-1)
-    if (spare === undefined || isFull || !waiter.asksForTheSameAs(spare.parts)) return false
+    if (spare === undefined || isFull) return false
+    if (!waiter.asksForTheSameAs(spare.parts)) {
+      // It would get permits from before and behind those of others.
+      this.#releaseSpare()
+      return false
+    }
     if (this.#book.dueFromEndUs(spare.parts, this.#spare.length - 1) > waiter.deadlineUs) return false
     this.#spare.pop()
     this.#inherit(waiter, spare.answer)
     return true
+  }
+
+  #releaseSpare(): void {
+    for (const { parts } of this.#spare.splice(0)) this.#releaseBooked(parts)
   }
 
   #inherit(heir: Waiter, answer: Answer): void {
@@ -260,7 +270,7 @@ export class Queue {
     if (this.#book.owes || this.#asking.size > 0) return undefined
     let next = this.#line.firstOutside
     if (next === undefined || !this.#mayTry(next) || this.#triesAtUs(next) > this.#desk.nowUs()) return undefined
-    const mostAtOnce = this.#line.isMixed ? 1 : MOST_AT_ONCE
+    const mostAtOnce = this.#line.isMixed ? 1 : next.mayBook ? MOST_BOOKING : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
       next = next.behind
