@@ -5,18 +5,18 @@
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { SyncStore } from '../stores/store.ts'
-import type { Decision } from './decision.ts'
+import { atItsTime, type Decision } from './decision.ts'
 import { type Cost, type Key, timeoutUs } from './input.ts'
 import type { Acquired, Limiter, Reservation } from './limiter.ts'
 import type { LimitName, Limits } from './options.ts'
 import { WaitError } from './waiting/wait-error.ts'
 
 export interface AcquireSyncOptions<Name extends string = string, P extends string = string> {
-  readonly cost?: Cost<Name>
+  readonly cost?: Cost<Name> | undefined
   /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
   readonly timeoutMs?: number | undefined
   /** Decide by the numbers of this plan. */
-  readonly plan?: P
+  readonly plan?: P | undefined
 }
 
 type Reserved<Name extends string> = Decision<Name> & Reservation<SyncStore>
@@ -50,7 +50,8 @@ export function acquireSync<L extends Limits, P extends string = string>(
         reserved.cancel()
         throw stoodStill()
       }
-      return acquired(reserved, (nowUs() - startUs) / 1000)
+      const isBooked = limiter.scope(plan).limits.every(({ rule }) => rule.algorithm.bookable)
+      return acquired(atItsTime(withoutCancel(reserved), inUs(reserved.delayMs), isBooked), (nowUs() - startUs) / 1000)
     }
     if (inUs(reserved.retryAfterMs) > leftUs) throw fail('TIMEOUT', reserved)
     if (!blockUntil(inUs(reserved.atMs) + inUs(reserved.retryAfterMs), nowUs)) throw stoodStill()
@@ -77,8 +78,12 @@ function reserveWithin<Name extends string>(reserve: (maxWaitUs: number) => Rese
   return reserve(0)
 }
 
-function acquired<Name extends string>({ cancel: _, ...decision }: Reserved<Name>, waitedMs: number): Acquired<Name> {
-  return Object.assign(decision, { waitedMs }) as unknown as Acquired<Name>
+function withoutCancel<Name extends string>({ cancel: _, ...decision }: Reserved<Name>): Decision<Name> {
+  return decision as unknown as Decision<Name>
+}
+
+function acquired<Name extends string>(decision: Decision<Name>, waitedMs: number): Acquired<Name> {
+  return Object.assign(decision, { waitedMs }) as Acquired<Name>
 }
 
 /** Longer than the coarsest clock takes from one reading to the next. */

@@ -68,6 +68,35 @@ describe.each(STORES)('on %s', (_, open) => {
     expect(got).toEqual(turns)
   })
 
+  test.each<[string, Limit | Record<string, Limit>]>([
+    ['gcra', gcra({ rate: '10/s', burst: 2 })],
+    ['tokenBucket', tokenBucket({ refill: '10/s', capacity: 2 })],
+    ['leakyBucket', leakyBucket({ leak: '10/s', capacity: 5 })],
+    ['fixedWindow', fixedWindow({ limit: 2, window: 300 })],
+    ['slidingLog', slidingLog({ limit: 2, window: 300 })],
+    ['two that can be booked', { a: gcra({ rate: '10/s', burst: 2 }), b: tokenBucket({ refill: '5/s', capacity: 3 }) }],
+  ])('of %s it returns what acquire resolves with', async (__, limits) => {
+    const startMs = 1_700_000_000_000
+    const clock = fakeClock(startMs)
+    const promising = createLimiter(limits as Limit, { name: 'promising', store: open(), clock })
+    const promised: unknown[] = []
+    const taken = (async () => {
+      for (let k = 0; k < 5; k++) promised.push(await promising.acquire('k'))
+    })()
+    // Time goes on only where one waits for it.
+    for (let turn = 0; turn < 10_000 && promised.length < 5; turn++) {
+      await Promise.resolve()
+      if (turn % 50 === 49 && promising.waiting() > 0) clock.advanceMs(100)
+    }
+    await taken
+    const blocking = Object.assign(blockingClock(), { us: startMs * 1000 })
+    const limiter = createLimiter(limits as Limit, { name: 'blocking', store: open(), clock: blocking })
+    const returned = Array.from({ length: 5 }, () => acquireSync(limiter, 'k'))
+    expect(returned).toEqual(promised)
+    expect(returned.some(({ waitedMs }) => waitedMs > 0)).toBe(true)
+    for (const { delayMs } of returned) expect(delayMs).toBe(0)
+  })
+
   test('a deadline that cannot be met is answered at once and takes nothing', () => {
     const clock = blockingClock()
     const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'blocking', store: open(), clock })
