@@ -100,6 +100,7 @@ describe('the error', () => {
     for (const { error } of [late, many, never]) {
       expect(error).toBeInstanceOf(WaitError)
       expect(error).toBeInstanceOf(SluiceError)
+      expect((error as WaitError).name).toBe('WaitError')
       expect(String(error)).toContain('"k"')
     }
   })

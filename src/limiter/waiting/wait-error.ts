@@ -13,11 +13,12 @@ const REASONS: Record<Refusal, string> = {
 /** A wait that a limit ended. Nothing was taken. */
 export class WaitError extends SluiceError {
   declare readonly code: Refusal
-  /** What the limits said last. */
+  /** What the limits said last. Of a `TIMEOUT`, `retryAfterMs` is how long until the same call, with the same `timeoutMs`, could have its turn in time. */
   readonly decision: Decision | undefined
 
   constructor(code: Refusal, what: string, decision: Decision | undefined) {
     super(code, `${what} ${REASONS[code]}`)
+    this.name = 'WaitError'
     this.decision = decision
   }
 }
