@@ -33,9 +33,9 @@ const UNIT_US: Readonly<Record<DurationUnit, number>> = {
 const UNITS = Object.keys(UNIT_US).join(', ')
 
 /** Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in errors. */
-export function durationUs(duration: Duration, what: string): number {
+export function durationUs(duration: Duration, what: string, range = 'must be from 1 microsecond to 366 days'): number {
   const us = typeof duration === 'string' ? parsedUs(duration, what) : microsecondsOfMs(duration, what)
-  if (us < 1 || us > MAX_PERIOD_US) throw refused(what, duration, 'must be from 1 microsecond to 366 days')
+  if (us < 1 || us > MAX_PERIOD_US) throw refused(what, duration, range)
   return us
 }
 
@@ -109,7 +109,7 @@ export function fillTime(capacity: number, pace: Pace): { us: number; part: numb
 
 /** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */
 export function aheadUs(ms: number, what: string): number {
-  return ms === 0 ? 0 : durationUs(ms, what)
+  return ms === 0 ? 0 : durationUs(ms, what, 'must be 0, or from 1 microsecond to 366 days')
 }
 
 /** Refuses options that nobody reads, so that a misspelt one is not silently ignored. */

@@ -28,7 +28,7 @@ export interface FailureEvent {
   readonly error: unknown
 }
 
-/** Whoever wants to hear of a limiter: `limiter.listen(listener)`. */
+/** What is told of a limiter: `limiter.listen(listener)`. Nothing waits for what a listener promises; a rejection becomes a warning. */
 export interface Listener {
   /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
   onDecision?(event: DecisionEvent): void
@@ -68,7 +68,7 @@ export class Listeners {
   #hearFailures = false
 
   add(listener: Listener): () => void {
-    checkListener(listener)
+    checkHandlers(listener)
     const seat = { listener }
     this.#set([...this.#all, seat])
     return () => this.#set(this.#all.filter((other) => other !== seat))
@@ -87,7 +87,7 @@ export class Listeners {
     let thrown: { readonly error: unknown } | undefined
     for (const { listener } of this.#all) {
       try {
-        listener.onDecision?.(event)
+        warnIfRejected('onDecision', event.limiter, listener.onDecision?.(event))
       } catch (error) {
         thrown ??= { error }
       }
@@ -112,21 +112,44 @@ export class Listeners {
   }
 }
 
-function checkListener(listener: Listener): void {
+const HANDLERS = ['onDecision', 'onFailure', 'onHealth'] as const
+
+/** What is given to `listen` must hear something, and a misspelt handler must not go unnoticed. It may have properties of its own besides. */
+export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
     throw new SluiceError('CONFIG', `listener ${shown(listener)} must be an object with onDecision, onFailure or onHealth`)
   }
-  const { onDecision, onFailure, onHealth } = listener
-  for (const [name, fn] of Object.entries({ onDecision, onFailure, onHealth })) {
+  for (const [name, value] of Object.entries(listener)) {
+    if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.some((known) => known === name)) {
+      throw new SluiceError('CONFIG', `listener ${shown(name)} is not told anything: it has ${HANDLERS.join(', ')}`)
+    }
+  }
+  if (HANDLERS.every((name) => listener[name] === undefined)) {
+    throw new SluiceError('CONFIG', `listener ${shown(listener)} must have onDecision, onFailure or onHealth`)
+  }
+}
+
+function checkHandlers(listener: Listener): void {
+  for (const name of HANDLERS) {
+    const fn: unknown = listener[name]
     if (fn !== undefined && typeof fn !== 'function') throw new SluiceError('CONFIG', `${name} ${shown(fn)} must be a function`)
   }
 }
 
-/** Whoever waits for a decision has nothing to do with what a listener throws. */
-function warnOf(name: string, limiter: string, tell: () => void): void {
+/** The caller of the verb has nothing to do with what a listener throws. */
+function warnOf(name: string, limiter: string, tell: () => unknown): void {
   try {
-    tell()
+    warnIfRejected(name, limiter, tell())
   } catch (error) {
-    warn('SLUICE_LISTENER', `${name} of limiter '${limiter}' threw: ${String(error)}`, error)
+    warnOfError(name, limiter, 'threw', error)
   }
+}
+
+/** An async listener that fails would otherwise be an unhandled rejection, which ends a process. */
+function warnIfRejected(name: string, limiter: string, told: unknown): void {
+  if (told instanceof Promise) told.catch((error) => warnOfError(name, limiter, 'rejected', error))
+}
+
+function warnOfError(name: string, limiter: string, how: 'threw' | 'rejected', error: unknown): void {
+  warn('SLUICE_LISTENER', `${name} of limiter '${limiter}' ${how}: ${String(error)}`, error)
 }

@@ -13,8 +13,14 @@ export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 /** The limits that a key or a cost may be given for. */
 type Named<Name extends string> = readonly { readonly name: Name }[]
 
+/** Half a surrogate pair has no UTF-8: in Redis two such keys would become one. */
 function isKey(key: unknown): key is string {
-  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
+  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH && (key as string & WellFormed).isWellFormed()
+}
+
+/** Declared here, because the types are those of ES2023. */
+interface WellFormed {
+  isWellFormed(): boolean
 }
 
 function isCost(cost: unknown): cost is number {
@@ -24,7 +30,10 @@ function isCost(cost: unknown): cost is number {
 export function keyFor<Name extends string>(keys: Key<Name>, name: Name, limits: Named<Name>): string {
   const key = typeof keys === 'string' ? keys : perLimit(keys, name, limits, 'KEY', 'key')
   if (isKey(key)) return key
-  throw new SluiceError('KEY', `key ${shown(key)}${ofLimit(keys, name)} must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
+  throw new SluiceError(
+    'KEY',
+    `key ${shown(key)}${ofLimit(keys, name)} must be a string of 1 to ${MAX_KEY_LENGTH} characters, without lone surrogates`,
+  )
 }
 
 export function costFor<Name extends string>(costs: Cost<Name>, name: Name, limits: Named<Name>): number {

@@ -16,17 +16,17 @@ export type Answer<S, T> = S extends AsyncStore ? Promise<T> : T
 /** What every verb that decides takes besides key and cost. */
 export interface VerbOptions<P extends string = string> {
   /** Decide by the numbers of this plan. What was used under others stays used. */
-  readonly plan?: P
+  readonly plan?: P | undefined
 }
 
 export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
   /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0: only what may act at once. */
-  readonly maxWaitMs?: number
+  readonly maxWaitMs?: number | undefined
 }
 
 export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
   /** The `atMs` of the decision that took it: what lies a window back or more is not given back, and a log finds its entry. */
-  readonly atMs?: number
+  readonly atMs?: number | undefined
 }
 
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
@@ -46,7 +46,7 @@ export interface AtOnceOptions<P extends string = string> extends VerbOptions<P>
 }
 
 export interface AcquireOptions<Name extends string = string, P extends string = string> extends WaitOptions<P> {
-  readonly cost?: Cost<Name>
+  readonly cost?: Cost<Name> | undefined
 }
 
 /** What a wait ends with: an allowed decision, at its time. */

@@ -19,7 +19,7 @@ export type SameLimits<L extends Limits> = L extends Limit
   : { readonly [Name in keyof L]: L[Name] extends Limit ? Limit & { type: L[Name]['type'] } : never }
 
 export interface LimiterOptions<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
-  /** Under which the store keeps this limiter's states. 1 to 64 letters, digits, `.`, `_`, `-`. Required with a shared or remote store. */
+  /** Under which the store keeps this limiter's states. 1 to 64 letters, digits, `.`, `_`, `-`, the first a letter or digit. Required with a shared or remote store. */
   readonly name?: string
   /** Where state lives. Default: the memory of this process. */
   readonly store?: S
@@ -123,19 +123,22 @@ function checkedUs(us: number): number {
   throw new SluiceError('CONFIG', `the clock read ${shown(us)}: it must be whole microseconds from 0 to ${MAX_NOW_US}`)
 }
 
-/** The limits as rules, in their order. */
-export function compiled<Name extends string>(limits: Limits, maxAheadUs: number): NamedRule<Name>[] {
-  const named: Readonly<Record<string, unknown>> = isLimit(limits) ? { default: limits } : (limits as Readonly<Record<string, unknown>>)
-  if (typeof named !== 'object' || named === null || Object.keys(named).length === 0) {
-    throw new SluiceError('CONFIG', `limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name`)
+/** The limits as rules, in their order. `of` begins the messages, where there are limits of several plans. */
+export function compiled<Name extends string>(limits: Limits, maxAheadUs: number, of = ''): NamedRule<Name>[] {
+  const named: unknown = isLimit(limits) ? { default: limits } : limits
+  if (!isRecord(named) || Object.keys(named).length === 0) {
+    throw new SluiceError(
+      'CONFIG',
+      `${of}limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name such as { burst: gcra({ ... }) }`,
+    )
   }
   return Object.entries(named).map(([name, limit]) => {
     if (!isLimit(limit))
       throw new SluiceError(
         'CONFIG',
-        `limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config`,
+        `${of}limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config`,
       )
-    return { name: checkedName(name, 'the name of a limit') as Name, rule: limit[COMPILE](maxAheadUs) }
+    return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[COMPILE](maxAheadUs) }
   })
 }
 
@@ -152,6 +155,11 @@ export function inPlaceOf<Name extends string>(
 
 function listed(limits: readonly NamedRule[]): string {
   return `{ ${limits.map(({ name, rule }) => `${name}: ${rule.algorithm.type}`).join(', ')} }`
+}
+
+/** Whether it has things by name. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isLimit(value: unknown): value is Limit {

@@ -1,16 +1,16 @@
 /** Waiting without writing `acquire`: functions that wait their turn, and work that comes at the limiter's pace. */
-import type { Cost, Key } from './input.ts'
-import type { WaitOptions } from './limiter.ts'
+import type { Abortable, Cost, Key } from './input.ts'
+import type { AcquireOptions, WaitOptions } from './limiter.ts'
 
-/** What pacing needs of a limiter. */
+/** What `wrap` needs of a limiter. */
 interface Acquirer<Name extends string, P extends string> {
-  acquire(key: Key<Name>, options: WaitOptions<P> & { readonly cost?: Cost<Name> }): Promise<unknown>
+  acquire(key: Key<Name>, options: AcquireOptions<Name, P>): Promise<unknown>
 }
 
 /** How each call, or each item, waits: as `acquire` does. */
 export interface PaceOptions<Name extends string, P extends string, From extends readonly unknown[]> extends WaitOptions<P> {
   /** What it costs: one cost for all, or found from the arguments or the item. Default 1. */
-  readonly cost?: Cost<Name> | ((...from: From) => Cost<Name>)
+  readonly cost?: Cost<Name> | ((...from: From) => Cost<Name>) | undefined
 }
 
 export type AnyFunction = (this: never, ...args: never[]) => unknown
@@ -40,14 +40,52 @@ export function isIterable(source: unknown): boolean {
   return typeof now === 'function' || typeof later === 'function'
 }
 
-export async function* paced<Name extends string, P extends string, Item>(
-  limiter: Acquirer<Name, P>,
+/** `acquire` that also ends when `ended` does. */
+type AcquireUntil<Name extends string, P extends string> = (
+  key: Key<Name>,
+  options: AcquireOptions<Name, P>,
+  ended: Abortable,
+) => Promise<unknown>
+
+/**
+ * A generator answers one call after the other: by itself `return()` would stand behind a `next()` that waits for its turn. So ending it ends that
+ * wait first, which then takes nothing.
+ */
+export function paced<Name extends string, P extends string, Item>(
+  acquire: AcquireUntil<Name, P>,
+  key: Key<Name> | ((item: Item) => Key<Name>),
+  source: Iterable<Item> | AsyncIterable<Item>,
+  options: PaceOptions<Name, P, [item: Item]>,
+): AsyncGenerator<Item, void, undefined> {
+  const ended = new AbortController()
+  const items = pacedItems(acquire, key, source, options, ended.signal)
+  const { return: endWith, throw: failWith } = items
+  items.return = (value) => {
+    ended.abort()
+    return endWith.call(items, value)
+  }
+  items.throw = (error) => {
+    ended.abort()
+    return failWith.call(items, error)
+  }
+  return items
+}
+
+async function* pacedItems<Name extends string, P extends string, Item>(
+  acquire: AcquireUntil<Name, P>,
   key: Key<Name> | ((item: Item) => Key<Name>),
   source: Iterable<Item> | AsyncIterable<Item>,
   { cost = 1, ...options }: PaceOptions<Name, P, [item: Item]>,
+  ended: Abortable,
 ): AsyncGenerator<Item, void, undefined> {
   for await (const item of source) {
-    await limiter.acquire(found(key, [item]), { ...options, cost: found(cost, [item]) })
+    if (ended.aborted) return
+    try {
+      await acquire(found(key, [item]), { ...options, cost: found(cost, [item]) }, ended)
+    } catch (error) {
+      if (ended.aborted) return
+      throw error
+    }
     yield item
   }
 }

@@ -3,7 +3,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Lane, Part } from '../stores/store.ts'
 import { AskedPart } from './asked.ts'
 import { type Cost, costFor, type Key, keyFor } from './input.ts'
-import { compiled, inPlaceOf, type Limits, type NamedRule, type NamedScope } from './options.ts'
+import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
 /** One set of numbers, and the store's short way for them if it has one. */
 export interface Plan<Name extends string> {
@@ -65,11 +65,11 @@ export class Plans<Name extends string> {
   }
 
   #compiled(base: Plan<Name>, plans: PlanLimits): Map<string, Plan<Name>> {
-    if (typeof plans !== 'object' || plans === null) {
+    if (!isRecord(plans)) {
       throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
     }
     const entries = Object.entries(plans).map(([name, limits]) => {
-      const next = compiled<Name>(limits as Limits, this.#maxAheadUs)
+      const next = compiled<Name>(limits as Limits, this.#maxAheadUs, `plan '${name}': `)
       return [name, this.#open(inPlaceOf(base.scope.limits, next, `plan '${name}'`))] as const
     })
     return new Map(entries)

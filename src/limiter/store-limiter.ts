@@ -6,8 +6,8 @@ import { SluiceError, shown } from '../errors.ts'
 import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
 import { AskedStep } from './asked.ts'
 import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
-import { type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
+import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
+import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
 import type {
   Acquired,
   AcquireOptions,
@@ -90,7 +90,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, boolean> | Promise<boolean> {
     // Kept small, and the rare ways in functions of their own, so that the compiler can fit the short way into its callers.
     if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
-    return this.#tryTake(this.#plans.base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, undefined)
+    return this.#tryTake(this.#plans.base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, this.#plans.base, undefined)
   }
 
   #tryAcquireWith(
@@ -98,10 +98,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>>,
     options: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    const { timeoutMs, signal } = options as WaitOptions<P>
-    if (timeoutMs !== undefined || signal !== undefined) return this.#tryToWait(key, cost, options)
-    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return this.#tryTake(this.#planOf(options).lane, key, cost) ?? this.#tryAcquireByStep(key, cost, options)
+    if (isTimed(options)) return this.#tryToWait(key, cost, options)
+    const plan = this.#planOf(options, TIMED_OPTIONS)
+    return this.#tryTake(plan.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, plan, options)
   }
 
   /** By the short way, or undefined. */
@@ -110,9 +109,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return lane.tryTake(key, cost as number, this.#ownClock.nowUs()) as Answer<S, boolean> | undefined
   }
 
-  #tryAcquireByStep(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): Answer<S, boolean> {
-    if (this.#listeners.any) return this.#told('tryAcquire', key, cost, options, ({ allowed }) => allowed)
-    const plan = this.#planOf(options)
+  #tryAcquireByStep(
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    plan: Plan<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+  ): Answer<S, boolean> {
+    if (this.#listeners.any) return this.#told('tryAcquire', key, cost, plan, options, ({ allowed }) => allowed)
     return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
   }
 
@@ -128,7 +131,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
         return decision as Answer<S, Decision<LimitName<L>>>
       }
     }
-    return this.#told('consume', key, cost, options, (decision) => decision)
+    return this.#told('consume', key, cost, plan, options, (decision) => decision)
   }
 
   peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
@@ -153,14 +156,23 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     })
   }
 
-  async acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+  acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+    return this.#acquire(key, options, undefined)
+  }
+
+  /** `ended`: what else ends the wait, besides the signal among the options. */
+  async #acquire(
+    key: Key<LimitName<L>>,
+    options: AcquireOptions<LimitName<L>, P>,
+    ended: Abortable | undefined,
+  ): Promise<Acquired<LimitName<L>>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
       const decision = this.consume(key, cost) as Decision<LimitName<L>>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
-    return this.#wait('acquire', key, cost, options)
+    return this.#wait('acquire', key, cost, options, ended)
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -187,7 +199,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     if (!isIterable(source))
       throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
-    return paced(this, key, source, options)
+    return paced((of, bounds, ended) => this.#acquire(of, bounds, ended), key, source, options)
   }
 
   scope(plan?: P): Scope {
@@ -202,7 +214,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
-    const parts = partsOf(plan, key, cost)
+    const parts = partsOf(plan, key, cost).map(withinCapacity)
     return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, ofUs, options.plan))
   }
 
@@ -214,6 +226,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   listen(listener: Listener): () => void {
+    checkListener(listener)
     return this.#listeners.add(listener)
   }
 
@@ -267,10 +280,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     verb: DecisionEvent['verb'],
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
+    plan: Plan<LimitName<L>>,
     options: VerbOptions<P> | undefined,
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
-    const plan = this.#planOf(options)
     const sinceUs = this.#heardSinceUs()
     return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
@@ -333,7 +346,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
     try {
-      await this.#wait('tryAcquire', key, cost, options)
+      await this.#wait('tryAcquire', key, cost, options, undefined)
       return true
     } catch (error) {
       if (error instanceof WaitError) return false
@@ -346,9 +359,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
+    ended: Abortable | undefined,
   ): Promise<Acquired<LimitName<L>>> {
     const parts = partsOf(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
-    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal }
+    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal, ended }
     checkSignal(options.signal)
     this.#checkOpen()
     const sinceUs = this.#ownClock.nowUs()
@@ -397,7 +411,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     this.#checkOpen()
-    const step = this.#step(verb, plan, parts)
+    return this.#applyStep(this.#step(verb, plan, parts), read)
+  }
+
+  /** The same for a limiter that may have been closed. */
+  #applyStep<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     const store = this.#store
     return (store.mode === 'sync' ? read(store.apply(step)) : this.#asked(store, step, read)) as Answer<S, T>
   }
@@ -436,11 +454,25 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       const tellQueues = () => {
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
       }
-      const answers = taken.map(({ atUs: ofUs, places }) => this.#apply({ ...GIVE, ofUs }, plan, partsAt(given, places), tellQueues))
+      // Also after `close`: the store stays open, and others would stand behind the booking.
+      const answers = taken.map(({ atUs: ofUs, places }) =>
+        this.#applyStep(this.#step({ ...GIVE, ofUs }, plan, partsAt(given, places)), tellQueues),
+      )
       return (this.#store.mode === 'sync' ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }
+}
+
+/** No call took more than the limit admits at once, so none gives back more: otherwise a refund that is too large would let all go who wait. */
+function withinCapacity(part: Part): Part {
+  const { capacity } = part.rule
+  return part.cost <= capacity ? part : { ...part, cost: capacity }
+}
+
+/** Whether the options make `tryAcquire` wait. They may be anything that a caller passes. */
+function isTimed<P extends string>(options: WaitOptions<P> | null): boolean {
+  return options?.timeoutMs !== undefined || options?.signal !== undefined
 }
 
 /** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */

@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
+  type AsyncStore,
   createLimiter,
   type DecisionEvent,
   fixedWindow,
@@ -665,6 +666,52 @@ describe('listeners', () => {
     expect(heard.length).toBe(2)
   })
 
+  test('a listener may be an instance of a class, with fields of its own', () => {
+    class Audit {
+      online = true
+      refused = 0
+      onDecision({ decision }: DecisionEvent) {
+        if (!decision.allowed) this.refused += 1
+      }
+    }
+    const audit = new Audit()
+    const { limiter } = setUp(limit)
+    limiter.listen(audit)
+    for (let k = 0; k < 3; k++) limiter.consume('key')
+    expect(audit.refused).toBe(1)
+  })
+
+  test('an async listener that fails is warned of: it is neither an unhandled rejection nor the concern of the caller', async () => {
+    const warnings: Error[] = []
+    const unhandled: unknown[] = []
+    const warned = (warning: Error) => warnings.push(warning)
+    const rejected = (reason: unknown) => unhandled.push(reason)
+    process.on('warning', warned)
+    process.on('unhandledRejection', rejected)
+    const fails = async () => {
+      throw new Error('the log is full')
+    }
+    const store: AsyncStore = { mode: 'async', shared: false, apply: () => Promise.reject(new Error('no connection')) }
+    const { limiter } = setUp(limit, { onDecision: fails })
+    const remote = createLimiter(limit, { store, onHealth: fails, clock: fakeClock() })
+    remote.listen({ onFailure: fails })
+    expect(limiter.consume('key').allowed).toBe(true)
+    await expect(remote.consume('key')).rejects.toMatchObject({ code: 'STORE' })
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+    process.off('warning', warned)
+    process.off('unhandledRejection', rejected)
+    expect(unhandled).toEqual([])
+    const said = (name: string) => ({
+      code: 'SLUICE_LISTENER',
+      message: expect.stringMatching(`^${name} of .* rejected: Error: the log is full$`),
+    })
+    expect(warnings).toHaveLength(3)
+    expect(warnings).toEqual(
+      expect.arrayContaining(['onDecision', 'onHealth', 'onFailure'].map((name) => expect.objectContaining(said(name)))),
+    )
+    remote.close()
+  })
+
   test('who listens twice and ends one of the two still listens', () => {
     const { limiter } = setUp(limit)
     const listener = { onDecision: listen }
@@ -678,7 +725,13 @@ describe('listeners', () => {
 
   test.each([
     [null, 'listener null must be an object with onDecision, onFailure or onHealth'],
+    ['onDecision', 'listener "onDecision" must be an object with onDecision, onFailure or onHealth'],
     [{ onFailure: 5 }, 'onFailure 5 must be a function'],
+    [{ onDecision: listen, onHealth: null }, 'onHealth null must be a function'],
+    [{ onDecison: listen }, 'listener "onDecison" is not told anything: it has onDecision, onFailure, onHealth'],
+    [{ onDecision: listen, onhealth: listen }, 'listener "onhealth" is not told anything: it has onDecision, onFailure, onHealth'],
+    [{}, 'listener {} must have onDecision, onFailure or onHealth'],
+    [{ decision: listen, onDecision: undefined }, 'listener {} must have onDecision, onFailure or onHealth'],
   ])('%j is refused and leaves the limiter as it was', (listener, message) => {
     const { limiter } = setUp(limit, { onDecision: listen })
     expect(() => limiter.listen(listener as never)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))

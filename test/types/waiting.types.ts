@@ -1,5 +1,14 @@
 /** What the types of waiting promise. Compiled, not run. */
-import { type Acquired, type AsyncStore, createLimiter, fixedWindow, gcra, type SyncStore, type WaitOptions } from '../../src/index.ts'
+import {
+  type Acquired,
+  type AsyncStore,
+  acquireSync,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type SyncStore,
+  type WaitOptions,
+} from '../../src/index.ts'
 
 /** Exactly this type, neither wider nor narrower. */
 function expectType<Expected>() {
@@ -51,6 +60,21 @@ export function costsKeysAndPlansAreChecked() {
   void limiter.acquire('k', { signal: true })
   // @ts-expect-error the cost of tryAcquire is its second argument
   void limiter.tryAcquire('k', 1, { timeoutMs: 5, cost: 2 })
+}
+
+/** With `exactOptionalPropertyTypes`, under which this is compiled. */
+export function optionsMayBePassedOnUnset(user: { plan?: 'pro'; cost?: number; atMs?: number; maxWaitMs?: number; timeoutMs?: number }) {
+  const limiter = createLimiter(burst, { plans: { pro: burst } })
+  const { plan, cost, atMs, maxWaitMs, timeoutMs } = user
+  expectType<boolean>()(limiter.tryAcquire('k', cost, { plan }))
+  limiter.consume('k', cost, { plan })
+  limiter.peek('k', cost, { plan })
+  limiter.reserve('k', cost, { plan, maxWaitMs })
+  limiter.refund('k', cost, { plan, atMs })
+  void limiter.acquire('k', { plan, cost, timeoutMs, signal: undefined })
+  limiter.wrap('k', () => 1, { plan, cost, timeoutMs })
+  limiter.pace('k', [1], { plan, cost, timeoutMs })
+  acquireSync(limiter, 'k', { plan, cost, timeoutMs })
 }
 
 export function wrapKeepsArgumentsThisAndResult() {

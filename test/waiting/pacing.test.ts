@@ -1,7 +1,10 @@
 /** Waiting without writing `acquire`: functions that wait their turn, and items at the limiter's pace. */
+import { getEventListeners, once } from 'node:events'
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createLimiter, gcra, leakyBucket, WaitError } from '../../src/index.ts'
-import { noUnhandledRejections, setUp, told, watched } from './support.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, WaitError } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { noUnhandledRejections, PATIENT, setUp, slowStore, told, watched } from './support.ts'
 
 noUnhandledRejections()
 
@@ -182,6 +185,117 @@ describe.each(['sync', 'async'] as const)('pace of %s items', (from) => {
     expect(seen).toEqual([1, 2, 3, 4])
     expect([limiter.peek('even').remaining, limiter.peek('odd').remaining]).toEqual([3, 5])
   })
+})
+
+describe.each(['sync', 'async'] as const)('pace of %s items that is ended while it waits', (from) => {
+  const LIMITS: readonly (readonly [name: string, limit: Limit])[] = [
+    ['booked ahead', oneASecond],
+    ['a window', fixedWindow({ limit: 1, window: '1s' })],
+  ]
+
+  describe.each(LIMITS)('%s', (_, limit) => {
+    test.each(['return', 'throw'] as const)('%s ends the wait, takes nothing and closes the source', async (how) => {
+      const { limiter, clock, held } = setUp<Limit>(limit)
+      const { items, state } = source(9, from)
+      const pace = limiter.pace('k', items)
+      await pace.next()
+      const before = held()
+      const pending = [watched(pace.next()), watched(pace.next())]
+      await told()
+      expect([pending.map(({ end }) => end), limiter.waiting('k'), clock.timers]).toEqual([['waits', 'waits'], 1, 1])
+      const error = new Error('enough')
+      const end = watched(how === 'return' ? pace.return() : pace.throw(error))
+      await told()
+      const over = { done: true, value: undefined }
+      expect(pending).toMatchObject([{ value: over }, { value: over }])
+      expect(end).toMatchObject(how === 'return' ? { value: over } : { error })
+      expect([state, limiter.waiting(), clock.timers, held()]).toEqual([{ pulled: 2, closed: 1 }, 0, 0, before])
+      await expect(pace.next()).resolves.toEqual(over)
+    })
+  })
+
+  test('the wait of another goes on, one place further in front', async () => {
+    const { limiter, moveTo } = setUp(oneASecond)
+    const pace = limiter.pace('k', source(9, from).items)
+    await pace.next()
+    void pace.next()
+    await told()
+    const other = watched(limiter.acquire('k'))
+    void pace.return()
+    await told()
+    await moveTo(999_999)
+    expect(other.end).toBe('waits')
+    await moveTo(1_000_000)
+    expect(other.end).toBe('resolved')
+  })
+
+  test('its signal is let go of, and the end of the signal still ends a wait with its reason', async () => {
+    const { limiter } = setUp(oneASecond)
+    const gone = new AbortController()
+    const pace = limiter.pace('k', source(9, from).items, { signal: gone.signal })
+    await pace.next()
+    void pace.next()
+    await told()
+    expect(getEventListeners(gone.signal, 'abort')).toHaveLength(1)
+    void pace.return()
+    await told()
+    expect(getEventListeners(gone.signal, 'abort')).toEqual([])
+    const [first, second] = [0, 1].map(() => limiter.pace('k', source(9, from).items, { signal: gone.signal }))
+    const waits = [watched((first as typeof pace).next()), watched((second as typeof pace).next())]
+    await told()
+    gone.abort('enough')
+    await told()
+    // Both left together: neither got what the other left behind.
+    expect(waits).toMatchObject([{ error: 'enough' }, { error: 'enough' }])
+    expect(limiter.peek('k')).toMatchObject({ retryAfterMs: 1_000 })
+  })
+})
+
+test('pace that is ended while its source is waited for takes nothing of what comes then', async () => {
+  const { limiter, store } = setUp(oneASecond)
+  let give = (_: number): void => undefined
+  const slow = (async function* () {
+    yield await new Promise<number>((resolve) => {
+      give = resolve
+    })
+  })()
+  const pace = limiter.pace('k', slow)
+  const next = watched(pace.next())
+  const end = watched(pace.return())
+  give(1)
+  await told()
+  expect([next.value, end.value, store.size]).toEqual([{ done: true, value: undefined }, { done: true, value: undefined }, 0])
+})
+
+test('pace that is ended while a slow store is asked gives back what the answer took', async () => {
+  const clock = fakeClock()
+  const store = slowStore()
+  const limiter = createLimiter(oneASecond, { name: 'api', store, clock, ...PATIENT })
+  const pace = limiter.pace('k', [1])
+  const next = watched(pace.next())
+  await told()
+  expect(store.pending.map(({ step }) => step.op)).toEqual(['take'])
+  const end = watched(pace.return())
+  await told()
+  expect([next.end, end.end]).toEqual(['resolved', 'resolved'])
+  await store.settle()
+  const left = watched(limiter.peek('k'))
+  await store.settle()
+  expect(left.value).toMatchObject({ remaining: 1 })
+})
+
+test('a stream that is destroyed does not wait for its next item', async () => {
+  const { limiter, clock } = setUp(gcra({ rate: '1/d', burst: 1 }))
+  const stream = Readable.from(limiter.pace('k', [1, 2, 3]))
+  await expect(once(stream, 'data')).resolves.toEqual([1])
+  const turns = async () => {
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+  }
+  await turns()
+  expect(limiter.waiting('k')).toBe(1)
+  stream.destroy()
+  await turns()
+  expect([stream.closed, limiter.waiting('k'), clock.timers]).toEqual([true, 0, 0])
 })
 
 test('pace takes nothing before it is read, and passes on what the source throws', async () => {

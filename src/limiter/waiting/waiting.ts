@@ -11,6 +11,8 @@ export interface WaitBounds {
   /** How long the caller is willing to wait; Infinity without an end. */
   readonly timeoutUs: number
   readonly signal: Abortable | undefined
+  /** What else ends the wait: nobody is there any more to be told why. */
+  readonly ended: Abortable | undefined
 }
 
 export class Waiting {
@@ -25,28 +27,30 @@ export class Waiting {
   }
 
   /** Waits in the queue `id`. Rejects with a `WaitError` if a limit ends the wait, with the signal's reason if that does. */
-  wait(id: string, request: WaitRequest, { timeoutUs, signal }: WaitBounds): Promise<Turn> {
+  wait(id: string, request: WaitRequest, { timeoutUs, signal, ended }: WaitBounds): Promise<Turn> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason)
+      if (signal?.aborted || ended?.aborted) {
+        reject(reasonOf(signal, ended))
         return
       }
       const queue = this.#queueFor(id, request.plan)
       const deadlineUs = this.#desk.nowUs() + timeoutUs
       let alarm: Alarm | undefined
       const abort = () => {
-        this.#leave(queue, waiter, () => waiter.fail(signal?.reason))
+        this.#leave(queue, waiter, () => waiter.fail(reasonOf(signal, ended)))
         return queue
       }
       const onEnd = () => {
         if (alarm !== undefined) this.#alarms.stop(alarm)
         signal && this.#signals.unwatch(signal, abort)
+        ended && this.#signals.unwatch(ended, abort)
         queue.endIfIdle()
       }
       const waiter = new Waiter(request, deadlineUs, { onEnd, resolve, reject })
       queue.enter(waiter)
       if (waiter.state === 'gone') return
       signal && this.#signals.watch(signal, abort)
+      ended && this.#signals.watch(ended, abort)
       const timeOut = () => {
         // At the deadline is still in time, if that is when it may try again.
         queue.goOn()
@@ -107,4 +111,8 @@ export class Waiting {
     this.#queues.set(id, queue)
     return queue
   }
+}
+
+function reasonOf(signal: Abortable | undefined, ended: Abortable | undefined): unknown {
+  return signal?.aborted ? signal.reason : ended?.reason
 }

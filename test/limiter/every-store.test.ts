@@ -1,0 +1,64 @@
+/** What a limiter promises on every store alike. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { createLimiter, fixedWindow, gcra, type Limits } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { storeCases } from '../support/stores.ts'
+
+describe.each(storeCases)('on $name', ({ open }) => {
+  const closers: (() => void)[] = []
+  afterEach(() => {
+    for (const close of closers.splice(0)) close()
+  })
+
+  async function setUp() {
+    const { store, close } = await open()
+    closers.push(close)
+    const clock = fakeClock(1_700_000_000_000)
+    return { clock, make: <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', store, clock }) }
+  }
+
+  test.each([
+    ['half a pair at the end', 'user:\ud83d'],
+    ['half a pair in front', '\ude00:user'],
+    ['two halves in the wrong order', 'a\ude00\ud83db'],
+  ])('a key with a lone surrogate is refused by every verb: %s', async (_, key) => {
+    const { make } = await setUp()
+    const limiter = make(gcra({ rate: '1/s', burst: 5 }))
+    for (const verb of ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset', 'acquire'] as const) {
+      await expect((async () => limiter[verb](key))()).rejects.toMatchObject({ name: 'SluiceError', code: 'KEY' })
+    }
+  })
+
+  test.each(['user:😀', '用户:42', 'é', '\ufffd', '\u0000', '\uffff'])('the key %j is a key', async (key) => {
+    const { make } = await setUp()
+    const limiter = make(gcra({ rate: '1/s', burst: 5 }))
+    await limiter.consume(key, 2)
+    expect(await limiter.consume(key)).toMatchObject({ remaining: 2 })
+  })
+
+  test('a reservation that is cancelled after its limiter was closed is given back', async () => {
+    const { make } = await setUp()
+    const limiter = make(gcra({ rate: '1/s', burst: 1 }))
+    await limiter.consume('k')
+    const turn = await limiter.reserve('k')
+    expect(turn.delayMs).toBe(1_000)
+    limiter.close()
+    expect(await turn.cancel()).toBeUndefined()
+    // As it was before the reservation, for the next limiter of the name.
+    expect(await make(gcra({ rate: '1/s', burst: 1 })).peek('k')).toMatchObject({ retryAfterMs: 1_000 })
+    expect(await turn.cancel()).toBeUndefined()
+  })
+
+  test('so are the limits that were only charged along with it', async () => {
+    const { make } = await setUp()
+    const limits = { burst: gcra({ rate: '1/s', burst: 1 }), daily: fixedWindow({ limit: 5, window: '1d' }) }
+    const limiter = make(limits)
+    await limiter.consume('k')
+    const turn = await limiter.reserve('k')
+    expect(turn.parts.daily.remaining).toBe(3)
+    limiter.close()
+    await turn.cancel()
+    const { parts } = await make(limits).peek('k', 0)
+    expect([parts.burst.resetAfterMs, parts.daily.remaining]).toEqual([1_000, 4])
+  })
+})
