@@ -106,7 +106,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   /** By the short way, or undefined. */
   #tryTake(lane: Lane | undefined, key: unknown, cost: unknown): Answer<S, boolean> | undefined {
     if (lane === undefined || !Number.isInteger(cost) || this.#closed || this.#listeners.any) return undefined
-    return lane.tryTake(key, cost as number, this.#ownClock.nowUs()) as Answer<S, boolean> | undefined
+    return lane.tryTake(key, cost as number) as Answer<S, boolean> | undefined
   }
 
   #tryAcquireByStep(
@@ -123,11 +123,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const plan = options === undefined ? this.#plans.base : this.#planOf(options)
     const { lane } = plan
     if (lane !== undefined && Number.isInteger(cost) && !this.#closed) {
-      const nowUs = this.#ownClock.nowUs()
-      const verdict = lane.take(key, cost as number, nowUs)
+      const sinceUs = this.#heardSinceUs()
+      const verdict = lane.take(key, cost as number)
       if (verdict !== undefined) {
         const decision = decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict)
-        if (this.#listeners.any) this.#tell('consume', key, cost, options, decision, nowUs)
+        if (this.#listeners.any) this.#tell('consume', key, cost, options, decision, sinceUs)
         return decision as Answer<S, Decision<LimitName<L>>>
       }
     }
@@ -262,11 +262,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
-    if (store.mode === 'sync') store.open?.(scope)
+    const { nowUs } = this.#ownClock
+    if (store.mode === 'sync') store.open?.(scope, nowUs)
     const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
     // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
     const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)
-    return { scope, spaced, lane: hasLane ? store.lane?.(scope) : undefined }
+    return { scope, spaced, lane: hasLane ? store.lane?.(scope, nowUs) : undefined }
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
@@ -427,7 +428,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
-    return new AskedStep(op, scope, parts, aheadUs, ofUs, this.#clock?.nowUs())
+    // Where other threads write, the store reads the time itself, once it has seen what they wrote.
+    const isRead = this.#store.mode === 'sync' && this.#store.nowUs !== undefined
+    return new AskedStep(op, scope, parts, aheadUs, ofUs, isRead ? undefined : this.#clock?.nowUs())
   }
 
   /**

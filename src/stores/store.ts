@@ -5,7 +5,7 @@
  *
  * A store keeps, for each (limiter, limit name, key), one state and the numbers it was written under. For one step it must
  *  1. load the states of all parts,
- *  2. run `decide` on them with one reading of the time,
+ *  2. run `decide` on them with one reading of the time, which is no older than the states,
  *  3. write every state that changed, and nothing else, such that nobody sees or writes anything in between.
  * Then the laws hold on it, because they hold for `decide`. `storeCases` in `sluice/testing` checks a store from the outside.
  *
@@ -42,7 +42,7 @@ export interface Step {
   readonly aheadUs: number
   /** For `give`: when the cost was taken; -1 where that is not known. */
   readonly ofUs: number
-  /** The time, for stores without a clock of their own. A store with one (Redis) uses its own unless a test gives this. */
+  /** The time, for stores without a clock of their own. A store with one (Redis, shared memory) reads that, unless this is given. */
   readonly nowUs: number | undefined
 }
 
@@ -51,13 +51,16 @@ export interface SyncStore {
   readonly mode: 'sync'
   /** Whether others than the limiters of this thread may hold the same states. Then limiters must be named. */
   readonly shared: boolean
-  /** The time that all who share the states have in common, in whole microseconds, if the clocks of threads do not. */
+  /**
+   * The clock of a store that other threads write to, in whole microseconds. Such a store reads the time itself, after it has seen the states: an
+   * earlier reading may be older than what it sees, and a state from the future looks like a clock that stepped back. Steps have no `nowUs` then.
+   */
   readonly nowUs?: (() => number) | undefined
-  /** Told of every limiter, plan and update before its first step: throws what that step would. */
-  open?(scope: Scope): void
+  /** Told of every limiter, plan and update before its first step: throws what that step would. `nowUs` reads the limiter's clock. */
+  open?(scope: Scope, nowUs: () => number): void
   apply(step: Step): readonly Verdict[]
   /** A short way that a store may offer for a limiter of one limit. */
-  lane?(scope: Scope): Lane
+  lane?(scope: Scope, nowUs: () => number): Lane
 }
 
 /**
@@ -67,9 +70,9 @@ export interface SyncStore {
  */
 export interface Lane {
   /** Only yes or no. */
-  tryTake(key: unknown, cost: number, nowUs: number): boolean | undefined
+  tryTake(key: unknown, cost: number): boolean | undefined
   /** The verdict is the lane's own and is overwritten by the next call. */
-  take(key: unknown, cost: number, nowUs: number): Verdict | undefined
+  take(key: unknown, cost: number): Verdict | undefined
 }
 
 /**
@@ -89,8 +92,8 @@ export interface AsyncStore {
    * known. Each part has a circuit breaker of its own. Only asked while some part is down.
    */
   shardOf?(scope: Scope, part: Part): string | undefined
-  /** A short way for takes that are refused, where it is known without asking. */
-  lane?(scope: Scope): Lane | undefined
+  /** A short way for takes that are refused, where it is known without asking. `nowUs` reads the clock of this process. */
+  lane?(scope: Scope, nowUs: () => number): Lane | undefined
 }
 
 export type OnVerdicts = (verdicts: readonly Verdict[]) => void

@@ -114,7 +114,7 @@ function playShared(store: SharedStore, other: SharedStore, tape: readonly Recor
 }
 
 function heldIn(store: MemoryStore | SharedStore, scope: Scope, key: string): Decoded {
-  store.open?.(scope)
+  store.open?.(scope, () => 0)
   const [{ name, rule }] = scope.limits as [Scope['limits'][number]]
   return asText(rule.algorithm, store.inspect(LIMITER, name, key))
 }
@@ -126,7 +126,7 @@ function playShortWay(store: MemoryStore | SharedStore, way: 'tryTake' | 'take',
   for (const each of tape) {
     const { step, verdicts } = each
     const [{ cost }] = step.parts as [Part]
-    const answer = step.op === 'take' ? store.lane?.(step.scope)[way](key, cost, step.nowUs as number) : undefined
+    const answer = step.op === 'take' ? store.lane?.(step.scope, () => step.nowUs as number)[way](key, cost) : undefined
     const answers = answer === undefined ? store.apply(playback.stepFor(each)) : typeof answer === 'boolean' ? verdicts : [answer]
     playback.compare(each, answers, [heldIn(store, step.scope, key)])
     if (answer === undefined) continue

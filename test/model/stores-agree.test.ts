@@ -109,7 +109,7 @@ function playShared(store: SharedStore, other: SharedStore, tape: readonly Recor
 }
 
 function heldIn(store: MemoryStore | SharedStore, scope: Scope, key: string): Decoded[] {
-  store.open?.(scope)
+  store.open?.(scope, () => 0)
   return scope.limits.map(({ name, rule }) => decoded(rule.algorithm, store.inspect(LIMITER, name, key)))
 }
 
@@ -120,7 +120,8 @@ function playShortWay(store: MemoryStore | SharedStore, tape: readonly Recorded[
   for (const recorded of tape) {
     const { step, verdicts, held } = recorded
     const [{ cost }] = step.parts as [Part]
-    const taken = step.op === 'take' && step.aheadUs < 0 ? store.lane?.(step.scope).tryTake(key, cost, step.nowUs as number) : undefined
+    const taken =
+      step.op === 'take' && step.aheadUs < 0 ? store.lane?.(step.scope, () => step.nowUs as number).tryTake(key, cost) : undefined
     const answers = taken === undefined ? store.apply(playback.stepFor(recorded)) : verdicts
     const states = heldIn(store, step.scope, key)
     playback.compare(recorded, answers, states)

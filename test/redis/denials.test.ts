@@ -133,14 +133,14 @@ describe('a refusal', () => {
 
   test('the short way of a limiter with one limit answers the same', () => {
     const denials = learned()
-    const lane = denials.lane(stepOf().scope)
-    expect(lane.take('k', 1, 10_999)).toEqual(denials.answer(stepOf(), 10_999)?.[0])
-    expect([lane.tryTake('k', 1, 10_999), lane.tryTake('k', 1, 11_000)]).toEqual([false, undefined])
-    expect([lane.take('k', 2, 2_000), lane.take('other', 1, 2_000), lane.take(undefined, 1, 2_000)]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ])
+    let nowUs = 10_999
+    const lane = denials.lane(stepOf().scope, () => nowUs)
+    expect(lane.take('k', 1)).toEqual(denials.answer(stepOf(), nowUs)?.[0])
+    expect(lane.tryTake('k', 1)).toBe(false)
+    nowUs = 11_000
+    expect(lane.tryTake('k', 1)).toBeUndefined()
+    nowUs = 2_000
+    expect([lane.take('k', 2), lane.take('other', 1), lane.take(undefined, 1)]).toEqual([undefined, undefined, undefined])
   })
 
   test('on random calls and delays it never refuses what the store would have allowed, and never promises too early', () => {

@@ -70,8 +70,8 @@ export class GuardedStore implements AsyncStore {
   }
 
   /** The store's short way, while it is up: when it is down, the policy decides everything. */
-  lane(scope: Scope): Lane | undefined {
-    const lane = this.#store.lane?.(scope)
+  lane(scope: Scope, nowUs: () => number): Lane | undefined {
+    const lane = this.#store.lane?.(scope, nowUs)
     if (lane === undefined) return undefined
     const isUsable = () => this.#health.error === undefined && this.#inARow < MOST_IN_A_ROW
     const counted = <T>(answer: T | undefined): T | undefined => {
@@ -79,8 +79,8 @@ export class GuardedStore implements AsyncStore {
       return answer
     }
     return {
-      tryTake: (key, cost, nowUs) => (isUsable() ? counted(lane.tryTake(key, cost, nowUs)) : undefined),
-      take: (key, cost, nowUs) => (isUsable() ? counted(lane.take(key, cost, nowUs)) : undefined),
+      tryTake: (key, cost) => (isUsable() ? counted(lane.tryTake(key, cost)) : undefined),
+      take: (key, cost) => (isUsable() ? counted(lane.take(key, cost)) : undefined),
     }
   }
 

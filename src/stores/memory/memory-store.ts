@@ -76,10 +76,10 @@ class ProcessMemory implements MemoryStore {
     return this.#verdicts
   }
 
-  lane(scope: Scope): Lane {
+  lane(scope: Scope, nowUs: () => number): Lane {
     const [table] = this.#tablesOf(scope) as [Table]
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    return table.lane(rule)
+    return table.lane(rule, nowUs)
   }
 
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined {

@@ -85,22 +85,22 @@ export class Rows {
   }
 
   /** Decisions under a rule, for the keys that have rows. */
-  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>): Lane {
+  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>, nowUs: () => number): Lane {
     const { algorithm, capacity } = rule
     const number = this.#number(rule)
     const verdict = emptyVerdict()
     const pageOf = this.#grow ? (row: number) => this.#roomy(row, rule) : (row: number) => this.#page(row)
     return {
-      take: (key, cost, nowUs) => {
+      take: (key, cost) => {
         const row = rowOf.get(key)
         if (row === undefined || cost < 1 || cost > capacity) return undefined
         const page = pageOf(row)
         const at = (row & this.#mask) * this.#stride
         if (page[at] !== number) return undefined
-        takeOne(rule, page, at + 1, nowUs, cost, verdict)
+        takeOne(rule, page, at + 1, nowUs(), cost, verdict)
         return verdict
       },
-      tryTake: (key, cost, nowUs) => {
+      tryTake: (key, cost) => {
         const row = rowOf.get(key)
         // A question and what can never fit still repair the clock, and that is the long way's business.
         if (row === undefined || cost < 1 || cost > capacity) return undefined
@@ -108,7 +108,7 @@ export class Rows {
         const at = (row & this.#mask) * this.#stride
         // Written under other numbers: that takes the long way once.
         if (page[at] !== number) return undefined
-        return algorithm.tryTake(rule, page, at + 1, nowUs, cost)
+        return algorithm.tryTake(rule, page, at + 1, nowUs(), cost)
       },
     }
   }

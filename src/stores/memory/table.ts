@@ -57,9 +57,9 @@ export class Table {
   }
 
   /** Load, decide and save in one, for keys that are held and an answer of yes or no. */
-  lane(rule: Rule): Lane {
+  lane(rule: Rule, nowUs: () => number): Lane {
     this.#check(rule)
-    return this.#rows.lane(rule, this.#rowOf)
+    return this.#rows.lane(rule, this.#rowOf, nowUs)
   }
 
   remove(key: string): void {

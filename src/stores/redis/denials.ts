@@ -111,16 +111,17 @@ export class Denials {
   }
 
   /** The short way for a limiter of one limit. */
-  lane({ limits }: Scope): Lane {
+  lane({ limits }: Scope, nowUs: () => number): Lane {
     const [{ rule }] = limits as [Scope['limits'][number]]
     const own: Verdict = { outcome: 'limited', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }
-    const take = (key: unknown, cost: number, nowUs: number): Verdict | undefined => {
-      const denial = this.#denialOf(key as string, nowUs)
+    const take = (key: unknown, cost: number): Verdict | undefined => {
+      const atUs = nowUs()
+      const denial = this.#denialOf(key as string, atUs)
       const part = denial?.parts[0]
       if (denial === undefined || part?.rule.numbers !== rule.numbers || part.cost !== cost) return undefined
-      return later(denial.verdicts[0] as Verdict, own, nowUs - denial.receivedUs)
+      return later(denial.verdicts[0] as Verdict, own, atUs - denial.receivedUs)
     }
-    return { take, tryTake: (key, cost, nowUs) => (take(key, cost, nowUs) === undefined ? undefined : false) }
+    return { take, tryTake: (key, cost) => (take(key, cost) === undefined ? undefined : false) }
   }
 
   #denialOf(key: string, nowUs: number): Denial | undefined {

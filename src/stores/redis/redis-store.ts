@@ -65,8 +65,8 @@ class RedisStore implements AsyncStore {
     else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
   }
 
-  lane(scope: Scope): Lane | undefined {
-    return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope) : undefined
+  lane(scope: Scope, nowUs: () => number): Lane | undefined {
+    return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope, nowUs) : undefined
   }
 
   #decideUnlessDenied(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {

@@ -8,7 +8,7 @@ import type { Lane } from '../store.ts'
 import { ABSENT, type Address, type Chains, fixedDoubles } from './chains.ts'
 
 /** `onLost` is told how often in a row another thread was faster. */
-export function sharedLane(chains: Chains, address: Address, rule: Rule, onLost: (lost: number) => void): Lane {
+export function sharedLane(chains: Chains, address: Address, rule: Rule, clock: () => number, onLost: (lost: number) => void): Lane {
   const { find, differs, replace, idleAtUs } = chains
   const { algorithm, capacity } = rule
   const { tryTake, resetUs } = algorithm
@@ -20,12 +20,14 @@ export function sharedLane(chains: Chains, address: Address, rule: Rule, onLost:
   const verdict = emptyVerdict()
 
   /** `tells` if the verdict is wanted. Kept small, so that the compiler can fit it and the algorithm into its callers. */
-  function attempts(key: unknown, cost: number, nowUs: number, tells: boolean): boolean | undefined {
+  function attempts(key: unknown, cost: number, tells: boolean): boolean | undefined {
     if (typeof key !== 'string' || cost < 1 || cost > capacity) return undefined
     for (let lost = 0; ; lost++) {
       const place = find(key, address, words)
       if (place >= 0) {
         if (!isPresent()) return undefined
+        // Not before the record was seen, and anew for each: whoever is held up in between would take a newer record for one from the future.
+        const nowUs = clock()
         const taken = tells ? told(cost, nowUs) : tryTake(rule, words, first, nowUs, cost)
         // A refusal that changed the state repaired its clock, and that is written.
         if (!taken && !differs(words)) return false
@@ -48,7 +50,7 @@ export function sharedLane(chains: Chains, address: Address, rule: Rule, onLost:
   }
 
   return {
-    tryTake: (key, cost, nowUs) => attempts(key, cost, nowUs, false),
-    take: (key, cost, nowUs) => (attempts(key, cost, nowUs, true) === undefined ? undefined : verdict),
+    tryTake: (key, cost) => attempts(key, cost, false),
+    take: (key, cost) => (attempts(key, cost, true) === undefined ? undefined : verdict),
   }
 }

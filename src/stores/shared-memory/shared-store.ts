@@ -5,6 +5,7 @@
  */
 import type { EncodedState } from '../../algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../algorithms/decide.ts'
+import { systemClock } from '../../clock/clock.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
@@ -44,13 +45,15 @@ const NOBODY_SEEN_US = 1_000_000
 interface Desk {
   readonly address: Address
   readonly shape: RecordShape
+  /** Reads the limiter's clock. */
+  readonly nowUs: () => number
 }
 
 class Shared implements SharedStore {
   readonly mode = 'sync'
   readonly shared = true
   readonly handle: SharedHandle
-  readonly nowUs: (() => number) | undefined
+  readonly nowUs: () => number
   collisions = 0
   readonly #memory: SharedMemory
   readonly #table: Table
@@ -61,7 +64,7 @@ class Shared implements SharedStore {
 
   constructor(memory: SharedMemory) {
     this.handle = memory.handle
-    this.nowUs = timeFrom(memory.originUs)
+    this.nowUs = timeFrom(memory.originUs) ?? systemClock.nowUs
     this.#memory = memory
     this.#table = new Table(memory, new Cells(memory))
   }
@@ -75,8 +78,8 @@ class Shared implements SharedStore {
   }
 
   /** Refuses what cannot be decided here, before anything is. */
-  open(scope: Scope): void {
-    this.#desk(scope)
+  open(scope: Scope, nowUs?: () => number): void {
+    this.#desk(scope, nowUs)
   }
 
   apply(step: Step): readonly Verdict[] {
@@ -86,9 +89,9 @@ class Shared implements SharedStore {
     return this.#verdicts
   }
 
-  lane(scope: Scope): Lane {
+  lane(scope: Scope, nowUs: () => number): Lane {
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    return sharedLane(this.#table.chains, this.#desk(scope).address, rule, (lost) => this.#yield(lost))
+    return sharedLane(this.#table.chains, this.#desk(scope, nowUs).address, rule, nowUs, (lost) => this.#yield(lost))
   }
 
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
@@ -105,13 +108,14 @@ class Shared implements SharedStore {
   }
 
   /** One try at the step. False if another thread was faster. */
-  #attempt(step: Step, key: string, { address, shape }: Desk): boolean {
+  #attempt(step: Step, key: string, { address, shape, nowUs: clock }: Desk): boolean {
     const place = this.#table.chains.find(key, address, shape.record)
     if (place === LOST) return false
     if (step.op === 'forget') return this.#forget(place, shape.record)
     if (place === ABSENT) shape.clear()
     else shape.take()
-    const nowUs = step.nowUs as number
+    // Not before the record was seen, and anew in each try: whoever is held up in between would take a newer record for one from the future.
+    const nowUs = step.nowUs ?? clock()
     this.#decide(step, shape, nowUs, step.op)
     if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, address.scope, shape, place, nowUs)
     // A question about a key for which there is no room is answered as the call would be.
@@ -174,7 +178,7 @@ class Shared implements SharedStore {
     spin(lost)
   }
 
-  #desk(scope: Scope): Desk {
+  #desk(scope: Scope, nowUs: () => number = this.nowUs): Desk {
     const known = this.#desks.get(scope)
     if (known !== undefined) return known
     const memory = this.#memory
@@ -183,7 +187,7 @@ class Shared implements SharedStore {
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
-    const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh } }
+    const desk = { shape, address: { scope: scopeNumber(memory, scope), seedLow, seedHigh }, nowUs }
     this.#desks.set(scope, desk)
     this.#scopes.set(scope.name, scope)
     return desk
