@@ -52,7 +52,10 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   tryTake(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): boolean
 
-  /** Gives `cost` back, never above idle. `ofUs` (or -1) is when it was taken. Tells whether it wrote. */
+  /** When the charge that was just made was entered: `give` finds it by that. Later than now where the state is ahead of the clock. */
+  enteredUs(s: Float64Array, i: number, nowUs: number): number
+
+  /** Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. Tells whether it wrote. */
   give(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean
 
   /**

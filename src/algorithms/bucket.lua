@@ -51,6 +51,10 @@ function bucket.take(rule, s, nowUs, cost)
   charge(rule, s, s[3], cost)
 end
 
+function bucket.enteredUs(s)
+  return s[3]
+end
+
 function bucket.give(rule, s, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
     return false

@@ -72,6 +72,8 @@ export const bucket: Omit<Algorithm<LevelRule>, 'type' | 'encode' | 'ruleOf'> = 
     return true
   },
 
+  enteredUs: (s, i) => s[i + AT] as number,
+
   give(rule, s, i, nowUs, cost, ofUs) {
     if (ofUs >= 0 && nowUs - ofUs >= rule.windowUs) return false
     const atUs = effectiveUs(s, i, nowUs)

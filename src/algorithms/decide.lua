@@ -71,8 +71,9 @@ local function giveBack(cell, nowUs, ofUs)
   end
 end
 
-local function describe(cell, verdict, nowUs, reserved)
+local function describe(cell, verdict, nowUs, taken, reserved)
   local algorithm, rule, state = cell.algorithm, cell.rule, cell.state
+  verdict.enteredUs = taken and cell.cost > 0 and algorithm.enteredUs(state, nowUs) or nowUs
   verdict.remaining = algorithm.remaining(rule, state, nowUs)
   verdict.resetUs = algorithm.resetUs(rule, state, nowUs)
   verdict.ticket = reserved and cell.cost > 0 and algorithm.bookable and state
@@ -96,6 +97,6 @@ local function decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
     if taken then
       charge(cells[k], nowUs)
     end
-    describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
+    describe(cells[k], verdicts[k], nowUs, taken, taken and aheadUs >= 0)
   end
 end

@@ -45,8 +45,10 @@ export interface Verdict {
   resetUs: number
   /** How long until the caller may act: above 0 only for a reservation and from a leaky bucket. */
   delayUs: number
-  /** The store's time of the decision. */
+  /** The store's time of the decision. What is said in microseconds counts from it. */
   atUs: number
+  /** When what was charged was entered, to give it back by: `atUs`, or later where the state was ahead of the clock. `atUs` if nothing was. */
+  enteredUs: number
   /** The state after a reservation, to cancel it by. */
   ticket: Ticket | undefined
   /** Whether it was not the store that decided, because it failed. */
@@ -54,7 +56,7 @@ export interface Verdict {
 }
 
 export function emptyVerdict(): Verdict {
-  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }
+  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }
 }
 
 /** Decides `op` for all cells. The answers are written over `verdicts`, one for each cell. Tells whether the step was granted. */
@@ -68,15 +70,18 @@ export function decide(
 ): boolean {
   for (const cell of cells) settle(cell, nowUs)
   const granted = op === 'give' ? giveAll(cells, nowUs, ofUs, verdicts) : askAll(cells, nowUs, aheadUs, verdicts)
-  if (op === 'take' && granted) {
+  const taken = op === 'take' && granted
+  if (taken) {
     for (const cell of cells) charge(cell, nowUs)
   }
   for (let k = 0; k < cells.length; k++) {
     const { rule, s, i, cost } = cells[k] as Cell
     const verdict = verdicts[k] as Verdict
     describe(rule, s, i, nowUs, verdict)
+    const charged = taken && cost > 0
+    verdict.enteredUs = charged ? rule.algorithm.enteredUs(s, i, nowUs) : nowUs
     // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-    const reserved = op === 'take' && granted && aheadUs >= 0 && cost > 0 && rule.algorithm.bookable
+    const reserved = charged && aheadUs >= 0 && rule.algorithm.bookable
     verdict.ticket = reserved ? ticketOf(rule, s, i) : undefined
   }
   return granted
@@ -91,6 +96,7 @@ export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, c
   verdict.retryUs = taken ? 0 : algorithm.waitUs(rule, s, i, nowUs, cost)
   verdict.delayUs = taken ? delayUs : 0
   verdict.atUs = nowUs
+  verdict.enteredUs = taken ? algorithm.enteredUs(s, i, nowUs) : nowUs
   verdict.remaining = algorithm.remaining(rule, s, i, nowUs)
   verdict.resetUs = algorithm.resetUs(rule, s, i, nowUs)
 }

@@ -46,7 +46,8 @@ export function acquireSync<L extends Limits, P extends string = string>(
     const reserved = reserveWithin(reserve, leftUs)
     if (reserved.outcome === 'impossible') throw fail('IMPOSSIBLE', reserved)
     if (reserved.allowed) {
-      if (!blockUntil(inUs(reserved.atMs) + inUs(reserved.delayMs), nowUs)) {
+      // From now on, not from `atMs`: it may have been entered later than now, if the clock stepped back.
+      if (reserved.delayMs > 0 && !blockUntil(nowUs() + inUs(reserved.delayMs), nowUs)) {
         reserved.cancel()
         throw stoodStill()
       }

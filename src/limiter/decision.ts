@@ -23,7 +23,7 @@ interface DecisionFigures<Name extends string> {
   readonly resetAfterMs: number
   /** How long until you may act: above 0 only from a leaky bucket (the water before you) or a reservation. */
   readonly delayMs: number
-  /** The store's time of the decision. */
+  /** When the store entered it, by its time: `refund` gives back what was taken by that. */
   readonly atMs: number
   /** The name of the binding limit. */
   readonly policy: Name
@@ -59,7 +59,7 @@ export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, 
     retryAfterMs,
     resetAfterMs,
     delayMs,
-    atMs: verdict.atUs / 1000,
+    atMs: verdict.enteredUs / 1000,
     policy: name,
     // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
     parts: name === 'default' ? { default: part } : namedPart(name, part),
@@ -78,7 +78,7 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
   const outcome = outcomeOf(verdicts)
   const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
   const { name, rule } = asked[binding] as Asked<Name>
-  const { remaining, retryUs, atUs } = verdicts[binding] as Verdict
+  const { remaining, retryUs } = verdicts[binding] as Verdict
   return {
     outcome,
     allowed: outcome === 'allowed',
@@ -87,7 +87,7 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
     retryAfterMs: retryUs / 1000,
     resetAfterMs: longestReset(verdicts) / 1000,
     delayMs: outcome === 'allowed' ? longestDelay(verdicts) / 1000 : 0,
-    atMs: atUs / 1000,
+    atMs: latestEntry(verdicts) / 1000,
     policy: name,
     parts: partsOf(asked, verdicts),
     degraded,
@@ -170,6 +170,13 @@ function longestReset(verdicts: readonly Verdict[]): number {
   let longest = 0
   for (const { resetUs } of verdicts) longest = Math.max(longest, resetUs)
   return longest
+}
+
+/** Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest. */
+function latestEntry(verdicts: readonly Verdict[]): number {
+  let latestUs = 0
+  for (const { enteredUs } of verdicts) latestUs = Math.max(latestUs, enteredUs)
+  return latestUs
 }
 
 function longestDelay(verdicts: readonly Verdict[]): number {

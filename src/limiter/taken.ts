@@ -1,14 +1,14 @@
 import type { Verdict } from '../algorithms/decide.ts'
 import type { Part } from '../stores/store.ts'
 
-/** What was taken and at what time of the store, to give it back by: servers of a cluster answer with a time each. */
+/** What was taken and when the store entered it, to give it back by: servers of a cluster answer with a time each. */
 export type Taken = readonly { readonly atUs: number; readonly places: readonly number[] }[]
 
 /** The places of the parts, together where the store's time is the same: mostly all. */
 export function takenOf(verdicts: readonly Verdict[]): Taken {
   const places = new Map<number, number[]>()
-  verdicts.forEach(({ atUs }, place) => {
-    places.set(atUs, [...(places.get(atUs) ?? []), place])
+  verdicts.forEach(({ enteredUs }, place) => {
+    places.set(enteredUs, [...(places.get(enteredUs) ?? []), place])
   })
   return [...places].map(([atUs, together]) => ({ atUs, places: together }))
 }

@@ -105,6 +105,20 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     equal((await three.peek('key')).remaining, 3, 'remaining after too large a refund')
   },
 
+  async 'gives back what was taken by the time of its decision, also when the clock had stepped back'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    // Where windows and sub-windows begin: a microsecond earlier is another one.
+    const borderUs = (START_MS + 1_000) * 1000
+    clock.setUs(borderUs)
+    await three.consume('key')
+    clock.setUs(borderUs - 1)
+    const { allowed, atMs } = await three.consume('key')
+    equal(allowed, true, 'the second, a microsecond before the first')
+    clock.setUs(borderUs)
+    await three.refund('key', 1, { atMs })
+    equal((await three.peek('key')).remaining, 2, 'remaining after the refund of the second')
+  },
+
   async 'forgets a key when told to, and no other'({ limiter }, limit) {
     const three = limiter(limit)
     await three.consume('key', 3)

@@ -122,15 +122,23 @@ class Comparison {
     }
     this.#countDecision(call, granted, verdicts)
     if (granted && call.op === 'take') this.#charge(call, step.parts, step.aheadUs, verdicts)
-    else for (const { ticket } of verdicts) this.#expect(ticket === undefined, () => 'there is a ticket although nothing was reserved')
+    else {
+      for (const { ticket, enteredUs } of verdicts) {
+        this.#expect(ticket === undefined, () => 'there is a ticket although nothing was reserved')
+        this.#expect(enteredUs === nowUs, () => `nothing was entered, but enteredUs is ${enteredUs}`)
+      }
+    }
   }
 
   /** All agree: every limit is charged. */
   #charge({ nowUs }: Call, parts: readonly Part[], aheadUs: number, verdicts: readonly Verdict[]): void {
     for (let k = 0; k < parts.length; k++) {
       const { cost } = parts[k] as Part
-      const { ticket } = verdicts[k] as Verdict
+      const { ticket, enteredUs } = verdicts[k] as Verdict
       this.#oracle(k).take(nowUs, cost, aheadUs)
+      // A gcra keeps no date: its time runs backwards, too.
+      const expectedUs = cost === 0 || this.#trace.kinds[k] === 'gcra' ? nowUs : Number(this.#oracle(k).state?.atUs)
+      this.#expect(enteredUs === expectedUs, () => `enteredUs is ${enteredUs}, the oracle wrote it at ${expectedUs}`)
       this.#expect((ticket !== undefined) === (aheadUs >= 0 && cost > 0), () => `ticket is ${ticket}`)
       if (ticket !== undefined) this.#tickets.set(ticket, this.#oracle(k).state as OracleState)
     }

@@ -88,10 +88,11 @@ class Comparison {
     this.#expect(verdict.ticket === undefined, () => 'there is a ticket, although windows cannot be booked')
     this.#checkRetryFigure(verdict, nowUs, cost)
     this.#countDecision(call, outcome)
-    if (call.op === 'take' && outcome === 'allowed') {
-      this.#oracle.take(nowUs, cost)
-      if (cost > 0) this.#checkPromise()
-    }
+    const charged = call.op === 'take' && outcome === 'allowed' && cost > 0
+    if (charged) this.#oracle.take(nowUs, cost)
+    const enteredUs = charged ? (this.#oracle.state?.atUs as number) : nowUs
+    this.#expect(verdict.enteredUs === enteredUs, () => `enteredUs is ${verdict.enteredUs}, the oracle says ${enteredUs}`)
+    if (charged) this.#checkPromise()
   }
 
   #checkRetryFigure({ outcome, retryUs }: Verdict, nowUs: number, cost: number): void {

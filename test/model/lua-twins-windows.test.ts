@@ -205,6 +205,7 @@ local function everyFunction(say, algorithm, rule, s, case)
   local taken = copy()
   algorithm.take(rule, taken, nowUs, cost)
   after('take', true, taken)
+  say('entered', algorithm.enteredUs(taken, nowUs))
   local given = copy()
   after('give', algorithm.give(rule, given, nowUs, tonumber(case.give), tonumber(case.of)), given)
   local cancelled = copy()
@@ -305,6 +306,7 @@ function everyFunction(say: Say, place: Place, used: Case): void {
   const taken = place.copy
   algorithm.take(rule, taken.s, taken.i, nowUs, cost)
   after('take', true, taken)
+  say('entered', algorithm.enteredUs(taken.s, taken.i, nowUs))
   const given = place.copy
   after('give', algorithm.give(rule, given.s, given.i, nowUs, giveCost, ofUs), given)
   const cancelled = place.copy

@@ -549,7 +549,7 @@ local function everyFunction(say, algorithm, rule, state, nowUs, cost, giveCost,
   say('untouched', state)
   local s = copyOf(state)
   algorithm.take(rule, s, nowUs, cost)
-  say('take', s)
+  say('take', s, algorithm.enteredUs(s, nowUs))
   s = copyOf(state)
   local gave = algorithm.give(rule, s, nowUs, giveCost, ofUs)
   say('give', gave, s)
@@ -628,7 +628,7 @@ function everyFunction(say: Say, rule: LevelRule, words: readonly number[], used
   say('decode', decoded.words, numbers)
   say('untouched', at.words)
   algorithm.take(rule, at.s, at.i, nowUs, cost)
-  say('take', at.words)
+  say('take', at.words, algorithm.enteredUs(at.s, at.i, nowUs))
   const given = new Place(words)
   say('give', algorithm.give(rule, given.s, given.i, nowUs, giveCost, ofUs), given.words)
   const cancelled = new Place(words)
@@ -1029,7 +1029,7 @@ local function answer(fields)
   for k, verdict in ipairs(verdicts) do
     local retryUs = verdict.outcome == 'impossible' and 'never' or verdict.retryUs
     said[#said + 1] = shown({ verdict.outcome, verdict.remaining, retryUs, verdict.resetUs, verdict.delayUs, cells[k].changed, cells[k].state })
-    said[#said + 1] = shown({ 'ticket', verdict.ticket or '-' })
+    said[#said + 1] = shown({ 'ticket', verdict.ticket or '-' }) .. shown({ ' entered', verdict.enteredUs })
   end
   return table.concat(said, '; ')
 end`
@@ -1046,13 +1046,15 @@ function decideOf({ op, nowUs, aheadUs, ofUs, cells: cases }: DecisionCase): str
   return verdicts.map((verdict, k) => verdictText(verdict, cells[k] as Cell, nowUs)).join('; ')
 }
 
-function verdictText({ outcome, remaining, retryUs, resetUs, delayUs, atUs, ticket }: Verdict, cell: Cell, nowUs: number): string {
+function verdictText(verdict: Verdict, cell: Cell, nowUs: number): string {
+  const { outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket } = verdict
   expect(atUs).toBe(nowUs)
   expect(outcome === 'impossible').toBe(retryUs === Number.POSITIVE_INFINITY)
   if (ticket !== undefined) expect(ticket.numbers).toBe(cell.rule.numbers)
   const retry = outcome === 'impossible' ? 'never' : retryUs
   const state = cell.s.slice(1, -1)
-  return `${shown([outcome, remaining, retry, resetUs, delayUs, cell.changed, state])}; ${shown(['ticket', ticket?.words ?? '-'])}`
+  const rest = `${shown(['ticket', ticket?.words ?? '-'])}${shown([' entered', enteredUs])}`
+  return `${shown([outcome, remaining, retry, resetUs, delayUs, cell.changed, state])}; ${rest}`
 }
 
 /** What happened in a decision. */
@@ -1062,7 +1064,7 @@ function decisionKinds({ op, cells }: DecisionCase, answer: string): string[] {
   const second = (said[2] as string).split(' ')
   const outcome = first[0] === second[0] ? first[0] : `${[first[0], second[0]].sort().join(' but ')}`
   const kinds = [`${op} ${outcome}`]
-  if (said[1] !== 'ticket -' && Math.max(Number(first[4]), Number(second[4])) > 0) kinds.push('reserved ahead of time')
+  if (!said[1]?.startsWith('ticket - ') && Math.max(Number(first[4]), Number(second[4])) > 0) kinds.push('reserved ahead of time')
   if (cells.some(({ written }) => written === undefined)) kinds.push('new key')
   if (op === 'give') kinds.push(cells[0]?.ticket === undefined ? `give back, changed ${first[5]}` : `cancel, changed ${first[5]}`)
   return kinds

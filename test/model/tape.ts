@@ -66,8 +66,8 @@ export class Playback {
 
 function shownVerdicts(verdicts: readonly Verdict[]): string {
   return verdicts
-    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, ticket }) =>
-      [outcome, remaining, retryUs, resetUs, delayUs, atUs, ticket?.numbers, ticket?.words.join(',')].join(' '),
+    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket }) =>
+      [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket?.numbers, ticket?.words.join(',')].join(' '),
     )
     .join('\n')
 }

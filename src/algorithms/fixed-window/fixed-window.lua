@@ -146,6 +146,10 @@ function fixedWindow.waitUs(rule, s, nowUs, cost)
   return untilEndUs(rule, s, nowUs)
 end
 
+function fixedWindow.enteredUs(s)
+  return s[3]
+end
+
 function fixedWindow.give(rule, s, nowUs, cost, ofUs)
   local count = counted(rule, s, nowUs)
   if count == 0 or (ofUs >= 0 and (ofUs < s[1] or ofUs >= s[1] + rule.windowUs)) then

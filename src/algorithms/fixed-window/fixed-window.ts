@@ -95,6 +95,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return true
   },
 
+  enteredUs: (s, i) => s[i + AT] as number,
+
   give(rule, s, i, nowUs, cost, ofUs) {
     const count = counted(rule, s, i, nowUs)
     const startUs = s[i + START] as number

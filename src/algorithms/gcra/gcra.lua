@@ -147,6 +147,10 @@ gcra.waitUs = fitsInUs
 
 gcra.take = charge
 
+function gcra.enteredUs(_s, nowUs)
+  return nowUs
+end
+
 function gcra.give(rule, s, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
     return false

@@ -69,6 +69,8 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   tryTake: chargeIfFits,
 
+  enteredUs: (_s, _i, nowUs) => nowUs,
+
   give(rule, s, i, nowUs, cost, ofUs) {
     if (ofUs >= 0 && nowUs - ofUs >= rule.windowUs) return false
     return giveBack(rule, s, i, nowUs, cost)

@@ -131,6 +131,10 @@ function slidingLog.take(rule, s, nowUs, cost)
   s.at = atUs
 end
 
+function slidingLog.enteredUs(s)
+  return s.at
+end
+
 function slidingLog.give(rule, s, nowUs, cost, ofUs)
   if ofUs < 0 then
     if usedAt(rule, s, nowUs) == 0 then

@@ -87,6 +87,8 @@ export const slidingLogAlgorithm: Algorithm = {
     return true
   },
 
+  enteredUs: (s, i) => s[i + AT] as number,
+
   give(rule, s, i, nowUs, cost, ofUs) {
     if (ofUs < 0 ? usedAt(rule, s, i, nowUs) === 0 : entryAt(rule, s, i, nowUs, ofUs) < 0) return false
     dropDead(rule, s, i, nowUs)

@@ -203,6 +203,10 @@ function slidingWindow.take(rule, s, nowUs, cost)
   s[FULL] = s[FULL] + cost
 end
 
+function slidingWindow.enteredUs(s)
+  return s[AT]
+end
+
 function slidingWindow.give(rule, s, nowUs, cost, ofUs)
   local present = look(rule, s, nowUs)
   local newest, oldest = present, present - rule.slots

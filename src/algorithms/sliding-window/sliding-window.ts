@@ -114,6 +114,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return true
   },
 
+  enteredUs: (s, i) => s[i + AT] as number,
+
   give(rule, s, i, nowUs, cost, ofUs) {
     look(rule, s, i, nowUs)
     const newest = ofUs < 0 ? seen.slot : mulDiv(ofUs, rule.perPeriod, rule.periodUs)

@@ -239,6 +239,7 @@ function impossible({ parts }: Step, nowUs: number): Verdict[] {
       resetUs: 0,
       delayUs: 0,
       atUs: nowUs,
+      enteredUs: nowUs,
       ticket: undefined,
     }
   })

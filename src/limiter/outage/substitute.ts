@@ -33,7 +33,7 @@ function allowing(): Substitute {
 /** Nothing fits until the store is tried again, and what is given back is dropped. */
 function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
   return step.parts.map(({ cost, rule }): Verdict => {
-    const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, ticket: undefined, degraded: true }
+    const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, ticket: undefined, degraded: true }
     if (step.op === 'give' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
     if (cost > rule.capacity) return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
     return { outcome: 'limited', retryUs, ...rest }

@@ -38,7 +38,13 @@ function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promi
     const { ticket, delayUs } = verdicts[k] as Verdict
     return { ...part, ticket: delayUs > 0 ? ticket : undefined }
   })
-  return run({ ...step, op: 'give', parts, aheadUs: -1, ofUs: (verdicts[0] as Verdict).atUs })
+  // One that was entered later than the others, by a clock that had stepped back, is found by its own time only.
+  const times = new Set(verdicts.map(({ enteredUs }) => enteredUs))
+  const runs = [...times].map((ofUs) => {
+    const entered = parts.filter((_, k) => verdicts[k]?.enteredUs === ofUs)
+    return run({ ...step, op: 'give', parts: entered, aheadUs: -1, ofUs })
+  })
+  return Promise.all(runs)
 }
 
 function inOrder(places: readonly (readonly number[])[], answers: readonly (readonly Verdict[])[]): Verdict[] {

@@ -113,7 +113,7 @@ export class Denials {
   /** The short way for a limiter of one limit. */
   lane({ limits }: Scope, nowUs: () => number): Lane {
     const [{ rule }] = limits as [Scope['limits'][number]]
-    const own: Verdict = { outcome: 'limited', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }
+    const own: Verdict = { outcome: 'limited', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }
     const take = (key: unknown, cost: number): Verdict | undefined => {
       const atUs = nowUs()
       const denial = this.#denialOf(key as string, atUs)
@@ -164,6 +164,7 @@ function later(verdict: Verdict, put: Verdict, us: number): Verdict {
   put.remaining = verdict.remaining
   put.resetUs = Math.max(0, verdict.resetUs - us)
   put.atUs = verdict.atUs + us
+  put.enteredUs = put.atUs
   return put
 }
 

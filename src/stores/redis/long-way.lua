@@ -1,6 +1,6 @@
 -- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
-local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
+local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 -- The algorithms whose states are strings, which may be sections.
 local STRINGS = { 'gcra', 'fixedWindow' }
 local KEYS, ARGV, call, try = KEYS, ARGV, redis.call, redis.pcall
@@ -255,7 +255,11 @@ local function say(...)
 end
 
 local function sayVerdict(verdict, isReservation)
-  if verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
+  local isEnteredLater = verdict.enteredUs > nowUs
+  if isEnteredLater then
+    say(ENTERED_LATER, verdict.enteredUs - nowUs)
+  end
+  if not isEnteredLater and verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
     say(verdict.remaining, verdict.resetUs)
     return
   end

@@ -10,8 +10,8 @@
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 --       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number). No key comes twice.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For `forget`
--- one 0. In place of all that stands the text of an error for a decision that could not be made.
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
+-- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a decision that could not be made.
 --
 -- Most decisions take and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything else is
 -- long-way.lua, which is made when the first decision needs it.

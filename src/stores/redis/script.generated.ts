@@ -365,6 +365,10 @@ function bucket.take(rule, s, nowUs, cost)
   charge(rule, s, s[3], cost)
 end
 
+function bucket.enteredUs(s)
+  return s[3]
+end
+
 function bucket.give(rule, s, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
     return false
@@ -496,8 +500,9 @@ local function giveBack(cell, nowUs, ofUs)
   end
 end
 
-local function describe(cell, verdict, nowUs, reserved)
+local function describe(cell, verdict, nowUs, taken, reserved)
   local algorithm, rule, state = cell.algorithm, cell.rule, cell.state
+  verdict.enteredUs = taken and cell.cost > 0 and algorithm.enteredUs(state, nowUs) or nowUs
   verdict.remaining = algorithm.remaining(rule, state, nowUs)
   verdict.resetUs = algorithm.resetUs(rule, state, nowUs)
   verdict.ticket = reserved and cell.cost > 0 and algorithm.bookable and state
@@ -521,7 +526,7 @@ local function decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
     if taken then
       charge(cells[k], nowUs)
     end
-    describe(cells[k], verdicts[k], nowUs, taken and aheadUs >= 0)
+    describe(cells[k], verdicts[k], nowUs, taken, taken and aheadUs >= 0)
   end
 end
 `
@@ -673,6 +678,10 @@ function fixedWindow.waitUs(rule, s, nowUs, cost)
     return 0
   end
   return untilEndUs(rule, s, nowUs)
+end
+
+function fixedWindow.enteredUs(s)
+  return s[3]
 end
 
 function fixedWindow.give(rule, s, nowUs, cost, ofUs)
@@ -877,6 +886,10 @@ end
 gcra.waitUs = fitsInUs
 
 gcra.take = charge
+
+function gcra.enteredUs(_s, nowUs)
+  return nowUs
+end
 
 function gcra.give(rule, s, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= rule.windowUs then
@@ -1086,6 +1099,10 @@ function slidingLog.take(rule, s, nowUs, cost)
   end
   s.total = s.total + cost
   s.at = atUs
+end
+
+function slidingLog.enteredUs(s)
+  return s.at
 end
 
 function slidingLog.give(rule, s, nowUs, cost, ofUs)
@@ -1362,6 +1379,10 @@ function slidingWindow.take(rule, s, nowUs, cost)
   s[FULL] = s[FULL] + cost
 end
 
+function slidingWindow.enteredUs(s)
+  return s[AT]
+end
+
 function slidingWindow.give(rule, s, nowUs, cost, ofUs)
   local present = look(rule, s, nowUs)
   local newest, oldest = present, present - rule.slots
@@ -1507,8 +1528,8 @@ export const runner = `-- The runner: reads the states, has them decided, and wr
 --       stands behind the number of parts, and behind each type which of them it is and the name of the section ('' if it is alone there).
 --       A plain call has nothing but a part: each key is a decision, which takes by it, on the server's time (a type is no number). No key comes twice.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words. For \`forget\`
--- one 0. In place of all that stands the text of an error for a decision that could not be made.
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
+-- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a decision that could not be made.
 --
 -- Most decisions take and are allowed. Some algorithms have a short form for that, which is all that is made here. Everything else is
 -- long-way.lua, which is made when the first decision needs it.
@@ -1813,7 +1834,7 @@ end
 /** src/stores/redis/long-way.lua */
 export const longWay = `-- Any decision: of several limits, refused, asking, giving back, booking ahead, forgetting, under changed numbers. See runner.lua.
 
-local OUTCOMES = { allowed = -1, limited = -2, impossible = -3 }
+local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 -- The algorithms whose states are strings, which may be sections.
 local STRINGS = { 'gcra', 'fixedWindow' }
 local KEYS, ARGV, call, try = KEYS, ARGV, redis.call, redis.pcall
@@ -2068,7 +2089,11 @@ local function say(...)
 end
 
 local function sayVerdict(verdict, isReservation)
-  if verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
+  local isEnteredLater = verdict.enteredUs > nowUs
+  if isEnteredLater then
+    say(ENTERED_LATER, verdict.enteredUs - nowUs)
+  end
+  if not isEnteredLater and verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
     say(verdict.remaining, verdict.resetUs)
     return
   end

@@ -8,6 +8,7 @@ import { isSection } from './keys.ts'
 import { STRINGS } from './script.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+const ENTERED_LATER = -4
 
 /** A step on its way: its keys, each once, and which of them each part has, from 1 on; undefined if each has its own. */
 export class Sent {
@@ -107,6 +108,7 @@ class Told implements Verdict {
   resetUs: number
   delayUs: number
   atUs: number
+  enteredUs: number
   ticket: Ticket | undefined
 
   constructor(
@@ -116,6 +118,7 @@ class Told implements Verdict {
     resetUs: number,
     delayUs: number,
     atUs: number,
+    enteredUs: number,
     ticket: Ticket | undefined,
   ) {
     this.outcome = outcome
@@ -124,6 +127,7 @@ class Told implements Verdict {
     this.resetUs = resetUs
     this.delayUs = delayUs
     this.atUs = atUs
+    this.enteredUs = enteredUs
     this.ticket = ticket
   }
 }
@@ -155,19 +159,30 @@ export class Reply {
   }
 
   #verdict({ rule }: Part, isReservation: boolean): Verdict {
-    const first = this.#number()
+    let first = this.#number()
     if (first >= 0) return this.#verdictOf('allowed', first, 0, this.#number(), 0, undefined)
+    const laterUs = first === ENTERED_LATER ? this.#number() : 0
+    if (first === ENTERED_LATER) first = this.#number()
     const outcome = OUTCOMES[-1 - first] as Outcome
     const remaining = this.#number()
     const retryUs = this.#number()
     const resetUs = this.#number()
     const delayUs = this.#number()
     const ticket = isReservation ? ticketOf(`${this.#values[this.#next++]}`, rule.numbers) : undefined
-    return this.#verdictOf(outcome, remaining, outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs, resetUs, delayUs, ticket)
+    const waitUs = outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
+    return this.#verdictOf(outcome, remaining, waitUs, resetUs, delayUs, ticket, laterUs)
   }
 
-  #verdictOf(outcome: Outcome, remaining: number, retryUs: number, resetUs: number, delayUs: number, ticket: Ticket | undefined): Verdict {
-    return new Told(outcome, remaining, retryUs, resetUs, delayUs, this.#atUs, ticket)
+  #verdictOf(
+    outcome: Outcome,
+    remaining: number,
+    retryUs: number,
+    resetUs: number,
+    delayUs: number,
+    ticket: Ticket | undefined,
+    laterUs = 0,
+  ): Verdict {
+    return new Told(outcome, remaining, retryUs, resetUs, delayUs, this.#atUs, this.#atUs + laterUs, ticket)
   }
 
   #number(): number {
