@@ -3,14 +3,16 @@ import { TAG_BITS } from './memory.ts'
 
 /** Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
 export const STATE = 0
-/** Written and never read: what is read before it was read before what is read after it. */
-export const FENCE = 1
+/** Which thread has it, or had it last. Both are swapped as one, so that they never disagree about who is in which step. */
+export const THREAD = 1
 /** How many records the cell holds. */
 export const HELD = 2
 /** The note: what stage the step is at and how many records it uses and lets go, which head, what tag its records bear. */
 export const COUNTS = 3
 export const HEAD = 4
 export const TAG = 5
+/** Written and never read: what is read before it was read before what is read after it. */
+export const FENCE = 6
 /** If no record was written: the fingerprint of the one that is let go. */
 export const FREED_LOW = 7
 export const FREED_HIGH = 8

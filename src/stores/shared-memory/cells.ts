@@ -5,8 +5,8 @@
  * it is about to do, swaps the head, puts the records that the head let go into the pocket instead, and gives the cell back. Every record is
  * at any moment in exactly one chain or in exactly one pocket.
  *
- * A thread that dies in between leaves its cell taken, with the note in it. A cell that has been seen in the same step for `reclaimAfterMs`
- * is taken over: the note tells whether the head was swapped, and so which records the cell holds.
+ * A thread that dies in between leaves its cell taken, with the note in it. The cell of a thread that is known to have ended is taken over at once,
+ * and any that has been seen in the same step for `reclaimAfterMs`: the note tells whether the head was swapped, and so which records the cell holds.
  */
 import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
@@ -32,28 +32,24 @@ import {
   SWAPPED,
   TAG,
   TAG_MASK,
+  THREAD,
   USED_SHIFT,
 } from './cell-layout.ts'
-import type { Chains } from './chains.ts'
+import { type Chains, fixedDoubles } from './chains.ts'
 import { CELL_INTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, NEXT, NEXT_CELL, POCKET, SCOPE_AND_TAG, type SharedMemory } from './memory.ts'
-import { spin } from './spin.ts'
-
-/** How long a thread waits for a cell when all are taken. */
-const PATIENCE_MS = 1_000
-const ROUNDS_BETWEEN_LOOKS = 256
+import { Sightings } from './sightings.ts'
+import { rest, spin } from './spin.ts'
+import { threadNumber } from './thread-number.ts'
 
 /**
- * A look counts for no more than this of the time since the last, and for half of `reclaimAfterMs`: if the whole process was stopped in between, nobody
- * had a chance to go on.
+ * How long a thread waits for a cell when all are taken: some turns of the scheduler, for the case that there are more threads at work than cells. Only
+ * once: while all stay taken, later calls look at every cell and wait no more.
  */
-const LONGEST_LOOK_MS = 1_000
-
-/** A cell that was seen taken: in which step, when last, and for how long in all. */
-interface Sighting {
-  readonly state: number
-  lastMs: number
-  heldMs: number
-}
+const PATIENCE_MS = 20
+/** After so many rounds it lets other threads have the processor. */
+const ROUNDS_AWAKE = 64
+/** How often a thread looks at all cells, so that the age of those of dead threads is known when a cell is needed. */
+const LOOK_EVERY_US = 1_000_000
 
 /** Gives every cell its spares: the records behind those that are in chains. */
 export function fillPockets(memory: SharedMemory): void {
@@ -69,6 +65,7 @@ export interface Held {
   at: number
   /** Counted from 1. */
   number: number
+  /** Its state while the thread has, or had, it; 0 before the first time. One more, and it is as the thread left it. */
   state: number
 }
 
@@ -79,10 +76,17 @@ export class Cells {
   readonly held: Held
   /** A word for `isStill`: of the cell that the thread began with, which others hardly ever use, and which it may since have left. */
   readonly fence: number
-  readonly #sightings: (Sighting | undefined)[] = []
+  /** When to call `look` next. */
+  readonly nextLookUs = fixedDoubles(1)
+  /** As cells name it; 0 where threads have no names. */
+  readonly #thread: number
+  readonly #sightings: Sightings
+  #hasWaitedInVain = false
 
-  constructor(memory: SharedMemory) {
+  constructor(memory: SharedMemory, thread = threadNumber()) {
+    this.#thread = thread
     this.#memory = memory
+    this.#sightings = new Sightings(memory.reclaimAfterMs)
     this.#ints = memory.ints
     this.#atomic = memory.atomic
     const cell = (Atomics.add(memory.ints, NEXT_CELL, 1) >>> 0) % memory.cellCount
@@ -92,7 +96,7 @@ export class Cells {
 
   /** Takes a cell. */
   claim(): void {
-    if (!this.#tryClaim(this.held.at, this.#ints[this.held.at] as number)) this.#claimAnother()
+    if (!this.#tryClaim(this.held.at)) this.#claimAnother()
   }
 
   /** Gives the cell back, unless it was taken over meanwhile. */
@@ -161,7 +165,7 @@ export class Cells {
     for (let cell = 0; cell < this.#memory.cellCount; cell++) {
       const at = this.#memory.cellAt(cell)
       const isWorthClaiming = (this.#ints[at + HELD] as number) > POCKET
-      if (!this.takeOver(cell) && !(isWorthClaiming && this.#tryClaim(at, this.#atomic.load(at + STATE)))) continue
+      if (!this.takeOver(cell) && !(isWorthClaiming && this.#tryClaim(at))) continue
       if (this.hasSurplus) return true
       this.release()
     }
@@ -169,9 +173,16 @@ export class Cells {
     return this.hasSurplus
   }
 
-  #tryClaim(at: number, state: number): boolean {
-    if ((state & 1) === 1 || !this.#atomic.swap(at + STATE, state, (state + 1) | 0)) return false
-    this.#have(at, (state + 1) | 0)
+  /** For a cell that this thread had last, and nobody since, `replace` in chains.ts swaps the state alone. */
+  #tryClaim(at: number): boolean {
+    const state = this.#atomic.load(at + STATE)
+    return (state & 1) === 0 && this.#swap(at, state, this.#atomic.load(at + THREAD), (state + 1) | 0)
+  }
+
+  /** Makes a cell this thread's own: its state, and whose it is, in one swap. */
+  #swap(at: number, state: number, thread: number, next: number): boolean {
+    if (!this.#atomic.swapPair(at + STATE, state, thread, next, this.#thread)) return false
+    this.#have(at, next)
     return true
   }
 
@@ -189,35 +200,60 @@ export class Cells {
 
   #claimAnother(): void {
     const { cellCount } = this.#memory
-    const untilMs = performance.now() + PATIENCE_MS
+    const untilMs = performance.now() + (this.#hasWaitedInVain ? 0 : PATIENCE_MS)
+    this.#hasWaitedInVain = false
     for (let round = 0; ; round++) {
-      for (let cell = 0; cell < cellCount; cell++) {
-        const at = this.#memory.cellAt(cell)
-        if (this.#tryClaim(at, this.#atomic.load(at + STATE)) || this.takeOver(cell)) return
+      for (let cell = 0; cell < cellCount; cell++) if (this.#tryClaim(this.#memory.cellAt(cell)) || this.takeOver(cell)) return
+      if (performance.now() >= untilMs) {
+        this.#hasWaitedInVain = true
+        throw tooMany(cellCount)
       }
-      if (round % ROUNDS_BETWEEN_LOOKS === ROUNDS_BETWEEN_LOOKS - 1 && performance.now() > untilMs) throw tooMany(cellCount)
-      spin(round)
+      if (round < ROUNDS_AWAKE) spin(round)
+      else rest(1)
     }
+  }
+
+  /** Takes over what a thread held that has ended. It must have: one that goes on would write into records that are others' by then. */
+  free(thread: number): void {
+    this.#besides(() => {
+      for (let cell = 0; cell < this.#memory.cellCount; cell++) {
+        const at = this.#memory.cellAt(cell)
+        const state = this.#atomic.load(at + STATE)
+        const isItsOwn = (state & 1) === 1 && this.#atomic.load(at + THREAD) === thread
+        if (isItsOwn && this.#seize(at, state, thread)) this.release()
+      }
+    })
+  }
+
+  /** Looks at all cells, and takes over those that were taken for too long. To be called when `nextLookUs` has come. */
+  look(nowUs: number): void {
+    const isFirst = this.nextLookUs[0] === 0
+    this.nextLookUs[0] = nowUs + LOOK_EVERY_US
+    // A thread that has just begun has seen nothing yet, and may make one call only.
+    if (isFirst) return
+    this.#besides(() => {
+      for (let cell = 0; cell < this.#memory.cellCount; cell++) if (this.takeOver(cell)) this.release()
+    })
+  }
+
+  /** Has other cells for a while, and afterwards the one again that it had. Not to be called in the middle of a step. */
+  #besides(act: () => void): void {
+    const before = { ...this.held }
+    act()
+    Object.assign(this.held, before)
   }
 
   /** Takes over a cell whose thread has been in the same step for too long: then it is this thread's, as if claimed. */
   takeOver(cell: number): boolean {
     const at = this.#memory.cellAt(cell)
     const state = this.#atomic.load(at + STATE)
-    if ((state & 1) === 0) return false
-    const nowMs = performance.now()
-    const seen = this.#sightings[cell]
-    if (seen?.state !== state) {
-      this.#sightings[cell] = { state, lastMs: nowMs, heldMs: 0 }
-      return false
-    }
-    const { reclaimAfterMs } = this.#memory
-    seen.heldMs += Math.min(nowMs - seen.lastMs, LONGEST_LOOK_MS, reclaimAfterMs / 2)
-    seen.lastMs = nowMs
-    if (seen.heldMs < reclaimAfterMs) return false
-    // Still odd, but another step: of two who want to take it over one fails here.
-    if (!this.#atomic.swap(at + STATE, state, (state + 2) | 0)) return false
-    this.#have(at, (state + 2) | 0)
+    if ((state & 1) === 0 || !this.#sightings.isTakenForTooLong(cell, state)) return false
+    return this.#seize(at, state, this.#atomic.load(at + THREAD))
+  }
+
+  #seize(at: number, state: number, thread: number): boolean {
+    // Still odd, but another step: of two who want to take it over one fails here. Who dies from here on has left its own name.
+    if (!this.#swap(at, state, thread, (state + 2) | 0)) return false
     this.settle(this.#wasSwapped())
     return true
   }
@@ -346,6 +382,6 @@ function usedIn(counts: number): number {
 function tooMany(cells: number): SluiceError {
   return new SluiceError(
     'STORE',
-    `all ${cells} places for threads in the middle of a step are taken: make the shared store with a larger maxThreads`,
+    `all ${cells} places for threads in the middle of a step are taken: make the shared store with a larger maxThreads, and show it the threads that it outlives, by store.watch(worker)`,
   )
 }

@@ -160,7 +160,8 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
    * writing: the compiler leaves a function of this size in one piece. In small pieces the path takes a fifth longer.
    */
   function replace(place: number, scope: number, words: Float64Array): boolean {
-    const rest = ints[held.at] as number
+    // As this thread left it, so nobody had it since, and it still bears this thread's name.
+    const rest = (held.state + 1) | 0
     if ((rest & 1) === 0 && swap(held.at, rest, (rest + 1) | 0)) held.state = (rest + 1) | 0
     else cells.claim()
     const { at: cellAt, number, state } = held

@@ -5,10 +5,19 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { emptyVerdict, takeOne } from '../../algorithms/decide.ts'
 import type { Lane } from '../store.ts'
+import type { Cells } from './cells.ts'
 import { ABSENT, type Address, type Chains, fixedDoubles } from './chains.ts'
 
 /** `onLost` is told how often in a row another thread was faster. */
-export function sharedLane(chains: Chains, address: Address, rule: Rule, clock: () => number, onLost: (lost: number) => void): Lane {
+export function sharedLane(
+  chains: Chains,
+  cells: Cells,
+  address: Address,
+  rule: Rule,
+  clock: () => number,
+  onLost: (lost: number) => void,
+): Lane {
+  const { nextLookUs } = cells
   const { find, differs, replace, idleAtUs } = chains
   const { algorithm, capacity } = rule
   const { tryTake, resetUs } = algorithm
@@ -28,6 +37,7 @@ export function sharedLane(chains: Chains, address: Address, rule: Rule, clock: 
         if (!isPresent()) return undefined
         // Not before the record was seen, and anew for each: whoever is held up in between would take a newer record for one from the future.
         const nowUs = clock()
+        if (nowUs >= (nextLookUs[0] as number)) cells.look(nowUs)
         const taken = tells ? told(cost, nowUs) : tryTake(rule, words, first, nowUs, cost)
         // A refusal that changed the state repaired its clock, and that is written.
         if (!taken && !differs(words)) return false

@@ -19,6 +19,7 @@ import { RecordShape } from './record-shape.ts'
 import { timeFrom } from './shared-time.ts'
 import { spin } from './spin.ts'
 import { Table } from './table.ts'
+import { otherThread, type WatchedThread } from './thread-number.ts'
 
 export interface SharedStore extends SyncStore {
   /** Give this to the other threads: `sharedStore(handle)` there is the same store. */
@@ -31,6 +32,13 @@ export interface SharedStore extends SyncStore {
   readonly bytes: number
   /** The state held for a key of a limiter of this thread as text, or undefined. For tests and for looking. */
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined
+  /**
+   * Takes back what a thread held in the middle of a step, if it is terminated there, as soon as it has ended. For threads that this one started:
+   * `store.watch(new Worker(...))`. Returns the worker. In Node only.
+   */
+  watch<Thread extends WatchedThread>(worker: Thread): Thread
+  /** The same for a thread of which is known that it has ended, by its `threadId`. One that goes on would spoil what others hold. */
+  ended(threadId: number): void
 }
 
 /** In one thread with options; in the others with the `handle` of that store. */
@@ -56,6 +64,7 @@ class Shared implements SharedStore {
   readonly nowUs: () => number
   collisions = 0
   readonly #memory: SharedMemory
+  readonly #cellsOfThreads: Cells
   readonly #table: Table
   readonly #desks = new WeakMap<Scope, Desk>()
   readonly #scopes = new Map<string, Scope>()
@@ -66,7 +75,8 @@ class Shared implements SharedStore {
     this.handle = memory.handle
     this.nowUs = timeFrom(memory.originUs) ?? systemClock.nowUs
     this.#memory = memory
-    this.#table = new Table(memory, new Cells(memory))
+    this.#cellsOfThreads = new Cells(memory)
+    this.#table = new Table(memory, this.#cellsOfThreads)
   }
 
   get size(): number {
@@ -91,7 +101,19 @@ class Shared implements SharedStore {
 
   lane(scope: Scope, nowUs: () => number): Lane {
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    return sharedLane(this.#table.chains, this.#desk(scope, nowUs).address, rule, nowUs, (lost) => this.#yield(lost))
+    const { address } = this.#desk(scope, nowUs)
+    return sharedLane(this.#table.chains, this.#cellsOfThreads, address, rule, nowUs, (lost) => this.#yield(lost))
+  }
+
+  watch<Thread extends WatchedThread>(worker: Thread): Thread {
+    // Read now: once it has ended it has no id.
+    const thread = otherThread(worker.threadId)
+    worker.once('exit', () => this.#cellsOfThreads.free(thread))
+    return worker
+  }
+
+  ended(threadId: number): void {
+    this.#cellsOfThreads.free(otherThread(threadId))
   }
 
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
@@ -116,6 +138,7 @@ class Shared implements SharedStore {
     else shape.take()
     // Not before the record was seen, and anew in each try: whoever is held up in between would take a newer record for one from the future.
     const nowUs = step.nowUs ?? clock()
+    if (nowUs >= (this.#cellsOfThreads.nextLookUs[0] as number)) this.#cellsOfThreads.look(nowUs)
     this.#decide(step, shape, nowUs, step.op)
     if (this.#cells.some((cell) => cell.changed)) return this.#publish(step, address.scope, shape, place, nowUs)
     // A question about a key for which there is no room is answered as the call would be.

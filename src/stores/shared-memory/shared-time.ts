@@ -11,10 +11,15 @@ interface Runtime {
   readonly Deno?: unknown
 }
 
+/** Bun and Deno have a `process` like Node's, too. */
+export function isNode(): boolean {
+  const { process, Deno } = globalThis as Runtime
+  return process?.versions?.node !== undefined && process.versions.bun === undefined && Deno === undefined
+}
+
 /** Where there is one clock for all threads. */
 function commonHrtime(): HrTime | undefined {
-  const { process, Deno } = globalThis as Runtime
-  return process?.versions?.node !== undefined && process.versions.bun === undefined && Deno === undefined ? process.hrtime : undefined
+  return isNode() ? (globalThis as Runtime).process?.hrtime : undefined
 }
 
 /** What is missing from the common clock to 1970, as this thread finds it; 0 where there is no common clock. */

@@ -7,6 +7,8 @@ const SHORTEST = pause === undefined ? 4096 : 256
 const LONGEST = 2
 
 let idled = 0
+/** A word that nobody writes. */
+let nobodys: Int32Array | undefined
 
 /**
  * Waits for four to sixteen microseconds, longer with every lost race. Moving the cache lines of a key from one processor to another takes as long as two
@@ -17,5 +19,15 @@ export function spin(lost: number): void {
   for (let k = 0; k < times; k++) {
     if (pause !== undefined) pause()
     else idled = (idled + k) | 0
+  }
+}
+
+/** Lets other threads have the processor for so long; where threads may not sleep, as in the main thread of a browser, it only spins. */
+export function rest(ms: number): void {
+  try {
+    nobodys ??= new Int32Array(new SharedArrayBuffer(4))
+    Atomics.wait(nobodys, 0, 0, ms)
+  } catch {
+    spin(LONGEST)
   }
 }
