@@ -4,7 +4,7 @@ import { limitFrom } from '../../dist/config/index.js'
 import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
-const JOBS = { race, history, queue }
+const JOBS = { race, history, queue, admitted, refunded }
 
 /** { number, threads, gate }: all stop at the gate until everybody is there. */
 const { number } = workerData
@@ -79,4 +79,33 @@ function queue({ handle, gate, threads, limits, turns }) {
     const { atMs, delayMs } = acquireSync(limiter, 'key')
     return { dueUs: Math.round(atMs * 1000) + Math.round(delayMs * 1000), gotUs: store.nowUs?.() ?? systemClock.nowUs() }
   })
+}
+
+/** Takes as fast as it can, for so long or until it is stopped. Tells when it was admitted, in microseconds. */
+function admitted({ handle, gate, threads, limits, forMs, stop, stopAt }) {
+  const limiter = createLimiter(limitsOf(limits), { name: 'crew', store: sharedStore(handle), maxAheadMs: 0 })
+  const stops = new Int32Array(stop ?? new SharedArrayBuffer(4))
+  const times = []
+  passGate(gate, threads)
+  for (const endMs = performance.now() + forMs; performance.now() < endMs && Atomics.load(stops, stopAt ?? 0) === 0; ) {
+    for (let k = 0; k < 100; k++) {
+      const { allowed, atMs } = limiter.consume('key')
+      if (allowed) times.push(Math.round(atMs * 1000))
+    }
+  }
+  return times
+}
+
+/** Takes one and gives it back, again and again. Tells how often it was admitted. */
+function refunded({ handle, gate, threads, limits, calls }) {
+  const limiter = createLimiter(limitsOf(limits), { name: 'crew', store: sharedStore(handle) })
+  let taken = 0
+  passGate(gate, threads)
+  for (let call = 0; call < calls; call++) {
+    const { allowed, atMs } = limiter.consume('key')
+    if (!allowed) continue
+    taken += 1
+    limiter.refund('key', 1, { atMs })
+  }
+  return taken
 }

@@ -96,6 +96,7 @@ class Shared implements SharedStore {
     const desk = this.#desk(step.scope)
     const key = onlyKey(step.parts)
     for (let lost = 0; !this.#attempt(step, key, desk); lost++) this.#yield(lost)
+    if (step.op === 'forget' || step.op === 'give') this.#table.searchAgain()
     return this.#verdicts
   }
 

@@ -20,8 +20,10 @@ import {
   TAG_BITS,
 } from './memory.ts'
 
-/** Idle keys may come back, and other threads may be late with an older reading of the clock: unless the table is full they stay for so long. */
+/** Idle keys may come back, and clocks of threads may differ where they have none in common: unless the table is full they stay for so long. */
 const GRACE_US = 1_000_000
+/** For so long after a search in vain this thread does not search again: what others let go meanwhile is found then. */
+const FULL_FOR_US = 5_000
 /** How many heads are looked at before a key is let go that has been idle for less, and before the table is called full. */
 const SEARCH_LONG_IDLE = 100
 const SEARCH = 2_048
@@ -34,6 +36,10 @@ export class Table {
   #hand: number
   /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
   soonestIdleUs = 0
+  /** From when until when the table counts as full, and when the first of the keys that were looked at is idle. */
+  #fullFromUs = 0
+  #fullUntilUs = 0
+  #soonestIdleAtUs = 0
 
   constructor(memory: SharedMemory, cells: Cells) {
     this.#memory = memory
@@ -47,10 +53,13 @@ export class Table {
   insert(scope: number, words: Float64Array, nowUs: number): boolean | undefined {
     const place = this.#reusable(nowUs - GRACE_US)
     if (place >= 0) return this.chains.replace(place, scope, words)
-    const hasRoom = this.#claimRoom(nowUs)
-    const swapped = hasRoom && this.#push(scope, words)
-    this.#cells.release()
-    if (hasRoom) return swapped
+    if (!this.#isKnownToBeFull(nowUs)) {
+      const hasRoom = this.#claimRoom(nowUs)
+      const swapped = hasRoom && this.#push(scope, words)
+      this.#cells.release()
+      if (hasRoom) return swapped
+      this.#noteFull(nowUs)
+    }
     // Idle keys of its own chain that would have been left alone otherwise.
     const idle = this.#reusable(nowUs)
     if (idle >= 0) return this.chains.replace(idle, scope, words)
@@ -59,9 +68,18 @@ export class Table {
 
   /** Whether the key that the last look did not find could be added. Only looks. */
   hasRoom(nowUs: number): boolean {
-    this.#startSearch(nowUs)
     if (this.#reusable(nowUs) >= 0) return true
-    return this.chains.seen.length < POCKET && (this.#cells.anySurplus || this.#findIdle(nowUs, SEARCH, () => true))
+    if (this.#isKnownToBeFull(nowUs)) return false
+    this.#startSearch(nowUs)
+    if (this.chains.seen.length >= POCKET) return false
+    if (this.#cells.anySurplus || this.#findIdle(nowUs, SEARCH, () => true)) return true
+    this.#noteFull(nowUs)
+    return false
+  }
+
+  /** A key may have left: the next new one searches for room. */
+  searchAgain(): void {
+    this.#fullUntilUs = 0
   }
 
   /** How many keys are held, idle ones included. Others may add and drop some meanwhile. */
@@ -126,6 +144,23 @@ export class Table {
       this.#noteSoonest(thenUs)
     }
     return false
+  }
+
+  /** Whether a search has just been in vain. Then it says again how long until a key is idle, counting the chain that was looked at last. */
+  #isKnownToBeFull(nowUs: number): boolean {
+    if (nowUs < this.#fullFromUs || nowUs >= this.#fullUntilUs) return false
+    this.soonestIdleUs = this.#soonestIdleAtUs - nowUs
+    this.#noteSoonest(nowUs)
+    return true
+  }
+
+  /** Of the keys that were looked at, none is idle before the first of them: it is not waited for longer than that. */
+  #noteFull(nowUs: number): void {
+    // A chain that is too long says nothing about other keys.
+    if (this.chains.seen.length >= POCKET) return
+    this.#fullFromUs = nowUs
+    this.#soonestIdleAtUs = nowUs + this.soonestIdleUs
+    this.#fullUntilUs = Math.min(nowUs + FULL_FOR_US, this.#soonestIdleAtUs)
   }
 
   #startSearch(nowUs: number): void {
