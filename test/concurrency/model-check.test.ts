@@ -19,6 +19,7 @@ import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedHandle, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { numberOf } from '../../src/stores/shared-memory/thread-number.ts'
 import { audit } from './audit.ts'
 import { type Explored, explore, runFor } from './scheduler.ts'
 
@@ -26,18 +27,22 @@ const SECOND_US = 1_000_000
 const START_US = 1_700_000_000 * SECOND_US
 /** Where the memory's own field for it lies. */
 const RECLAIM_AFTER_MS = 9
+/** A word of the header that nobody uses: by how many seconds the clock of all threads is ahead of their calls. */
+const AHEAD_S = 60
 
 type Limits = Limit | Readonly<Record<string, Limit>>
 
-/** One call of a thread: a verb, a key, a cost and the time that the thread's clock shows. */
+/** One call of a thread: a verb, a key, a cost and the time that the thread's clock shows. `tick`: so many seconds pass, for all threads. */
 interface Call {
-  readonly verb: 'take' | 'reset' | 'refund'
+  readonly verb: 'take' | 'reset' | 'refund' | 'tick'
   readonly key: string
   readonly cost: number
   readonly atUs: number
 }
 
 const take = (key = 'k', cost = 1, atUs = START_US): Call => ({ verb: 'take', key, cost, atUs })
+
+const tick = (seconds: number): Call => ({ verb: 'tick', key: 'k', cost: seconds, atUs: START_US })
 
 interface Setting {
   readonly limits: Limits
@@ -53,22 +58,29 @@ interface Setting {
 
 // Without WebAssembly every operation goes through `Atomics`, and on a processor that keeps less order than x86 every fence is one too.
 const arch = Object.getOwnPropertyDescriptor(process, 'arch') as PropertyDescriptor
+/** What the thread at work is called: all of them are one to Node. */
+let threadId = 0
 beforeAll(() => {
+  vi.spyOn(process, 'getBuiltinModule').mockImplementation((() => ({ threadId })) as unknown as typeof process.getBuiltinModule)
   vi.stubGlobal('WebAssembly', undefined)
   // The same seed every time: which keys share a chain must not change from run to run.
   vi.stubGlobal('crypto', { getRandomValues: (seeds: Int32Array) => seeds.fill(1) })
   Object.defineProperty(process, 'arch', { ...arch, value: 'arm64' })
 })
 afterAll(() => {
+  vi.restoreAllMocks()
   vi.unstubAllGlobals()
   Object.defineProperty(process, 'arch', arch)
 })
 
-function callsOn(limits: Limits, store: SyncStore): (call: Call) => unknown {
-  const clock = { atUs: 0, nowUs: () => clock.atUs, setTimer: () => () => undefined }
+/** `time`: where it is noted by how much the clock is ahead, if it moves while the threads are at work. Reading it is an operation like others. */
+function callsOn(limits: Limits, store: SyncStore, time?: Int32Array): (call: Call) => unknown {
+  const aheadUs = () => (time === undefined ? 0 : Atomics.load(time, AHEAD_S) * SECOND_US)
+  const clock = { atUs: 0, nowUs: () => clock.atUs + aheadUs(), setTimer: () => () => undefined }
   const limiter = createLimiter(limits, { name: 'model', store, clock, maxAheadMs: 0 })
   return ({ verb, key, cost, atUs }) => {
     clock.atUs = atUs
+    if (verb === 'tick') return void Atomics.store(time as Int32Array, AHEAD_S, cost)
     if (verb === 'reset') return limiter.reset(key)
     if (verb === 'refund') return limiter.refund(key, cost)
     return limiter.tryAcquire(key, cost)
@@ -96,7 +108,7 @@ function sequentialEnds(
   const walk = (done: readonly number[], order: readonly number[]): void => {
     if (threads.every((calls, k) => done[k] === calls.length || isStopped[k])) {
       const store = memoryStore({ maxKeys })
-      const call = callsOn(limits, store)
+      const call = callsOn(limits, store, new Int32Array(AHEAD_S + 1))
       for (const each of before) call(each)
       const results: unknown[][] = threads.map(() => [])
       const next = threads.map(() => 0)
@@ -131,7 +143,8 @@ function checked(setting: Setting): Explored {
   const { limits, maxKeys = 1, before = [], threads, stoppable = -1, brokenSite = '', mayBeFull = false } = setting
   const all = [...before, ...threads.flat()]
   const keys = [...new Set(all.map(({ key }) => key))]
-  const latestUs = Math.max(...all.map(({ atUs }) => atUs))
+  const isMoving = all.some(({ verb }) => verb === 'tick')
+  const latestUs = Math.max(...all.map(({ verb, cost, atUs }) => (verb === 'tick' ? atUs + cost * SECOND_US : atUs)))
   const made = sharedStore({ maxKeys, maxThreads: threads.length + 1, limits, reclaimAfterMs: 3_600_000 })
   const { handle } = made
   const call = callsOn(limits, made)
@@ -142,7 +155,7 @@ function checked(setting: Setting): Explored {
     {
       buffer: handle.buffer,
       constant: catalogOf(memory),
-      threads: threads.map((calls) => ({ run: () => calls.map(callsOn(limits, sharedStore(handle))) })),
+      threads: threads.map((calls) => ({ run: () => calls.map(callsOn(limits, sharedStore(handle), isMoving ? memory.ints : undefined)) })),
       check(results) {
         const isStopped = results.map((result) => result === undefined)
         const id = `${isStopped}`
@@ -201,6 +214,12 @@ describe.each(Object.entries(LIMITS))('every interleaving of two threads: %s', (
   test('that bring a new key', () => {
     const explored = checked({ limits, threads: [[take()], [take('k', 2)]] })
     print(`${name}, new key`, explored)
+    expect(explored.collisions.head).toBeGreaterThan(0)
+  })
+
+  test('while so much time passes at any point that all that was used is free again', () => {
+    const explored = checked({ limits, before: [take('k', 1)], threads: [[take('k', 2)], [take('k', 2)], [tick(5)]] })
+    print(`${name}, while time passes`, explored)
     expect(explored.collisions.head).toBeGreaterThan(0)
   })
 
@@ -412,6 +431,113 @@ describe('a dead thread is taken over while another works on the same chain', ()
     const taken = cells.takeOver(cell) || cells.takeOver(cell)
     if (taken) cells.release()
   }
+})
+
+describe('a thread that has ended is taken over at once', () => {
+  const { first, second } = keysOnTwoHeads()
+  const [held, other] = first as [string, string]
+  const [far] = second as [string]
+  const limits = gcra({ rate: '1/s', burst: 3 })
+  const [ENDED, WORKING, WATCHING, OTHER] = [11, 12, 13, 14]
+
+  function as<T>(id: number, act: () => T): T {
+    threadId = id
+    return act()
+  }
+
+  const threadFor = (handle: SharedHandle, id: number, call: Call) => ({
+    run: () => as(id, () => callsOn(limits, sharedStore(handle))(call)),
+  })
+
+  const freeing = (handle: SharedHandle, id: number, ended: readonly number[]) => ({
+    run() {
+      const cells = as(id, () => new Cells(new SharedMemory(handle)))
+      for (const each of ended) cells.free(numberOf(each))
+    },
+  })
+
+  function storeWith(before: readonly Call[], maxThreads: number) {
+    const store = as(0, () => sharedStore({ maxKeys: 2, maxThreads, limits, reclaimAfterMs: 3_600_000 }))
+    before.forEach(callsOn(limits, store))
+    const memory = new SharedMemory(store.handle)
+    const siteOf = (index: number) => (index >= memory.headsAt ? 'head' : 'cell')
+    return { handle: store.handle, world: { buffer: store.handle.buffer, constant: catalogOf(memory), siteOf } }
+  }
+
+  test.each([
+    { dying: take(held), working: take(held), before: [take(held)] },
+    { dying: take(held), working: take(other), before: [take(other), take(held)] },
+    { dying: take(other), working: take(held), before: [take(held)] },
+    { dying: { ...take(held), verb: 'reset' } as const, working: take(held), before: [take(held)] },
+    { dying: take(held), working: take(far), before: [take(held)] },
+  ])('wherever it ended, and wherever another is in its step then: %#', ({ dying, working, before }) => {
+    const { handle, world } = storeWith(before, 4)
+    const keys = [held, other, far]
+    const setting: Setting = { limits, maxKeys: 2, before, threads: [[dying], [working]] }
+    const threads = [
+      threadFor(handle, ENDED, dying),
+      threadFor(handle, WORKING, working),
+      { ...freeing(handle, WATCHING, [ENDED]), isAfterwards: true },
+    ]
+    const check = (results: readonly unknown[]) => {
+      expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
+      const [isStopped, answers] = [results[0] === undefined, results.slice(0, 2).map((result) => [result])]
+      const ends = sequentialEnds(setting, [isStopped, false], keys, START_US)
+      expect(ends).toContain(asText(isStopped ? [undefined, answers[1]] : answers, leftIn(limits, sharedStore(handle), keys, START_US)))
+    }
+    const explored = explore({ ...world, threads, check }, { stoppable: 0 })
+    print('ended and freed', explored)
+    expect(explored.ends).toBeGreaterThan(20)
+  })
+
+  test('by two at once, of whom one ends in the middle of that and is taken over in turn', () => {
+    let [schedules, points] = [0n, 0]
+    for (let isDone = false, operations = 1; !isDone; operations++) {
+      for (const abruptly of [false, true]) {
+        const { handle, world } = storeWith([take(held)], 2)
+        const check = () => expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
+        const last = { ...freeing(handle, OTHER, [ENDED, WATCHING]), isAfterwards: true }
+        const threads = [freeing(handle, WATCHING, [ENDED]), freeing(handle, WORKING, [ENDED]), last]
+        isDone = runFor({ ...world, threads, check }, threadFor(handle, ENDED, take(held)), operations, { abruptly })
+        if (audit(handle).takenCells === 0) continue
+        schedules += explore({ ...world, threads, check }, { stoppable: 0 }).schedules
+        points += 1
+      }
+    }
+    console.log(`taken over by one that ended: ${points} points, ${schedules} schedules`)
+    expect(points).toBeGreaterThan(6)
+  })
+
+  test('and one that uses its cell after it is not taken for it', () => {
+    // There is one cell for all, and it was the ended one's last.
+    const { handle, world } = storeWith([take(held)], 1)
+    as(ENDED, () => callsOn(limits, sharedStore(handle))(take(held)))
+    const { ints, cellsAt } = new SharedMemory(handle)
+    const state = ints[cellsAt] as number
+    const check = ([answer]: readonly unknown[]) => {
+      expect(answer).toBe(true)
+      expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
+      // Claimed and given back by that one, and by nobody else.
+      expect(ints[cellsAt]).toBe(state + 2)
+    }
+    const threads = [threadFor(handle, WORKING, take(held)), freeing(handle, WATCHING, [ENDED])]
+    const explored = explore({ ...world, threads, check })
+    print('the cell of an ended thread', explored)
+    expect(explored.states).toBeGreaterThan(50)
+  })
+
+  test('and the cell of one that goes on is left alone', () => {
+    const { handle } = storeWith([take(held)], 4)
+    const memory = new SharedMemory(handle)
+    const working = as(WORKING, () => new Cells(memory))
+    working.claim()
+    as(WATCHING, () => new Cells(new SharedMemory(handle))).free(numberOf(ENDED))
+    expect(audit(handle)).toMatchObject({ faults: [], takenCells: 1 })
+    working.release()
+    // Nobody has it now, and it bears the last one's name.
+    as(WATCHING, () => new Cells(new SharedMemory(handle))).free(numberOf(WORKING))
+    expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
+  })
 })
 
 test('the check notices if the swap of a head does not compare', () => {

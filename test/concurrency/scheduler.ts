@@ -13,6 +13,8 @@ import { createHash } from 'node:crypto'
 export interface Thread {
   /** Runs one thread's work on the shared memory and returns what it saw. */
   run(): unknown
+  /** Whether it begins only when the thread that may be stopped was stopped, or came to its end. */
+  readonly isAfterwards?: boolean
 }
 
 export interface World {
@@ -87,7 +89,10 @@ export function runFor(world: World, thread: Thread, operations: number, { abrup
   return log.isDone
 }
 
-/** `brokenSite`: swaps there do not compare, to see that this is noticed. `stoppable`: the thread that may be stopped for ever at any point; what the others do then is explored too. */
+/**
+ * `brokenSite`: swaps there do not compare, to see that this is noticed. `stoppable`: the thread that may be stopped for ever at any point, right before
+ * its next operation or right behind its last; what the others do then is explored too.
+ */
 export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}): Explored {
   const bytes = new Changing(world)
   const known = new Map<string, bigint>()
@@ -104,13 +109,17 @@ export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}):
     let canGoOn = false
     for (const [k, thread] of world.threads.entries()) {
       if ((logs[k] as Log).isDone || (isStopped && k === stoppable)) continue
+      if (thread.isAfterwards === true && !isStopped && !(logs[stoppable] as Log).isDone) continue
       canGoOn = true
       const log = oneMore(world, bytes, thread, logs[k] as Log, collisions, brokenSite)
       longest = Math.max(longest, log.answers.length)
-      schedules += countFrom(
-        logs.map((other, at) => (at === k ? log : other)),
-        isStopped,
-      )
+      const next = logs.map((other, at) => (at === k ? log : other))
+      schedules += countFrom(next, isStopped)
+      if (k === stoppable && !log.isDone) {
+        // Before the plain writes that follow its operation.
+        bytes.set(log.after.at(-1) as Uint8Array)
+        schedules += countFrom(next, true)
+      }
       bytes.set(before)
     }
     if (!canGoOn) {
