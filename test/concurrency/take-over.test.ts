@@ -63,6 +63,97 @@ describe('the time after which a cell is taken over', () => {
   })
 })
 
+describe('when all cells are taken', () => {
+  /** As if so many threads had died in the middle of a step. */
+  function withTaken(cells: readonly number[]) {
+    const { store, memory } = opened(1_000)
+    const limiter = createLimiter(LIMIT, { name: 'taken', store })
+    expect(limiter.tryAcquire('held')).toBe(true)
+    for (const cell of cells) memory.ints[memory.cellAt(cell) + STATE] = 7
+    return { store, memory, limiter }
+  }
+
+  test('a call that needs one fails, after a wait of some looks; the next does not wait as long, and all work again once one is free', () => {
+    const { memory, limiter } = withTaken([0, 1, 2])
+    const rests = vi.spyOn(Atomics, 'wait')
+    const failed = () => {
+      rests.mockClear()
+      expect(() => limiter.reset('held')).toThrow(
+        expect.objectContaining({ code: 'STORE', message: expect.stringContaining('store.watch') }),
+      )
+      return rests.mock.calls.map(([, , , ms]) => ms)
+    }
+    expect(failed()).toEqual(Array(20).fill(1))
+    expect(failed()).toEqual([])
+    // One that changes nothing needs none.
+    expect(limiter.tryAcquire('held')).toBe(false)
+    memory.ints[memory.cellAt(1) + STATE] = 8
+    limiter.reset('held')
+    expect(limiter.tryAcquire('held')).toBe(true)
+    for (const cell of [0, 1, 2]) memory.ints[memory.cellAt(cell) + STATE] = 7
+    expect(failed()).toHaveLength(20)
+  })
+
+  test('each call looks at all of them, so that the first to have been taken for too long is taken over', () => {
+    let nowMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+    const { store, limiter } = withTaken([0, 1, 2])
+    for (; nowMs < 1_000; nowMs += 500) expect(() => limiter.reset('held')).toThrow('all 3 places')
+    limiter.reset('held')
+    expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 2 })
+  })
+
+  test('a thread that needs none has looked once a second, and takes over what was taken for too long', () => {
+    let nowMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+    const { store, memory } = opened(1_000)
+    const clock = { nowUs: () => 1_700_000_000_000_000 + nowMs * 1000, setTimer: () => () => undefined }
+    const limiter = createLimiter(LIMIT, { name: 'taken', store, clock })
+    expect(limiter.tryAcquire('held')).toBe(true)
+    const taken = [0, 1, 2].filter((cell) => memory.ints[memory.cellAt(cell) + STATE] === 0)
+    expect(taken).toHaveLength(2)
+    for (const cell of taken) memory.ints[memory.cellAt(cell) + STATE] = 7
+    const seen: number[] = []
+    for (; nowMs <= 4_000; nowMs += 250) {
+      limiter.tryAcquire('held')
+      limiter.peek('held')
+      seen.push(audit(store.handle).takenCells)
+    }
+    // Seen after one second, taken over after the two looks that make reclaimAfterMs.
+    expect(seen.indexOf(0) * 250).toBe(3_000)
+  })
+})
+
+describe('a thread that ended', () => {
+  test('must be another than this one, and is named by its id', () => {
+    const { store } = opened()
+    const own = process.getBuiltinModule('node:worker_threads').threadId
+    for (const threadId of [-1, 1.5, own, undefined, '3'] as number[]) {
+      expect(() => store.ended(threadId)).toThrow(expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(/^threadId /) }))
+      expect(() => store.watch({ threadId, once: () => undefined })).toThrow('must be that of another thread')
+    }
+    store.ended(own + 1)
+  })
+
+  test('is watched by the id that it had when it was shown', () => {
+    const { store, memory } = opened()
+    const [exit, worker] = [[] as (() => void)[], { threadId: 1_000, once: (_: 'exit', listener: () => void) => exit.push(listener) }]
+    expect(store.watch(worker)).toBe(worker)
+    const dying = new Cells(memory, 1_001)
+    dying.claim()
+    worker.threadId = -1
+    expect(audit(store.handle).takenCells).toBe(1)
+    for (const listener of exit) listener()
+    expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0 })
+  })
+
+  test('cannot be known as such where threads have no ids, or their end is told too early', () => {
+    vi.stubGlobal('Deno', {})
+    const { store } = opened()
+    expect(() => store.ended(5)).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }))
+  })
+})
+
 test('a thread that wakes up after its cell was taken over does not give it back for the other', () => {
   const { store, memory } = opened()
   const slow = new Cells(memory)

@@ -42,12 +42,11 @@ import { rest, spin } from './spin.ts'
 import { threadNumber } from './thread-number.ts'
 
 /**
- * How long a thread waits for a cell when all are taken: some turns of the scheduler, for the case that there are more threads at work than cells. Only
- * once: while all stay taken, later calls look at every cell and wait no more.
+ * How often a thread looks at all cells when all are taken, before it gives up: for about a millisecond, and then, letting other threads have the
+ * processor, for twenty more, in case there are more threads at work than cells. It counts looks, not time, in which it may not have run itself.
  */
-const PATIENCE_MS = 20
-/** After so many rounds it lets other threads have the processor. */
 const ROUNDS_AWAKE = 64
+const ROUNDS_ASLEEP = 20
 /** How often a thread looks at all cells, so that the age of those of dead threads is known when a cell is needed. */
 const LOOK_EVERY_US = 1_000_000
 
@@ -200,17 +199,16 @@ export class Cells {
 
   #claimAnother(): void {
     const { cellCount } = this.#memory
-    const untilMs = performance.now() + (this.#hasWaitedInVain ? 0 : PATIENCE_MS)
+    // While all stay taken, one call waits for long, and not each.
+    const rounds = this.#hasWaitedInVain ? ROUNDS_AWAKE : ROUNDS_AWAKE + ROUNDS_ASLEEP
     this.#hasWaitedInVain = false
-    for (let round = 0; ; round++) {
+    for (let round = 0; round < rounds; round++) {
       for (let cell = 0; cell < cellCount; cell++) if (this.#tryClaim(this.#memory.cellAt(cell)) || this.takeOver(cell)) return
-      if (performance.now() >= untilMs) {
-        this.#hasWaitedInVain = true
-        throw tooMany(cellCount)
-      }
       if (round < ROUNDS_AWAKE) spin(round)
       else rest(1)
     }
+    this.#hasWaitedInVain = true
+    throw tooMany(cellCount)
   }
 
   /** Takes over what a thread held that has ended. It must have: one that goes on would write into records that are others' by then. */
