@@ -177,16 +177,17 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
-    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }",
+    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
     becomes: [
-      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined }",
     ],
     proof:
-      'Every number of a verdict is written before anybody reads it, by `answer` (retryUs, delayUs) and `describe` (atUs, remaining, resetUs).',
+      'Every number of a verdict is written before anybody reads it, by `answer` (retryUs, delayUs), `describe` (atUs, remaining, resetUs) and `decide` (enteredUs).',
   },
   {
     file: 'src/algorithms/decide.ts',
@@ -676,9 +677,16 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/long-way.lua',
     scope: 'sayVerdict',
-    line: "if verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then",
-    becomes: ['if false then'],
+    line: "elseif verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then",
+    becomes: ['elseif false then'],
     proof: 'The long answer says the same, with the zeros that the short one leaves out: the client reads one verdict from either.',
+  },
+  {
+    file: 'src/stores/redis/long-way.lua',
+    scope: 'sayVerdict',
+    line: 'if verdict.enteredUs > nowUs then',
+    becomes: ['if true then', 'if verdict.enteredUs >= nowUs then'],
+    proof: 'Nothing is entered before nowUs, and what was entered at it is said to be so by 0 later: the client reads the same.',
   },
   {
     file: 'src/stores/redis/long-way.lua',

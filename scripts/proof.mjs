@@ -1,7 +1,9 @@
 // `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
 // A change that no test notices needs a proof that nobody can (proof/proofs.mjs). Writes proof/REPORT.md.
 // Then the soak: faults of servers and networks, mixed, on the real Redis (test/faults/soak.mjs). Writes proof/SOAK.md.
+// Then the storm: a thousand threads terminated one after the other on one shared store (test/concurrency/storm.test.ts).
 //   --soak          only the soak
+//   --storm         only the storm
 //   --soak-minutes <n>  how long it lasts; 5 unless told
 //   --only <text>   the files whose path contains it; writes no report
 //   --quick         without the long tests: shows sooner what may survive; writes no report
@@ -39,13 +41,15 @@ const { values: options } = parseArgs({
     workers: { type: 'string', default: '1' },
     list: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
+    storm: { type: 'boolean', default: false },
     'soak-minutes': { type: 'string', default: '5' },
   },
 })
 
 installPackages()
-if (options.soak) {
-  soak()
+if (options.soak || options.storm) {
+  if (options.soak) soak()
+  if (options.storm) storm()
   process.exit()
 }
 // A copy, so that the run is of one piece even if somebody is editing meanwhile.
@@ -64,7 +68,10 @@ const endMs = performance.now() + Number(options.minutes) * 60_000
 if (options.list) for (const { id } of mutants) console.log(id)
 else {
   process.exitCode = (await proved()) ? 0 : 1
-  if (options.only === '' && !options.quick) soak()
+  if (options.only === '' && !options.quick) {
+    soak()
+    storm()
+  }
 }
 
 /** Ends the run with an error if anything was not as promised. */
@@ -72,6 +79,14 @@ function soak() {
   ensureRedis()
   step(`the soak, ${options['soak-minutes']} minutes`)
   run(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
+}
+
+/** Ends the run with an error if a call failed. */
+function storm() {
+  const threads = '1000'
+  step(`the storm, ${threads} threads`)
+  run('npm', ['run', '--silent', 'build'])
+  run('npx', ['--no-install', 'vitest', 'run', 'test/concurrency/storm.test.ts'], { env: { ...process.env, SLUICE_STORM: threads } })
 }
 
 function sourceFiles() {

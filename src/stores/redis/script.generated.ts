@@ -2089,11 +2089,9 @@ local function say(...)
 end
 
 local function sayVerdict(verdict, isReservation)
-  local isEnteredLater = verdict.enteredUs > nowUs
-  if isEnteredLater then
+  if verdict.enteredUs > nowUs then
     say(ENTERED_LATER, verdict.enteredUs - nowUs)
-  end
-  if not isEnteredLater and verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
+  elseif verdict.outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
     say(verdict.remaining, verdict.resetUs)
     return
   end
