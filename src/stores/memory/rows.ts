@@ -92,15 +92,18 @@ export class Rows {
     const pageOf = this.#grow ? (row: number) => this.#roomy(row, rule) : (row: number) => this.#page(row)
     return {
       take: (key, cost) => {
+        // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
+        const atUs = nowUs()
         const row = rowOf.get(key)
         if (row === undefined || cost < 1 || cost > capacity) return undefined
         const page = pageOf(row)
         const at = (row & this.#mask) * this.#stride
         if (page[at] !== number) return undefined
-        takeOne(rule, page, at + 1, nowUs(), cost, verdict)
+        takeOne(rule, page, at + 1, atUs, cost, verdict)
         return verdict
       },
       tryTake: (key, cost) => {
+        const atUs = nowUs()
         const row = rowOf.get(key)
         // A question and what can never fit still repair the clock, and that is the long way's business.
         if (row === undefined || cost < 1 || cost > capacity) return undefined
@@ -108,7 +111,7 @@ export class Rows {
         const at = (row & this.#mask) * this.#stride
         // Written under other numbers: that takes the long way once.
         if (page[at] !== number) return undefined
-        return algorithm.tryTake(rule, page, at + 1, nowUs(), cost)
+        return algorithm.tryTake(rule, page, at + 1, atUs, cost)
       },
     }
   }
