@@ -7,7 +7,7 @@ export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
 export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/headers.ts'
 export * from '../../src/index.ts'
-export { type Cost, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
+export { type Cost, checkNames, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
 export * from '../../src/otel/measures.ts'
 export { redisStore } from '../../src/stores/redis/index.ts'
 

@@ -27,8 +27,8 @@ function isCost(cost: unknown): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= MAX_PERMITS
 }
 
-export function keyFor<Name extends string>(keys: Key<Name>, name: Name, limits: Named<Name>): string {
-  const key = typeof keys === 'string' ? keys : perLimit(keys, name, limits, 'KEY', 'key')
+export function keyFor<Name extends string>(keys: Key<Name>, name: Name): string {
+  const key = typeof keys === 'object' && keys !== null ? keys[name] : keys
   if (isKey(key)) return key
   throw new SluiceError(
     'KEY',
@@ -36,8 +36,8 @@ export function keyFor<Name extends string>(keys: Key<Name>, name: Name, limits:
   )
 }
 
-export function costFor<Name extends string>(costs: Cost<Name>, name: Name, limits: Named<Name>): number {
-  const cost = typeof costs === 'number' ? costs : perLimit(costs, name, limits, 'COST', 'cost')
+export function costFor<Name extends string>(costs: Cost<Name>, name: Name): number {
+  const cost = typeof costs === 'object' && costs !== null ? costs[name] : costs
   if (isCost(cost)) return cost
   throw new SluiceError('COST', `cost ${shown(cost)}${ofLimit(costs, name)} must be a whole number from 0 to 1,000,000,000`)
 }
@@ -47,19 +47,20 @@ function ofLimit(given: unknown, name: string): string {
   return typeof given === 'object' && given !== null ? ` of limit '${name}'` : ''
 }
 
-/** What was given for one limit by name. Names that no limit has are refused: a misspelt one must not go unnoticed. */
-function perLimit<Name extends string, Value>(
-  given: Readonly<Record<Name, Value>>,
-  name: Name,
-  limits: Named<Name>,
-  code: 'KEY' | 'COST',
-  what: string,
-): Value {
-  if (typeof given !== 'object' || given === null) return given
-  const unknown = Object.keys(given).find((other) => !limits.some((limit) => limit.name === other))
-  if (unknown === undefined) return given[name]
-  const known = limits.map((limit) => limit.name).join(', ')
-  throw new SluiceError(code, `${what} for ${shown(unknown)}: there is no such limit, there is ${known}`)
+/** Refuses keys and costs for names that no limit has: a misspelt one must not go unnoticed. */
+export function checkNames<Name extends string>(keys: Key<Name>, costs: Cost<Name>, limits: Named<Name>): void {
+  if (typeof keys === 'object' && keys !== null) checkGiven(keys, limits, 'KEY', 'key')
+  if (typeof costs === 'object' && costs !== null) checkGiven(costs, limits, 'COST', 'cost')
+}
+
+function checkGiven(given: object, limits: Named<string>, code: 'KEY' | 'COST', what: string): void {
+  const names = Object.keys(given)
+  // Where every limit is among them and they are no more than those, there is no other.
+  if (names.length <= limits.length && limits.every(({ name }) => Object.hasOwn(given, name))) return
+  const known = new Set(limits.map(({ name }) => name))
+  const unknown = names.find((name) => !known.has(name))
+  if (unknown === undefined) return
+  throw new SluiceError(code, `${what} for ${shown(unknown)}: there is no such limit, there is ${[...known].join(', ')}`)
 }
 
 /** A span given by a caller, in whole microseconds: rounded down, because it bounds what the caller is willing to do. */

@@ -2,7 +2,7 @@
 import { SluiceError, shown } from '../errors.ts'
 import type { Lane, Part } from '../stores/store.ts'
 import { AskedPart } from './asked.ts'
-import { type Cost, costFor, type Key, keyFor } from './input.ts'
+import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
 /** One set of numbers, and the store's short way for them if it has one. */
@@ -16,19 +16,30 @@ export interface Plan<Name extends string> {
 /** Limits by the name of the plan. */
 type PlanLimits = Readonly<Record<string, unknown>>
 
+/** Most limiters have no plans. */
+const NO_PLANS: ReadonlyMap<string, Plan<never>> = new Map()
+
+/** What the limiter does with a plan. */
+export interface PlanDesk<Name extends string> {
+  /** Shows limits to the store, which may refuse them. */
+  open(limits: readonly NamedRule<Name>[]): Plan<Name>
+  /** Tells the store that nobody decides by this plan any more. */
+  release(plan: Plan<Name>): void
+}
+
 export class Plans<Name extends string> {
   readonly #maxAheadUs: number
-  readonly #open: (limits: readonly NamedRule<Name>[]) => Plan<Name>
+  readonly #desk: PlanDesk<Name>
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
-  /** `open` shows limits to the store, which may refuse them. */
-  constructor(limits: Limits, plans: PlanLimits, maxAheadUs: number, open: (limits: readonly NamedRule<Name>[]) => Plan<Name>) {
+  constructor(limits: Limits, plans: PlanLimits, maxAheadUs: number, desk: PlanDesk<Name>) {
     this.#maxAheadUs = maxAheadUs
-    this.#open = open
-    this.base = open(compiled(limits, maxAheadUs))
-    this.#named = this.#compiled(this.base, plans)
+    this.#desk = desk
+    const base = compiled<Name>(limits, maxAheadUs)
+    const named = this.#compiled(base, plans)
+    ;[this.base, this.#named] = this.#opened(base, named)
   }
 
   get names(): Iterable<string> {
@@ -56,28 +67,54 @@ export class Plans<Name extends string> {
 
   /** Checks other numbers, which must have the same limits. What it returns puts them in place. Without `plans` those stay. */
   changed(limits: Limits, plans: PlanLimits | undefined): () => void {
-    const base = this.#open(inPlaceOf(this.base.scope.limits, compiled<Name>(limits, this.#maxAheadUs), 'update'))
-    const named = plans === undefined ? this.#named : this.#compiled(base, plans)
+    const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits, this.#maxAheadUs), 'update')
+    const [base, named] = this.#opened(next, plans === undefined ? [] : this.#compiled(next, plans))
     return () => {
+      const before = [this.base, ...(plans === undefined ? [] : this.#named.values())]
       this.base = base
-      this.#named = named
+      if (plans !== undefined) this.#named = named
+      this.#release(before)
     }
   }
 
-  #compiled(base: Plan<Name>, plans: PlanLimits): Map<string, Plan<Name>> {
+  close(): void {
+    this.#release([this.base, ...this.#named.values()])
+  }
+
+  #compiled(base: readonly NamedRule<Name>[], plans: PlanLimits): [name: string, limits: readonly NamedRule<Name>[]][] {
     if (!isRecord(plans)) {
       throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
     }
-    const entries = Object.entries(plans).map(([name, limits]) => {
+    return Object.entries(plans).map(([name, limits]) => {
       const next = compiled<Name>(limits as Limits, this.#maxAheadUs, `plan '${name}': `)
-      return [name, this.#open(inPlaceOf(base.scope.limits, next, `plan '${name}'`))] as const
+      return [name, inPlaceOf(base, next, `plan '${name}'`)]
     })
-    return new Map(entries)
+  }
+
+  /** All of them, or none if the store refuses one. */
+  #opened(
+    base: readonly NamedRule<Name>[],
+    named: readonly (readonly [string, readonly NamedRule<Name>[]])[],
+  ): [Plan<Name>, ReadonlyMap<string, Plan<Name>>] {
+    const opened: Plan<Name>[] = []
+    try {
+      for (const limits of [base, ...named.map(([, limits]) => limits)]) opened.push(this.#desk.open(limits))
+    } catch (error) {
+      this.#release(opened)
+      throw error
+    }
+    const plans = named.length === 0 ? NO_PLANS : new Map(named.map(([name], k) => [name, opened[k + 1] as Plan<Name>]))
+    return [opened[0] as Plan<Name>, plans]
+  }
+
+  #release(plans: readonly Plan<Name>[]): void {
+    for (const plan of plans) this.#desk.release(plan)
   }
 }
 
 /** What a step asks of each limit. */
 export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Part[] {
   const { limits } = scope
-  return limits.map(({ name, rule }) => new AskedPart(name, rule, keyFor(key, name, limits), costFor(cost, name, limits)))
+  checkNames(key, cost, limits)
+  return limits.map(({ name, rule }) => new AskedPart(name, rule, keyFor(key, name), costFor(cost, name)))
 }

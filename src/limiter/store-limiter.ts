@@ -72,12 +72,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.onStoreError = options.onStoreError ?? 'throw'
     this.#clock = clockOf(options.clock, store)
     this.#ownClock = this.#clock ?? systemClock
-    this.#listeners.add(options as Listener)
+    if (options.onDecision !== undefined || options.onHealth !== undefined) this.#listeners.add(options as Listener)
     this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, this.#maxAheadUs, (opened) => this.#plan(opened))
+    this.#plans = new Plans(limits, plans, this.#maxAheadUs, {
+      open: (opened) => this.#plan(opened),
+      release: ({ scope }) => this.#store.release?.(scope),
+    })
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -242,6 +245,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   close(): void {
     this.#waiting.close(() => this.#closedError())
     if (this.#store instanceof GuardedStore) this.#store.close()
+    if (!this.#closed) this.#plans.close()
     this.#closed = true
   }
 
@@ -263,7 +267,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const scope = { name: this.name, limits }
     const store = this.#store
     const { nowUs } = this.#ownClock
-    if (store.mode === 'sync') store.open?.(scope, nowUs)
+    store.open?.(scope, nowUs)
     const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
     // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
     const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)

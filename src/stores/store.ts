@@ -58,6 +58,11 @@ export interface SyncStore {
   readonly nowUs?: (() => number) | undefined
   /** Told of every limiter, plan and update before its first step: throws what that step would. `nowUs` reads the limiter's clock. */
   open?(scope: Scope, nowUs: () => number): void
+  /**
+   * Told of everything that was opened, once, when its limiter is closed or has got other numbers: what was only kept for it can be freed. States
+   * are kept until they are idle: a limiter that is made again under the name finds them.
+   */
+  release?(scope: Scope): void
   apply(step: Step): readonly Verdict[]
   /** A short way that a store may offer for a limiter of one limit. */
   lane?(scope: Scope, nowUs: () => number): Lane
@@ -92,6 +97,9 @@ export interface AsyncStore {
    * known. Each part has a circuit breaker of its own. Only asked while some part is down.
    */
   shardOf?(scope: Scope, part: Part): string | undefined
+  /** As of a synchronous store. */
+  open?(scope: Scope, nowUs: () => number): void
+  release?(scope: Scope): void
   /** A short way for takes that are refused, where it is known without asking. `nowUs` reads the clock of this process. */
   lane?(scope: Scope, nowUs: () => number): Lane | undefined
 }

@@ -5,6 +5,7 @@ import type { Tally } from '../metrics/tally.ts'
 import {
   type Clock,
   type Cost,
+  checkNames,
   costFor,
   createLimiter,
   type Decision,
@@ -101,9 +102,10 @@ export class RunningLimiter {
 
   /** Throws what is wrong with a request, and touches nothing. */
   check({ key, cost, plan, maxWaitMs, atMs }: Omit<DecisionRequest, 'verb'>): void {
+    checkNames(key, cost, this.#names)
     for (const { name } of this.#names) {
-      keyFor(key, name, this.#names)
-      costFor(cost, name, this.#names)
+      keyFor(key, name)
+      costFor(cost, name)
     }
     if (plan !== undefined && !Object.hasOwn(this.#config.plans, plan)) {
       const plans = Object.keys(this.#config.plans).join(', ') || 'none'

@@ -69,6 +69,14 @@ export class GuardedStore implements AsyncStore {
     return this.#openFor(step) !== undefined
   }
 
+  open(scope: Scope, nowUs: () => number): void {
+    this.#store.open?.(scope, nowUs)
+  }
+
+  release(scope: Scope): void {
+    this.#store.release?.(scope)
+  }
+
   /** The store's short way, while it is up: when it is down, the policy decides everything. */
   lane(scope: Scope, nowUs: () => number): Lane | undefined {
     const lane = this.#store.lane?.(scope, nowUs)

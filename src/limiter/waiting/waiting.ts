@@ -19,7 +19,7 @@ export class Waiting {
   readonly #desk: Desk
   readonly #alarms: Alarms
   readonly #queues = new Map<string, Queue>()
-  readonly #signals = new Signals()
+  #signals: Signals | undefined = undefined
 
   constructor(desk: Desk, clock: Clock, keepAlive: boolean) {
     this.#desk = desk
@@ -42,15 +42,16 @@ export class Waiting {
       }
       const onEnd = () => {
         if (alarm !== undefined) this.#alarms.stop(alarm)
-        signal && this.#signals.unwatch(signal, abort)
-        ended && this.#signals.unwatch(ended, abort)
+        signal && this.#signals?.unwatch(signal, abort)
+        ended && this.#signals?.unwatch(ended, abort)
         queue.endIfIdle()
       }
       const waiter = new Waiter(request, deadlineUs, { onEnd, resolve, reject })
       queue.enter(waiter)
       if (waiter.state === 'gone') return
-      signal && this.#signals.watch(signal, abort)
-      ended && this.#signals.watch(ended, abort)
+      if (signal !== undefined || ended !== undefined) this.#signals ??= new Signals()
+      signal && this.#signals?.watch(signal, abort)
+      ended && this.#signals?.watch(ended, abort)
       const timeOut = () => {
         // At the deadline is still in time, if that is when it may try again.
         queue.goOn()

@@ -41,14 +41,45 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new ProcessMemory(maxKeys, onFull)
 }
 
+/** What is held for the limiters of one name: their tables, and how often it was opened. */
+class Held {
+  readonly name: string
+  tables: readonly Table[] = []
+  open = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** `place`: where it probably is. */
+  table(limit: string, place = 0): Table | undefined {
+    const likely = this.tables[place]
+    return likely?.limit === limit ? likely : this.tables.find((table) => table.limit === limit)
+  }
+
+  add(table: Table): Table {
+    // Not by spreading, which leaves room for more.
+    this.tables = this.tables.concat(table)
+    return table
+  }
+
+  get size(): number {
+    return this.tables.reduce((size, table) => size + table.size, 0)
+  }
+}
+
 class ProcessMemory implements MemoryStore {
   readonly mode = 'sync'
   readonly shared = false
   readonly #maxKeys: number
   readonly #onFull: 'deny' | 'allow'
-  readonly #tables = new Map<string, Table>()
-  readonly #cells: Cell[] = []
-  readonly #verdicts: Verdict[] = []
+  readonly #held = new Map<string, Held>()
+  /** What nobody has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
+  #closed: Set<Held> | undefined = undefined
+  /** Where the sweep of those goes on. */
+  #hand: IterableIterator<Held> | undefined = undefined
+  #cells: Cell[] = []
+  #verdicts: Verdict[] = []
   /** The tables of the limiter that was here last, in the order of its limits: most stores serve one limiter. */
   #lastScope: Scope | undefined = undefined
   #lastTables: readonly Table[] = []
@@ -58,21 +89,42 @@ class ProcessMemory implements MemoryStore {
     this.#onFull = onFull
   }
 
+  open(scope: Scope): void {
+    const held = this.#heldFor(scope.name)
+    held.open += 1
+    this.#closed?.delete(held)
+    try {
+      this.#tablesOf(scope)
+    } catch (error) {
+      this.release(scope)
+      throw error
+    }
+  }
+
+  release({ name }: Scope): void {
+    const held = this.#held.get(name) as Held
+    held.open -= 1
+    if (held.open > 0) return
+    if (held.size > 0) this.#keepUntilIdle(held)
+    else this.#drop(held)
+  }
+
   apply(step: Step): readonly Verdict[] {
     const { op, scope, parts } = step
     if (op === 'forget') {
-      for (const { limit, key } of parts) this.#table(scope, limit).remove(key)
+      for (let k = 0; k < parts.length; k++) this.#table(scope, parts, k).remove((parts[k] as Part).key)
       return []
     }
     const nowUs = step.nowUs as number
     this.#load(scope, parts)
     const fullForUs = op !== 'give' && this.#onFull === 'deny' ? this.#fullForUs(scope, parts, nowUs) : 0
     decide(fullForUs > 0 ? 'ask' : op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.#verdicts)
+    let isNew = false
     for (let k = 0; k < parts.length; k++) {
-      const { limit, key } = parts[k] as Part
-      this.#table(scope, limit).save(key, this.#cells[k] as Cell, nowUs)
+      if (this.#table(scope, parts, k).save((parts[k] as Part).key, this.#cells[k] as Cell, nowUs)) isNew = true
       if (fullForUs > 0) limitedFor(this.#verdicts[k] as Verdict, fullForUs)
     }
+    if (isNew && this.#closed !== undefined) this.#sweepClosed(this.#closed, nowUs)
     return this.#verdicts
   }
 
@@ -83,72 +135,100 @@ class ProcessMemory implements MemoryStore {
   }
 
   inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
-    return this.#tables.get(tableName(limiter, limit))?.inspect(key)
+    return this.#held.get(limiter)?.table(limit)?.inspect(key)
   }
 
   get size(): number {
     let size = 0
-    for (const table of this.#tables.values()) size += table.size
+    for (const held of this.#held.values()) size += held.size
     return size
   }
 
   sizeOf(limiter: string, limit: string): number {
-    return this.#tables.get(tableName(limiter, limit))?.size ?? 0
+    return this.#held.get(limiter)?.table(limit)?.size ?? 0
   }
 
   #tablesOf(scope: Scope): readonly Table[] {
     if (scope === this.#lastScope) return this.#lastTables
-    this.#lastTables = scope.limits.map(({ name, rule }) => {
-      const known = this.#tables.get(tableName(scope.name, name))
-      const table = known ?? new Table(name, rule, this.#maxKeys)
-      if (known === undefined) this.#tables.set(tableName(scope.name, name), table)
+    const held = this.#heldFor(scope.name)
+    if (held.open === 0) this.#keepUntilIdle(held)
+    this.#lastTables = scope.limits.map(({ name, rule }, k) => {
+      const table = held.table(name, k) ?? held.add(new Table(name, rule, this.#maxKeys))
+      table.check(rule)
       return table
     })
     this.#lastScope = scope
     return this.#lastTables
   }
 
-  #table(scope: Scope, limit: string): Table {
+  /** The table of a part. Mostly the parts are all limits of the scope, in their order. */
+  #table(scope: Scope, parts: readonly Part[], k: number): Table {
     const tables = this.#tablesOf(scope)
-    return tables[tables.length === 1 ? 0 : scope.limits.findIndex(({ name }) => name === limit)] as Table
+    const { limit } = parts[k] as Part
+    const likely = tables[k]
+    return likely?.limit === limit ? likely : (tables.find((table) => table.limit === limit) as Table)
+  }
+
+  #heldFor(name: string): Held {
+    const known = this.#held.get(name)
+    if (known !== undefined) return known
+    const held = new Held(name)
+    this.#held.set(name, held)
+    return held
+  }
+
+  #keepUntilIdle(held: Held): void {
+    this.#closed ??= new Set()
+    this.#closed.add(held)
+  }
+
+  #drop(held: Held): void {
+    this.#held.delete(held.name)
+    this.#closed?.delete(held)
+    if (this.#lastScope?.name === held.name) this.#lastScope = undefined
+  }
+
+  /** Looks at some keys of what nobody has open: more than one, so that it shrinks faster than it grows. */
+  #sweepClosed(closed: Set<Held>, nowUs: number): void {
+    for (let k = 0; k < 2; k++) {
+      this.#hand ??= closed.values()
+      const { value: held, done } = this.#hand.next()
+      if (done) {
+        this.#hand = undefined
+        continue
+      }
+      for (const table of held.tables) table.sweep(nowUs)
+      if (held.size === 0) this.#drop(held)
+    }
   }
 
   #load(scope: Scope, parts: readonly Part[]): void {
     if (this.#cells.length !== parts.length) this.#resize(parts)
     for (let k = 0; k < parts.length; k++) {
-      const { limit, rule, key, cost, ticket } = parts[k] as Part
+      const { rule, key, cost, ticket } = parts[k] as Part
       const cell = this.#cells[k] as Cell
       cell.rule = rule
       cell.cost = cost
       cell.ticket = ticket
-      this.#table(scope, limit).load(key, cell)
+      this.#table(scope, parts, k).load(key, cell, k)
     }
   }
 
   #resize(parts: readonly Part[]): void {
-    this.#cells.length = 0
-    this.#verdicts.length = 0
-    for (const { rule, cost, ticket } of parts) {
-      this.#cells.push({ rule, cost, ticket, s: NOTHING, i: 0, written: undefined, changed: false })
-      this.#verdicts.push(emptyVerdict())
-    }
+    this.#cells = parts.map(({ rule, cost, ticket }) => ({ rule, cost, ticket, s: NOTHING, i: 0, written: undefined, changed: false }))
+    this.#verdicts = parts.map(emptyVerdict)
   }
 
   /** How long a new key has to wait for room; 0 when there is room for all of them. */
   #fullForUs(scope: Scope, parts: readonly Part[], nowUs: number): number {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
-      const { limit, cost } = parts[k] as Part
+      const { key, cost } = parts[k] as Part
       if ((this.#cells[k] as Cell).written !== undefined || cost === 0) continue
-      const table = this.#table(scope, limit)
-      if (!table.hasRoom(nowUs)) fullForUs = Math.max(fullForUs, table.soonestIdleUs)
+      fullForUs = Math.max(fullForUs, this.#table(scope, parts, k).fullForUs(key, nowUs))
     }
     return fullForUs
   }
-}
-
-function tableName(limiter: string, limit: string): string {
-  return `${limiter}\n${limit}`
 }
 
 function limitedFor(verdict: Verdict, us: number): void {

@@ -1,15 +1,19 @@
 /**
  * Where the states of a table lie, by row number: in pages, one row after the other. A row is [the number of the rule that its state was written
  * under, the state's words...]. States that are small and of a fixed size lie 1,024 to a page, so that growing copies nothing and leaves no slack
- * to speak of; states that grow, or are large, have a page each.
+ * to speak of; only the first page begins small and is doubled until it is as large as the others, because most tables hold few keys. States that
+ * grow, or are large, have a page each.
  */
 import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
 import { type Cell, emptyVerdict, takeOne } from '../../algorithms/decide.ts'
 import type { Lane } from '../store.ts'
+import { NO_NUMBER, Rules } from './rules.ts'
 
 /** States up to this many doubles share pages. */
 const MAX_SHARED_WORDS = 64
 const SHARED_BITS = 10
+/** How many rows the first page begins with. */
+const FIRST_ROWS = 4
 
 /** How many doubles a state may need after one more charge. */
 export function wordsFor(rule: Rule, s: Float64Array, i: number): number {
@@ -23,10 +27,7 @@ export class Rows {
   readonly #mask: number
   #stride: number
   #pages: (Float64Array | undefined)[] = []
-  readonly #rules: Rule[] = []
-  readonly #numberOf = new Map<string, number>()
-  #lastRule: Rule
-  #lastNumber: number
+  readonly #rules: Rules
 
   constructor(rule: Rule) {
     const words = rule.algorithm.words(rule)
@@ -34,38 +35,41 @@ export class Rows {
     this.#bits = this.#grow || words > MAX_SHARED_WORDS ? 0 : SHARED_BITS
     this.#mask = (1 << this.#bits) - 1
     this.#stride = 1 + words
-    this.#lastRule = rule
-    this.#lastNumber = this.#newNumber(rule)
+    this.#rules = new Rules(rule)
   }
 
   /** Points a cell at a row's state, which has room for one more charge under the cell's rule. */
   pointAt(row: number, cell: Cell): void {
-    this.#number(cell.rule)
+    this.#widen(cell.rule)
     const page = this.#grow ? this.#roomy(row, cell.rule) : this.#page(row)
     const at = (row & this.#mask) * this.#stride
     cell.s = page
     cell.i = at + 1
-    cell.written = this.#rules[page[at] as number]
+    cell.written = this.#rules.of(page[at] as number)
   }
 
-  /** Makes `row` hold a state written under a rule. */
+  /** Makes `row`, which holds nothing, hold a state written under a rule. */
   put(row: number, state: Float64Array, rule: Rule): void {
-    const number = this.#number(rule)
+    this.#widen(rule)
     const words = this.#grow ? wordsFor(rule, state, 0) : this.#stride - 1
-    this.#pages[row >> this.#bits] ??= new Float64Array((1 + words) << this.#bits)
-    const page = this.#page(row)
+    const page = this.#pageFor(row, 1 + words)
     const at = (row & this.#mask) * this.#stride
-    page[at] = number
+    page[at] = this.#rules.add(rule)
     for (let k = 1; k <= words; k++) page[at + k] = state[k - 1] as number
   }
 
   /** Notes the rule that a row's state is now written under. */
   sign(row: number, rule: Rule): void {
-    this.#page(row)[(row & this.#mask) * this.#stride] = this.#number(rule)
+    const page = this.#page(row)
+    const at = (row & this.#mask) * this.#stride
+    const before = page[at] as number
+    page[at] = this.#rules.add(rule)
+    this.#rules.drop(before)
   }
 
   /** Frees what a row holds. */
   clear(row: number): void {
+    this.#rules.drop(this.#page(row)[(row & this.#mask) * this.#stride] as number)
     if (this.#bits === 0) this.#pages[row] = undefined
   }
 
@@ -73,23 +77,28 @@ export class Rows {
   idleInUs(row: number, nowUs: number): number {
     const page = this.#page(row)
     const at = (row & this.#mask) * this.#stride
-    const rule = this.#rules[page[at] as number] as Rule
+    const rule = this.#rules.of(page[at] as number)
     return rule.algorithm.resetUs(rule, page, at + 1, nowUs)
   }
 
   encode(row: number): EncodedState {
     const page = this.#page(row)
     const at = (row & this.#mask) * this.#stride
-    const rule = this.#rules[page[at] as number] as Rule
+    const rule = this.#rules.of(page[at] as number)
     return rule.algorithm.encode(rule, page, at + 1)
   }
 
   /** Decisions under a rule, for the keys that have rows. */
   lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>, nowUs: () => number): Lane {
     const { algorithm, capacity } = rule
-    const number = this.#number(rule)
+    let number = NO_NUMBER
     const verdict = emptyVerdict()
     const pageOf = this.#grow ? (row: number) => this.#roomy(row, rule) : (row: number) => this.#page(row)
+    // The rule may have got a number, or another one, since it was looked up last.
+    const isUnderOthers = (written: number | undefined) => {
+      number = this.#rules.known(rule)
+      return written !== number
+    }
     return {
       take: (key, cost) => {
         // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
@@ -98,7 +107,7 @@ export class Rows {
         if (row === undefined || cost < 1 || cost > capacity) return undefined
         const page = pageOf(row)
         const at = (row & this.#mask) * this.#stride
-        if (page[at] !== number) return undefined
+        if (page[at] !== number && isUnderOthers(page[at])) return undefined
         takeOne(rule, page, at + 1, atUs, cost, verdict)
         return verdict
       },
@@ -110,7 +119,7 @@ export class Rows {
         const page = pageOf(row)
         const at = (row & this.#mask) * this.#stride
         // Written under other numbers: that takes the long way once.
-        if (page[at] !== number) return undefined
+        if (page[at] !== number && isUnderOthers(page[at])) return undefined
         return algorithm.tryTake(rule, page, at + 1, atUs, cost)
       },
     }
@@ -118,6 +127,21 @@ export class Rows {
 
   #page(row: number): Float64Array {
     return this.#pages[row >> this.#bits] as Float64Array
+  }
+
+  /** The page that a new row is in. `doubles`: how many the row takes. */
+  #pageFor(row: number, doubles: number): Float64Array {
+    const number = row >> this.#bits
+    const page = this.#pages[number]
+    if (page !== undefined && ((row & this.#mask) + 1) * this.#stride <= page.length) return page
+    const mostRows = 1 << this.#bits
+    const rows = number > 0 ? mostRows : page === undefined ? Math.min(FIRST_ROWS, mostRows) : (2 * page.length) / doubles
+    const larger = new Float64Array(rows * doubles)
+    if (page !== undefined) larger.set(page)
+    // An array of one takes less than one that was grown to one.
+    if (this.#pages.length === 0) this.#pages = [larger]
+    else this.#pages[number] = larger
+    return larger
   }
 
   /** The row's page, grown by half if it has no room for one more charge, so that a log that fills up is copied a few times only. */
@@ -131,25 +155,11 @@ export class Rows {
     return larger
   }
 
-  /** By which number rows refer to a rule. From here on there is room for its states. */
-  #number(rule: Rule): number {
-    if (rule === this.#lastRule) return this.#lastNumber
-    this.#lastNumber = this.#numberOf.get(nameOf(rule)) ?? this.#newNumber(rule)
-    this.#lastRule = rule
-    return this.#lastNumber
-  }
-
-  /** Rules with equal numbers share a number, so that changing back and forth does not pile them up. */
-  #newNumber(rule: Rule): number {
-    this.#widen(1 + rule.algorithm.words(rule))
-    const number = this.#rules.push(rule) - 1
-    this.#numberOf.set(nameOf(rule), number)
-    return number
-  }
-
   /** New numbers may want a larger state than the rows were made for. */
-  #widen(stride: number): void {
-    if (this.#grow || stride <= this.#stride) return
+  #widen(rule: Rule): void {
+    if (this.#grow) return
+    const stride = 1 + rule.algorithm.words(rule)
+    if (stride <= this.#stride) return
     const narrow = this.#stride
     this.#stride = stride
     this.#pages = this.#pages.map((page) => page && widened(page, narrow, stride))
@@ -161,8 +171,4 @@ function widened(page: Float64Array, narrow: number, stride: number): Float64Arr
   const wide = new Float64Array(rows * stride)
   for (let row = 0; row < rows; row++) wide.set(page.subarray(row * narrow, (row + 1) * narrow), row * stride)
   return wide
-}
-
-function nameOf(rule: Rule): string {
-  return `${rule.numbers} ${rule.maxAheadUs}`
 }

@@ -26,6 +26,8 @@ export interface DenialBounds {
 
 /** The refusals of one limiter, by key. */
 export class Denials {
+  /** How many scopes of the limiter are open. */
+  users = 0
   readonly #bounds: DenialBounds
   readonly #held = new Map<string, Denial>()
   #oldest = this.#held.keys()

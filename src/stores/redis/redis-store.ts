@@ -46,7 +46,7 @@ class RedisStore implements AsyncStore {
   readonly #scheme: KeyScheme
   readonly #batches: Batches
   readonly #bounds: DenialBounds | undefined
-  /** By the name of the limiter. */
+  /** By the name of the limiter, as long as one of that name is open. */
   readonly #denials = new Map<string, Denials>()
 
   constructor(scheme: KeyScheme, batches: Batches, bounds: DenialBounds | undefined) {
@@ -55,18 +55,32 @@ class RedisStore implements AsyncStore {
     this.#bounds = bounds
   }
 
+  open({ name }: Scope): void {
+    if (this.#bounds === undefined) return
+    const denials = this.#denials.get(name) ?? new Denials(this.#bounds)
+    this.#denials.set(name, denials)
+    denials.users += 1
+  }
+
+  release({ name }: Scope): void {
+    const denials = this.#denials.get(name)
+    if (denials === undefined) return
+    denials.users -= 1
+    if (denials.users === 0) this.#denials.delete(name)
+  }
+
   apply(step: Step): Promise<readonly Verdict[]> {
     return new Promise((resolve, reject) => this.submit(step, resolve, reject))
   }
 
   submit(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const denials = this.#denialsOf(step.scope)
+    const denials = this.#denials.get(step.scope.name)
     if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
     else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
   }
 
   lane(scope: Scope, nowUs: () => number): Lane | undefined {
-    return scope.limits.length === 1 ? this.#denialsOf(scope)?.lane(scope, nowUs) : undefined
+    return scope.limits.length === 1 ? this.#denials.get(scope.name)?.lane(scope, nowUs) : undefined
   }
 
   #decideUnlessDenied(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
@@ -145,15 +159,6 @@ class RedisStore implements AsyncStore {
       keys,
       keyOfEach.map((key) => keys.indexOf(key) + 1),
     )
-  }
-
-  #denialsOf({ name }: Scope): Denials | undefined {
-    if (this.#bounds === undefined) return undefined
-    const known = this.#denials.get(name)
-    if (known !== undefined) return known
-    const denials = new Denials(this.#bounds)
-    this.#denials.set(name, denials)
-    return denials
   }
 }
 

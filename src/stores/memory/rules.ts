@@ -1,0 +1,87 @@
+/**
+ * The rules that the rows of a table were written under, by number: a row holds a number instead of a rule. A rule is kept while rows refer to it, and
+ * the one that was asked for last, so a limiter whose numbers change all the time keeps no more rules than it has keys. A number is never used
+ * again for another rule.
+ */
+import type { Rule } from '../../algorithms/algorithm.ts'
+
+interface Held {
+  readonly rule: Rule
+  readonly number: number
+  /** How many rows refer to it. */
+  rows: number
+}
+
+/** No rule has it. */
+export const NO_NUMBER = -1
+
+export class Rules {
+  #numbers = 0
+  #last: Held
+  /** All of them, by number and by name; undefined as long as there is only the last. */
+  #all: Map<number | string, Held> | undefined = undefined
+
+  constructor(rule: Rule) {
+    this.#last = { rule, number: this.#numbers, rows: 0 }
+  }
+
+  /** The rule that a row refers to. */
+  of(number: number): Rule {
+    return this.#held(number).rule
+  }
+
+  /** The number of a rule, if there is one. Rules with equal numbers have one together. */
+  known(rule: Rule): number {
+    const last = this.#last
+    if (rule === last.rule || isAlike(rule, last.rule)) return last.number
+    return this.#all?.get(nameOf(rule))?.number ?? NO_NUMBER
+  }
+
+  /** A row refers to it from now on: answers with its number. */
+  add(rule: Rule): number {
+    const last = this.#last
+    if (rule !== last.rule && !isAlike(rule, last.rule)) this.#last = this.#other(rule)
+    if (last !== this.#last) this.#dropIfUnused(last)
+    this.#last.rows += 1
+    return this.#last.number
+  }
+
+  /** A row no longer refers to it. */
+  drop(number: number): void {
+    const held = this.#held(number)
+    held.rows -= 1
+    this.#dropIfUnused(held)
+  }
+
+  #held(number: number): Held {
+    return number === this.#last.number ? this.#last : (this.#all?.get(number) as Held)
+  }
+
+  #other(rule: Rule): Held {
+    this.#all ??= new Map([
+      [this.#last.number, this.#last],
+      [nameOf(this.#last.rule), this.#last],
+    ] as [number | string, Held][])
+    const known = this.#all.get(nameOf(rule))
+    if (known !== undefined) return known
+    this.#numbers += 1
+    const held = { rule, number: this.#numbers, rows: 0 }
+    this.#all.set(held.number, held)
+    this.#all.set(nameOf(rule), held)
+    return held
+  }
+
+  #dropIfUnused(held: Held): void {
+    if (held.rows > 0 || held === this.#last) return
+    this.#all?.delete(held.number)
+    this.#all?.delete(nameOf(held.rule))
+  }
+}
+
+function isAlike(a: Rule, b: Rule): boolean {
+  return a.numbers === b.numbers && a.maxAheadUs === b.maxAheadUs
+}
+
+function nameOf(rule: Rule): string {
+  return `${rule.numbers} ${rule.maxAheadUs}`
+}
