@@ -9,7 +9,7 @@ export async function waiterCall(name, limits, options = {}) {
   if (name === 'floor') return floorCall(limits)
   if (WAITING_PEERS[name]) return WAITING_PEERS[name](limits)
   const [algorithm, verb] = name.split('.')
-  const limiter = createLimiter(sluiceLimit(algorithm, limits), options)
+  const limiter = createLimiter(sluiceLimit(algorithm, limits), { maxQueue: Number.POSITIVE_INFINITY, ...options })
   if (verb === 'acquire') return (key) => limiter.acquire(key)
   return limiter.wrap(
     (key) => key,

@@ -29,8 +29,10 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
   /** How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Who must wait longer waits unbooked. */
   readonly maxAheadMs?: number
-  /** How many may wait for one key; whoever comes then is refused with `QUEUE_FULL`. Whole, 0 or more, default Infinity. */
+  /** How many may wait for one key; whoever comes then is refused with `QUEUE_FULL`. Whole, 0 or more, or Infinity; default 10,000. */
   readonly maxQueue?: number
+  /** How many may wait for all keys together. Whole, 0 or more, or Infinity; default 25,000, or `maxQueue` if that is more. */
+  readonly maxWaiting?: number
   /** Whether the process may end while somebody waits: true lets it. Default false. */
   readonly unref?: boolean
   /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
@@ -55,6 +57,7 @@ const OPTION_NAMES = [
   'plans',
   'maxAheadMs',
   'maxQueue',
+  'maxWaiting',
   'unref',
   'onDecision',
   'onStoreError',
@@ -75,9 +78,11 @@ export interface NamedScope<Name extends string = string> extends Scope {
 
 export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
-  const { maxQueue = 0, unref = false } = options as LimiterOptions
-  if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
-    throw new SluiceError('CONFIG', `maxQueue ${shown(maxQueue)} must be a whole number, 0 or more, or Infinity`)
+  const { maxQueue, maxWaiting, unref = false } = options as LimiterOptions
+  for (const [name, most = 0] of Object.entries({ maxQueue, maxWaiting })) {
+    if (most !== Number.POSITIVE_INFINITY && !(Number.isInteger(most) && most >= 0)) {
+      throw new SluiceError('CONFIG', `${name} ${shown(most)} must be a whole number, 0 or more, or Infinity`)
+    }
   }
   if (typeof unref !== 'boolean') throw new SluiceError('CONFIG', `unref ${shown(unref)} must be true or false`)
   checkOutage(options)

@@ -37,6 +37,9 @@ import { Waiting } from './waiting/waiting.ts'
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
 const DEFAULT_STORE_TIMEOUT_MS = 1_000
+/** Whoever waits takes 2 to 6 kB. */
+const DEFAULT_MAX_QUEUE = 10_000
+const DEFAULT_MAX_WAITING = 25_000
 
 const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
@@ -330,7 +333,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
   }
 
-  #waitingRoom({ maxQueue = Number.POSITIVE_INFINITY, unref = false }: LimiterOptions<L, S, P>): Waiting {
+  #waitingRoom({ maxQueue = DEFAULT_MAX_QUEUE, maxWaiting, unref = false }: LimiterOptions<L, S, P>): Waiting {
     const clock = this.#ownClock
     const desk = {
       maxQueue,
@@ -345,7 +348,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
         return store.apply(step)
       },
     }
-    return new Waiting(desk, clock, !unref)
+    return new Waiting(desk, clock, !unref, maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue))
   }
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {

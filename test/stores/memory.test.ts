@@ -1,5 +1,6 @@
 /** What is particular to the memory store: what it forgets, what it never forgets, and how much it holds. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
 import { createLimiter, gcra, type Limit, memoryStore, SluiceError, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
@@ -88,6 +89,225 @@ describe('a store that is full of keys in use', () => {
     for (let k = 0; k < 3; k++) expect(limiter.consume('new')).toMatchObject({ outcome: 'allowed', remaining: 0 })
     expect(store.size).toBe(MANY)
     for (const k of [0, 1, 77, MANY - 1]) expect(limiter.tryAcquire(`user:${k}`)).toBe(false)
+  })
+})
+
+describe('a flood of new keys on a full table', () => {
+  const limit = gcra({ rate: '1/s', burst: 1 })
+
+  function full(maxKeys: number) {
+    const clock = fakeClock(1_000)
+    const store = memoryStore({ maxKeys })
+    const limiter = createLimiter(limit, { store, clock })
+    for (let k = 0; k < maxKeys; k++) limiter.consume(`user:${k}`)
+    return { clock, store, limiter }
+  }
+
+  test('is refused without a search for each of them', () => {
+    const { clock, limiter } = full(2_000)
+    const looks = vi.spyOn(gcraAlgorithm, 'resetUs')
+    try {
+      for (let k = 0; k < 500; k++) {
+        expect(limiter.tryAcquire(`new:${k}`)).toBe(false)
+        clock.advanceMs(0.01)
+      }
+      // Three searches of a thousand, in five milliseconds, and what each refusal tells of its own key.
+      expect(looks.mock.calls.length).toBeLessThanOrEqual(3_500)
+    } finally {
+      looks.mockRestore()
+    }
+  })
+
+  test('is told the true time, by the clock of each call', () => {
+    const { clock, limiter } = full(10)
+    for (const afterUs of [0, 500, 1_999, 2_000, 500_000, 999_999]) {
+      clock.setUs(1_000_000 + afterUs)
+      expect(limiter.consume('new')).toMatchObject({ outcome: 'limited', retryAfterMs: (1_000_000 - afterUs) / 1_000 })
+    }
+    clock.setMs(2_000)
+    expect(limiter.consume('new').allowed).toBe(true)
+  })
+
+  test('is let in as soon as a key is forgotten, and two milliseconds after one became idle', () => {
+    const { clock, limiter } = full(10)
+    expect(limiter.tryAcquire('new')).toBe(false)
+    limiter.reset('user:3')
+    expect(limiter.tryAcquire('new')).toBe(true)
+    expect(limiter.tryAcquire('newer')).toBe(false)
+    limiter.refund('user:4')
+    clock.advanceMs(1.999)
+    expect(limiter.tryAcquire('newer')).toBe(false)
+    clock.advanceMs(0.001)
+    expect(limiter.tryAcquire('newer')).toBe(true)
+  })
+
+  test('is searched for anew when the clock has stepped back', () => {
+    const { clock, limiter } = full(10)
+    expect(limiter.tryAcquire('new')).toBe(false)
+    clock.setMs(999)
+    const looks = vi.spyOn(gcraAlgorithm, 'resetUs')
+    try {
+      expect(limiter.consume('new')).toMatchObject({ outcome: 'limited', retryAfterMs: 1_001 })
+      expect(looks.mock.calls.length).toBeGreaterThan(10)
+    } finally {
+      looks.mockRestore()
+    }
+  })
+})
+
+describe('long keys', () => {
+  const limit = gcra({ rate: '1/h', burst: 1 })
+  const heldOf = (maxKeys: number, keys: readonly string[]) => {
+    const store = memoryStore({ maxKeys })
+    const limiter = createLimiter(limit, { store, clock: fakeClock() })
+    for (const key of keys) limiter.tryAcquire(key)
+    return store.size
+  }
+  const keysOf = (count: number, length: number, filler: string) => Array.from({ length: count }, (_, k) => `${k}`.padStart(length, filler))
+
+  test('take the room of several in a large table: 64 bytes for each of maxKeys, two bytes a character outside Latin-1', () => {
+    expect(heldOf(5_000, keysOf(6_000, 64, 'é'))).toBe(5_000)
+    expect(heldOf(5_000, keysOf(6_000, 128, 'é'))).toBe(2_500)
+    expect(heldOf(5_000, keysOf(6_000, 32, '鍵'))).toBe(5_000)
+    expect(heldOf(5_000, keysOf(6_000, 64, '鍵'))).toBe(2_500)
+    expect(heldOf(5_000, keysOf(6_000, 1_024, '鍵'))).toBe(156)
+  })
+
+  test('find room in a small table', () => {
+    expect(heldOf(30, keysOf(40, 1_024, '鍵'))).toBe(30)
+  })
+
+  test('find room again when others have left', () => {
+    const clock = fakeClock()
+    const store = memoryStore({ maxKeys: 1_024 })
+    const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { store, clock })
+    for (const key of keysOf(64, 1_024, 'x')) expect(limiter.tryAcquire(key)).toBe(true)
+    expect(limiter.consume('short')).toMatchObject({ outcome: 'limited', retryAfterMs: 1_000 })
+    clock.advanceMs(1_000)
+    for (const key of keysOf(64, 1_024, 'y')) expect(limiter.tryAcquire(key)).toBe(true)
+    expect(store.size).toBe(64)
+  })
+
+  test('that need the room of very many short ones get it after a few tries', () => {
+    const clock = fakeClock()
+    const limiter = createLimiter(gcra({ rate: '1000/s', burst: 1_000 }), { store: memoryStore({ maxKeys: 10_000 }), clock })
+    for (const key of keysOf(620, 1_024, 'x')) limiter.consume(key, 1_000)
+    for (let k = 0; k < 4_000; k++) limiter.consume(String.fromCharCode(100 + (k % 80), 100 + k / 80))
+    clock.advanceMs(1)
+    let tries = 0
+    let { allowed, retryAfterMs } = limiter.consume('鍵'.repeat(1_024))
+    while (!allowed && tries++ < 5) {
+      expect(retryAfterMs).toBeLessThan(999)
+      clock.advanceMs(retryAfterMs)
+      ;({ allowed, retryAfterMs } = limiter.consume('鍵'.repeat(1_024)))
+    }
+    expect(allowed).toBe(true)
+  })
+})
+
+describe('a closed limiter', () => {
+  const limit = gcra({ rate: '1/s', burst: 5 })
+  const setUp = () => ({ clock: fakeClock(), store: memoryStore() })
+
+  test('is found again under its name, with what was used', () => {
+    const { clock, store } = setUp()
+    const first = createLimiter(limit, { name: 'api', store, clock })
+    first.consume('ann', 5)
+    first.close()
+    const second = createLimiter(limit, { name: 'api', store, clock })
+    expect(second.consume('ann')).toMatchObject({ outcome: 'limited', remaining: 0 })
+    // Also after others have come and gone.
+    second.close()
+    for (let k = 0; k < 100; k++) createLimiter(limit, { name: 'other', store, clock }).consume(`key:${k}`)
+    expect(createLimiter(limit, { name: 'api', store, clock }).tryAcquire('ann')).toBe(false)
+  })
+
+  test('leaves once its keys are idle, when new keys arrive', () => {
+    const { clock, store } = setUp()
+    const closed = createLimiter({ user: limit, team: gcra({ rate: '1/min', burst: 5 }) }, { name: 'api', store, clock })
+    for (let k = 0; k < 10; k++) closed.consume({ user: `u${k}`, team: 't' })
+    closed.close()
+    const other = createLimiter(limit, { name: 'other', store, clock })
+    clock.advanceMs(299_999)
+    for (let k = 0; k < 20; k++) other.consume(`a:${k}`)
+    expect([store.sizeOf('api', 'user'), store.sizeOf('api', 'team')]).toEqual([0, 1])
+    clock.advanceMs(1)
+    for (let k = 0; k < 20; k++) other.consume(`b:${k}`)
+    expect([store.sizeOf('api', 'team'), store.inspect('api', 'team', 't')]).toEqual([0, undefined])
+    // Nothing is left of it: the name is free for another algorithm.
+    const next = createLimiter(tokenBucket({ capacity: 1, refill: '1/s' }), { name: 'api', store, clock })
+    expect(next.tryAcquire('ann')).toBe(true)
+    expect(other.tryAcquire('b:0')).toBe(true)
+  })
+
+  test('keeps its tables for another of its name that is open', () => {
+    const { clock, store } = setUp()
+    const [one, other] = [createLimiter(limit, { name: 'api', store, clock }), createLimiter(limit, { name: 'api', store, clock })]
+    one.consume('ann', 5)
+    one.close()
+    one.close()
+    clock.advanceMs(60_000)
+    for (let k = 0; k < 50; k++) createLimiter(limit, { name: 'flood', store, clock }).consume(`key:${k}`)
+    other.consume('ann', 5)
+    expect([other.tryAcquire('ann'), store.sizeOf('api', 'default')]).toEqual([false, 1])
+  })
+
+  test('that was never used leaves nothing at all', () => {
+    const { clock, store } = setUp()
+    createLimiter(limit, { name: 'api', store, clock, plans: { pro: gcra({ rate: '9/s', burst: 9 }) } }).close()
+    const other = createLimiter(tokenBucket({ capacity: 1, refill: '1/s' }), { name: 'api', store, clock })
+    expect(other.tryAcquire('ann')).toBe(true)
+  })
+
+  test('and updates and plans count as one: the tables stay while the limiter is open', () => {
+    const { clock, store } = setUp()
+    const limiter = createLimiter(limit, { name: 'api', store, clock, plans: { pro: gcra({ rate: '9/s', burst: 9 }) } })
+    for (let k = 0; k < 5; k++) limiter.update(gcra({ rate: '1/s', burst: 5 + k }), { pro: gcra({ rate: '9/s', burst: 9 + k }) })
+    expect(() => limiter.update(limit, { pro: gcra({ rate: '0/s', burst: 1 }) })).toThrow()
+    limiter.consume('ann', 9)
+    clock.advanceMs(3_600_000)
+    for (let k = 0; k < 20; k++) createLimiter(limit, { name: 'other', store, clock }).consume(`key:${k}`)
+    expect(() => createLimiter(tokenBucket({ capacity: 1, refill: '1/s' }), { name: 'api', store, clock })).toThrow(
+      'is a gcra in this store',
+    )
+    limiter.close()
+    for (let k = 20; k < 40; k++) createLimiter(limit, { name: 'other', store, clock }).consume(`key:${k}`)
+    expect(() => createLimiter(tokenBucket({ capacity: 1, refill: '1/s' }), { name: 'api', store, clock })).not.toThrow()
+  })
+})
+
+describe('numbers that change', () => {
+  test('and come back find the keys that were written under them', () => {
+    const clock = fakeClock(5_000)
+    const limiter = createLimiter(gcra({ rate: '1/h', burst: 1_000 }), { clock })
+    const keys = Array.from({ length: 50 }, (_, k) => `user:${k}`)
+    for (const [round, key] of keys.entries()) {
+      limiter.update(gcra({ rate: '1/h', burst: 1_000 + (round % 7) }))
+      limiter.consume(key, 10)
+    }
+    for (const burst of [1_000, 1_003, 1_006, 1_001]) {
+      limiter.update(gcra({ rate: '1/h', burst }))
+      for (const key of keys) expect(limiter.peek(key).remaining).toBe(burst - 10)
+    }
+  })
+
+  test('leave the short way open for keys that are held, whether or not others were there in between', () => {
+    const clock = fakeClock(5_000)
+    const plans = { pro: gcra({ rate: '1/h', burst: 2_000 }) }
+    const limiter = createLimiter(gcra({ rate: '1/h', burst: 1_000 }), { clock, plans })
+    const takes = vi.spyOn(gcraAlgorithm, 'tryTake')
+    try {
+      limiter.tryAcquire('ann', 1, { plan: 'pro' })
+      limiter.reset('ann')
+      for (let k = 0; k < 5; k++) {
+        limiter.tryAcquire('bob')
+        limiter.tryAcquire('ann', 1, { plan: 'pro' })
+      }
+      // All but the first of each.
+      expect(takes).toHaveBeenCalledTimes(8)
+    } finally {
+      takes.mockRestore()
+    }
   })
 })
 

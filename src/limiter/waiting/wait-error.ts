@@ -7,7 +7,7 @@ export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
 const REASONS: Record<Refusal, string> = {
   TIMEOUT: 'cannot have its turn within timeoutMs',
   IMPOSSIBLE: 'can never have its turn: the cost is more than the limit admits at once',
-  QUEUE_FULL: 'may not wait: as many as maxQueue allows are waiting already',
+  QUEUE_FULL: 'may not wait: as many as maxQueue and maxWaiting allow are waiting already',
 }
 
 /** A wait that a limit ended. Nothing was taken. */

@@ -110,18 +110,19 @@ class ProcessMemory implements MemoryStore {
   }
 
   apply(step: Step): readonly Verdict[] {
-    const { op, scope, parts } = step
+    const { op, parts } = step
+    const tables = this.#tablesOf(step.scope)
     if (op === 'forget') {
-      for (let k = 0; k < parts.length; k++) this.#table(scope, parts, k).remove((parts[k] as Part).key)
+      for (let k = 0; k < parts.length; k++) tableOf(tables, parts, k).remove((parts[k] as Part).key)
       return []
     }
     const nowUs = step.nowUs as number
-    this.#load(scope, parts)
-    const fullForUs = op !== 'give' && this.#onFull === 'deny' ? this.#fullForUs(scope, parts, nowUs) : 0
+    this.#load(tables, parts)
+    const fullForUs = op !== 'give' && this.#onFull === 'deny' ? this.#fullForUs(tables, parts, nowUs) : 0
     decide(fullForUs > 0 ? 'ask' : op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.#verdicts)
     let isNew = false
     for (let k = 0; k < parts.length; k++) {
-      if (this.#table(scope, parts, k).save((parts[k] as Part).key, this.#cells[k] as Cell, nowUs)) isNew = true
+      if (tableOf(tables, parts, k).save((parts[k] as Part).key, this.#cells[k] as Cell, nowUs)) isNew = true
       if (fullForUs > 0) limitedFor(this.#verdicts[k] as Verdict, fullForUs)
     }
     if (isNew && this.#closed !== undefined) this.#sweepClosed(this.#closed, nowUs)
@@ -161,14 +162,6 @@ class ProcessMemory implements MemoryStore {
     return this.#lastTables
   }
 
-  /** The table of a part. Mostly the parts are all limits of the scope, in their order. */
-  #table(scope: Scope, parts: readonly Part[], k: number): Table {
-    const tables = this.#tablesOf(scope)
-    const { limit } = parts[k] as Part
-    const likely = tables[k]
-    return likely?.limit === limit ? likely : (tables.find((table) => table.limit === limit) as Table)
-  }
-
   #heldFor(name: string): Held {
     const known = this.#held.get(name)
     if (known !== undefined) return known
@@ -197,12 +190,12 @@ class ProcessMemory implements MemoryStore {
         this.#hand = undefined
         continue
       }
-      for (const table of held.tables) table.sweep(nowUs)
+      for (const table of held.tables) table.sweep(nowUs, 0)
       if (held.size === 0) this.#drop(held)
     }
   }
 
-  #load(scope: Scope, parts: readonly Part[]): void {
+  #load(tables: readonly Table[], parts: readonly Part[]): void {
     if (this.#cells.length !== parts.length) this.#resize(parts)
     for (let k = 0; k < parts.length; k++) {
       const { rule, key, cost, ticket } = parts[k] as Part
@@ -210,7 +203,7 @@ class ProcessMemory implements MemoryStore {
       cell.rule = rule
       cell.cost = cost
       cell.ticket = ticket
-      this.#table(scope, parts, k).load(key, cell, k)
+      tableOf(tables, parts, k).load(key, cell, k)
     }
   }
 
@@ -220,15 +213,22 @@ class ProcessMemory implements MemoryStore {
   }
 
   /** How long a new key has to wait for room; 0 when there is room for all of them. */
-  #fullForUs(scope: Scope, parts: readonly Part[], nowUs: number): number {
+  #fullForUs(tables: readonly Table[], parts: readonly Part[], nowUs: number): number {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
       const { key, cost } = parts[k] as Part
       if ((this.#cells[k] as Cell).written !== undefined || cost === 0) continue
-      fullForUs = Math.max(fullForUs, this.#table(scope, parts, k).fullForUs(key, nowUs))
+      fullForUs = Math.max(fullForUs, tableOf(tables, parts, k).fullForUs(key, nowUs))
     }
     return fullForUs
   }
+}
+
+/** The table of a part. Mostly the parts are all limits of the scope, in their order. */
+function tableOf(tables: readonly Table[], parts: readonly Part[], k: number): Table {
+  const { limit } = parts[k] as Part
+  const likely = tables[k]
+  return likely?.limit === limit ? likely : (tables.find((table) => table.limit === limit) as Table)
 }
 
 function limitedFor(verdict: Verdict, us: number): void {

@@ -26,6 +26,8 @@ export class Rows {
   readonly #bits: number
   readonly #mask: number
   #stride: number
+  /** The rule that room was made for last. */
+  #roomFor: Rule
   #pages: (Float64Array | undefined)[] = []
   readonly #rules: Rules
 
@@ -35,12 +37,13 @@ export class Rows {
     this.#bits = this.#grow || words > MAX_SHARED_WORDS ? 0 : SHARED_BITS
     this.#mask = (1 << this.#bits) - 1
     this.#stride = 1 + words
+    this.#roomFor = rule
     this.#rules = new Rules(rule)
   }
 
   /** Points a cell at a row's state, which has room for one more charge under the cell's rule. */
   pointAt(row: number, cell: Cell): void {
-    this.#widen(cell.rule)
+    if (cell.rule !== this.#roomFor) this.#widen(cell.rule)
     const page = this.#grow ? this.#roomy(row, cell.rule) : this.#page(row)
     const at = (row & this.#mask) * this.#stride
     cell.s = page
@@ -50,7 +53,7 @@ export class Rows {
 
   /** Makes `row`, which holds nothing, hold a state written under a rule. */
   put(row: number, state: Float64Array, rule: Rule): void {
-    this.#widen(rule)
+    if (rule !== this.#roomFor) this.#widen(rule)
     const words = this.#grow ? wordsFor(rule, state, 0) : this.#stride - 1
     const page = this.#pageFor(row, 1 + words)
     const at = (row & this.#mask) * this.#stride
@@ -157,6 +160,7 @@ export class Rows {
 
   /** New numbers may want a larger state than the rows were made for. */
   #widen(rule: Rule): void {
+    this.#roomFor = rule
     if (this.#grow) return
     const stride = 1 + rule.algorithm.words(rule)
     if (stride <= this.#stride) return

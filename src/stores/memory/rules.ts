@@ -39,9 +39,7 @@ export class Rules {
 
   /** A row refers to it from now on: answers with its number. */
   add(rule: Rule): number {
-    const last = this.#last
-    if (rule !== last.rule && !isAlike(rule, last.rule)) this.#last = this.#other(rule)
-    if (last !== this.#last) this.#dropIfUnused(last)
+    if (rule !== this.#last.rule && !isAlike(rule, this.#last.rule)) this.#turnTo(rule)
     this.#last.rows += 1
     return this.#last.number
   }
@@ -50,11 +48,17 @@ export class Rules {
   drop(number: number): void {
     const held = this.#held(number)
     held.rows -= 1
-    this.#dropIfUnused(held)
+    if (held.rows === 0) this.#dropIfUnused(held)
   }
 
   #held(number: number): Held {
     return number === this.#last.number ? this.#last : (this.#all?.get(number) as Held)
+  }
+
+  #turnTo(rule: Rule): void {
+    const before = this.#last
+    this.#last = this.#other(rule)
+    this.#dropIfUnused(before)
   }
 
   #other(rule: Rule): Held {

@@ -12,9 +12,11 @@ const GRACE_US = 1_000_000
 const SEARCH = 1_000
 /** For how long it is called full then without another look. */
 const FULL_US = 2_000
-/** How many characters the keys of a full table have on average at most, and how many those of a small table may have together. */
-const MEAN_KEY_LENGTH = 64
-const LEAST_CHARACTERS = 65_536
+/** How many bytes the keys of a table may take: so many for each of `maxKeys`, and in a small table so many together. */
+const BYTES_OF_KEY = 64
+const LEAST_BYTES = 65_536
+/** Keys of so many characters take no more than that, whatever they are. */
+const SHORT_KEY = 32
 
 /** Where the state of a key that is not held is worked out, by its place in the step. It becomes a row only if something is charged. */
 const scratches: Float64Array[] = []
@@ -31,10 +33,13 @@ export class Table {
   readonly #rows: Rows
   #freeRows: number[] = []
   #rowCount = 0
-  /** How many characters all keys have. */
-  #characters = 0
+  readonly #maxBytes: number
+  /** How many bytes the characters of all keys take. */
+  #bytes = 0
   /** Where the sweep goes on: a Map's iterator stays valid while entries come and go. */
   #hand = this.#rowOf.entries()
+  /** How long until one of the keys that were looked at is idle. */
+  #soonestInUs = 0
   /** When keys were looked at in vain, and when the first of them is idle. */
   #searchedUs = Number.NEGATIVE_INFINITY
   #soonestUs = 0
@@ -43,6 +48,7 @@ export class Table {
     this.limit = limit
     this.#algorithm = rule.algorithm
     this.#maxKeys = maxKeys
+    this.#maxBytes = Math.max(maxKeys * BYTES_OF_KEY, LEAST_BYTES)
     this.#rows = new Rows(rule)
   }
 
@@ -76,7 +82,7 @@ export class Table {
     const row = this.#rowOf.get(key)
     if (row === undefined) return
     this.#rowOf.delete(key)
-    this.#characters -= key.length
+    this.#bytes -= bytesOf(key)
     this.#rows.clear(row)
     this.#freeRows.push(row)
   }
@@ -86,9 +92,9 @@ export class Table {
     return row === undefined ? undefined : this.#rows.encode(row)
   }
 
-  /** Lets idle keys go, a few at a time. */
-  sweep(nowUs: number): void {
-    for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs)
+  /** Lets keys go that have been idle for so long, a few at a time. */
+  sweep(nowUs: number, graceUs: number): void {
+    for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs, graceUs)
   }
 
   /** How long a new key has to wait for room, if need be after letting idle ones go: 0 if there is room for it. */
@@ -96,44 +102,43 @@ export class Table {
     if (this.#fits(key)) return 0
     // Many who come at once are not worth a search each.
     if (nowUs >= this.#searchedUs && nowUs < Math.min(this.#soonestUs, this.#searchedUs + FULL_US)) return this.#soonestUs - nowUs
-    let soonestInUs = Number.POSITIVE_INFINITY
+    const { size } = this
+    this.#soonestInUs = Number.POSITIVE_INFINITY
     for (let k = 0; k < SEARCH; k++) {
-      const idleInUs = this.#sweepOne(nowUs)
-      if (idleInUs > 0) soonestInUs = Math.min(soonestInUs, idleInUs)
-      else if (this.#fits(key)) return 0
+      this.#sweepOne(nowUs, 0)
+      if (this.#fits(key)) return 0
     }
-    // Where all that were looked at have left, and a long key wants the room of more, the next search goes on at once.
-    if (soonestInUs === Number.POSITIVE_INFINITY) return 1
+    // A long key may want the room of more than have left: the next search goes on.
+    if (this.size < size) return FULL_US
     this.#searchedUs = nowUs
-    this.#soonestUs = nowUs + soonestInUs
-    return soonestInUs
+    this.#soonestUs = nowUs + this.#soonestInUs
+    return this.#soonestInUs
   }
 
-  #fits({ length }: string): boolean {
-    const mostCharacters = Math.max(this.#maxKeys * MEAN_KEY_LENGTH, LEAST_CHARACTERS)
-    return this.#rowOf.size < this.#maxKeys && this.#characters + length <= mostCharacters
+  #fits(key: string): boolean {
+    return this.#rowOf.size < this.#maxKeys && this.#bytes + bytesOf(key) <= this.#maxBytes
   }
 
   #insert(key: string, cell: Cell, nowUs: number): boolean {
-    this.sweep(nowUs - GRACE_US)
+    this.sweep(nowUs, GRACE_US)
     if (this.fullForUs(key, nowUs) > 0) return false
     const row = this.#freeRows.pop() ?? this.#rowCount++
     this.#rows.put(row, cell.s, cell.rule)
     this.#rowOf.set(key, row)
-    this.#characters += key.length
+    this.#bytes += bytesOf(key)
     return true
   }
 
-  /** Looks at one key and lets it go if it is idle. Answers in how long it is; Infinity for the start of another round. */
-  #sweepOne(nowUs: number): number {
+  /** Looks at one key and lets it go if it has been idle for so long. */
+  #sweepOne(nowUs: number, graceUs: number): void {
     const next = this.#hand.next()
     if (next.done) {
       this.#hand = this.#rowOf.entries()
-      return Number.POSITIVE_INFINITY
+      return
     }
-    const idleInUs = this.#rows.idleInUs(next.value[1], nowUs)
+    const idleInUs = this.#rows.idleInUs(next.value[1], nowUs - graceUs)
     if (idleInUs === 0) this.remove(next.value[0])
-    return idleInUs
+    else if (idleInUs < this.#soonestInUs) this.#soonestInUs = idleInUs
   }
 
   /** Refuses a rule of another algorithm. */
@@ -144,6 +149,11 @@ export class Table {
       `limit '${this.limit}' is a ${this.#algorithm.type} in this store, it cannot be a ${algorithm.type} too`,
     )
   }
+}
+
+/** Strings take two bytes for each character if one of them is outside Latin-1. Of short keys it does not matter. */
+function bytesOf(key: string): number {
+  return key.length > SHORT_KEY && /[\u0100-\uffff]/.test(key) ? 2 * key.length : key.length
 }
 
 function pointAtScratch(cell: Cell, place: number): void {

@@ -2,6 +2,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
+import { SluiceError } from '../../errors.ts'
 import { type AsyncStore, allAllowed, type Lane, type OnFailure, type OnVerdicts, type Part, type Scope, type Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
@@ -33,11 +34,16 @@ export interface DenialCacheOptions {
 const PROBE = ':%probe'
 const DEFAULT_MAX_BATCH = 128
 const MOST_MAX_BATCH = 1_000
+/** Lua unpacks no more than 8,000 values: the sizes of the limits that share a string, of which those of an earlier deploy may still be there. */
+const MOST_LIMITS = 4_000
+/** Redis 6.2 takes a million arguments in a call: up to seven for each limit of each decision. */
+const MOST_LIMITS_OF_BATCH = 128_000
 
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
   const scheme = checkedScheme(options)
-  const batches = new Batches(senderOf(client), checkedMaxBatch(options))
-  return new RedisStore(scheme, batches, checkedBounds(options))
+  const maxBatch = checkedMaxBatch(options)
+  const batches = new Batches(senderOf(client), maxBatch)
+  return new RedisStore(scheme, batches, checkedBounds(options), maxBatch)
 }
 
 class RedisStore implements AsyncStore {
@@ -46,16 +52,19 @@ class RedisStore implements AsyncStore {
   readonly #scheme: KeyScheme
   readonly #batches: Batches
   readonly #bounds: DenialBounds | undefined
+  readonly #maxBatch: number
   /** By the name of the limiter, as long as one of that name is open. */
   readonly #denials = new Map<string, Denials>()
 
-  constructor(scheme: KeyScheme, batches: Batches, bounds: DenialBounds | undefined) {
+  constructor(scheme: KeyScheme, batches: Batches, bounds: DenialBounds | undefined, maxBatch: number) {
     this.#scheme = scheme
     this.#batches = batches
     this.#bounds = bounds
+    this.#maxBatch = maxBatch
   }
 
-  open({ name }: Scope): void {
+  open({ name, limits }: Scope): void {
+    checkCount(limits.length, this.#maxBatch)
     if (this.#bounds === undefined) return
     const denials = this.#denials.get(name) ?? new Denials(this.#bounds)
     this.#denials.set(name, denials)
@@ -193,6 +202,13 @@ function checkedBounds({ denialCache = {} }: RedisStoreOptions): DenialBounds | 
     throw refused('redisStore denialCache maxKeys', maxKeys, 'must be a whole number from 1 to 1000000')
   }
   return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
+}
+
+function checkCount(limits: number, maxBatch: number): void {
+  const most = Math.min(MOST_LIMITS, Math.floor(MOST_LIMITS_OF_BATCH / maxBatch))
+  if (limits <= most) return
+  const why = `128,000 divided by maxBatch (${maxBatch}), and never more than 4,000`
+  throw new SluiceError('CONFIG', `${limits} limits are too many for one limiter on Redis: it may have ${most}, which is ${why}`)
 }
 
 /** All limits of one key are in one slot. */
