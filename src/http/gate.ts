@@ -15,6 +15,7 @@ import { Made, noticeLimiter } from './misuse.ts'
 import { checkHttpOptions, type HttpChoices, type HttpOptions, type KeySource } from './options.ts'
 import { checkStatus, type Refusal, Refusals, TOO_MANY_REQUESTS } from './refusal.ts'
 import { asError, CLIENT_LEFT, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { shortKey, shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
 
 /** What a gate says of a request. */
@@ -31,6 +32,11 @@ export interface Entry {
   readonly leave: ((outcome: HttpOutcome) => void) | undefined
 }
 
+/** How many may wait at a gate, whatever their keys. */
+const MAX_WAITING = 10_000
+/** How many may wait for one key, though a limit lets in fewer in the time that they would wait. */
+const MIN_QUEUE = 10
+
 const NO_HEADERS: readonly string[] = []
 const PASSED: Entry = { decision: undefined, headers: NO_HEADERS, refusal: undefined, gone: false, leave: undefined }
 const GONE: Entry = { ...PASSED, gone: true }
@@ -43,6 +49,7 @@ interface AnyLimiter {
   consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<Decision>
   peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
   acquire(key: AnyKey, options: object): Promise<Decision>
+  waiting(key: AnyKey): number
   refund(key: AnyKey, cost: AnyCost, options: object): MaybePromise<void>
 }
 
@@ -86,6 +93,10 @@ export class Gate<Native, Connection = unknown> {
   readonly #partitionKey: HttpChoices<Native>['partitionKey']
   readonly #isShadow: boolean
   readonly #maxWaitMs: number
+  /** How many may wait for one key; undefined: as many as can have their turn in time. */
+  readonly #maxQueue: number | undefined
+  /** How many wait now, for whatever keys. */
+  #waiting = 0
   /** Only a key has to be found, nobody waits, and nobody is told of the end. */
   readonly #isPlain: boolean
   readonly #writer: HeaderWriter | undefined
@@ -99,7 +110,7 @@ export class Gate<Native, Connection = unknown> {
     const { limit, limiter, ...choices } = options as HttpOptions<Native>
     this.#limiter = (limiter ?? createLimiter(limit as Limits)) as unknown as AnyLimiter
     this.#choices = choices as HttpChoices<Native>
-    const { cost = 1, plan, skip, refundWhen, onLimited, partitionKey, shadow = false, maxWaitMs = 0 } = this.#choices
+    const { cost = 1, plan, skip, refundWhen, onLimited, partitionKey, shadow = false, maxWaitMs = 0, maxQueue } = this.#choices
     this.#keyOf = keyFunction(choices.key as KeySource<Native, string> | undefined)
     this.#cost = cost
     this.#planOf = plan
@@ -110,6 +121,7 @@ export class Gate<Native, Connection = unknown> {
     this.#isShadow = shadow
     // A shadow holds nobody up either.
     this.#maxWaitMs = shadow ? 0 : maxWaitMs
+    this.#maxQueue = maxQueue
     this.#isPlain = typeof cost !== 'function' && plan === undefined && refundWhen === undefined && this.#maxWaitMs === 0
     this.#writer = shadow ? undefined : headerWriter(choices.headers ?? 'draft-11')
     const deniesOutages = this.#limiter.onStoreError === 'deny'
@@ -207,12 +219,15 @@ export class Gate<Native, Connection = unknown> {
   async #wait(asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
     const { key, cost, plan } = asked
     const limiter = this.#limiter
+    // Who finds no place is let in only if that can be at once.
+    const places = this.#hasPlace(key, plan) ? 1 : 0
     const options = {
       cost,
-      timeoutMs: this.#maxWaitMs,
+      timeoutMs: places === 0 ? 0 : this.#maxWaitMs,
       ...(plan === undefined ? {} : { plan }),
       ...(signal === undefined ? {} : { signal }),
     }
+    this.#waiting += places
     try {
       const decision = await limiter.acquire(key, options)
       if (!signal?.aborted) return this.#entry(asked, decision)
@@ -224,7 +239,15 @@ export class Gate<Native, Connection = unknown> {
       if (!(error instanceof WaitError)) throw error
       const decision = error.decision ?? (await limiter.peek(key, cost, plan === undefined ? undefined : { plan }))
       return this.#entry(asked, decision, true)
+    } finally {
+      this.#waiting -= places
     }
+  }
+
+  #hasPlace(key: AnyKey, plan: Plan): boolean {
+    if (this.#waiting >= MAX_WAITING) return false
+    const maxQueue = this.#maxQueue ?? servedWithin(this.#maxWaitMs, this.#limiter.scope(plan))
+    return this.#limiter.waiting(key) < maxQueue
   }
 
   /** `refuse`: whatever the decision says, there is no room to wait in. */
@@ -278,6 +301,12 @@ export class Gate<Native, Connection = unknown> {
   }
 }
 
+/** How many of one key can have their turn within so many milliseconds, were none let in before: within a few and the most that may wait at all. */
+function servedWithin(maxWaitMs: number, { limits }: Scope): number {
+  const served = limits.map(({ rule: { capacity, windowUs } }) => capacity * Math.ceil((maxWaitMs * 1000) / windowUs))
+  return Math.min(Math.max(MIN_QUEUE, Math.min(...served)), MAX_WAITING)
+}
+
 function onLimitedFailed(error: unknown): void {
   explainOnce('SLUICE_ON_LIMITED_FAILED', '', error)
 }
@@ -302,11 +331,11 @@ function refundFailed(error: unknown): void {
 
 function keyFunction<Native>(source: KeySource<Native, string> | undefined): KeyFunction<Native, AnyKey> {
   if (source === undefined) return byIp()
-  if (typeof source === 'function') return source as KeyFunction<Native, AnyKey>
+  if (typeof source === 'function') return shortened(source as KeyFunction<Native, AnyKey>)
   if (typeof source === 'string') return () => source
-  const named = Object.entries(source).map(([name, each]) => [name, typeof each === 'string' ? () => each : each] as const)
+  const named = Object.entries(source).map(([name, each]) => [name, typeof each === 'string' ? () => each : shortened(each)] as const)
   return (native, http) => {
-    const found: (readonly [string, MaybePromise<string>])[] = []
+    const found: (readonly [string, MaybePromise<AnyKey>])[] = []
     try {
       for (const [name, keyOf] of named) found.push([name, keyOf(native, http)])
     } catch (error) {
@@ -316,4 +345,17 @@ function keyFunction<Native>(source: KeySource<Native, string> | undefined): Key
     if (!found.some(([, key]) => isPromise(key))) return Object.fromEntries(found) as Record<string, string>
     return Promise.all(found.map(async ([name, key]) => [name, await key] as const)).then(Object.fromEntries)
   }
+}
+
+/** What is found in a request may be of any length and a piece of anything: it must neither be an error of ours nor keep the whole request. */
+function shortened<Native>(keyOf: KeyFunction<Native, AnyKey>): KeyFunction<Native, AnyKey> {
+  if (shortKeys.has(keyOf)) return keyOf
+  return (native, http) => whenKnown(keyOf(native, http), shortOf)
+}
+
+/** What is no key stays what it is: the limiter refuses it. */
+function shortOf(key: AnyKey): AnyKey {
+  if (typeof key === 'string') return key === '' ? key : shortKey(key)
+  if (typeof key !== 'object' || key === null) return key
+  return Object.fromEntries(Object.entries(key).map(([name, each]) => [name, shortOf(each) as string]))
 }

@@ -2,13 +2,13 @@
 
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { MAX_KEY_LENGTH } from '../limiter/input.ts'
 import { addressIn, addressText, isNearby, networksOf } from './address.ts'
 import { senderOf, type Trust } from './forwarded.ts'
 import { type AnyRequest, type HttpRequest, type MaybePromise, whenKnown } from './request.ts'
+import { shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
 
-/** Finds the key of a request: `native` is the framework's own, `http` the same for every framework. */
+/** Finds the key of a request: `native` is the framework's own, `http` the same for every framework. Of a long one the digest is the key. */
 export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
 
 export interface ByIpOptions {
@@ -29,7 +29,12 @@ export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: Http
   const ipv6Bits = subnetOf(options.ipv6Subnet ?? 64)
   const trust = trustOf(options.trustProxy ?? 0)
   const keyOfPeer = peerKeys(ipv6Bits)
-  return trust === 0 ? (_native, http) => keyOfPeer(http) : (_native, http) => keyOfSender(http, trust, ipv6Bits)
+  const keyOf =
+    trust === 0
+      ? (_native: AnyRequest, http: HttpRequest) => keyOfPeer(http)
+      : (_native: AnyRequest, http: HttpRequest) => keyOfSender(http, trust, ipv6Bits)
+  shortKeys.add(keyOf)
+  return keyOf
 }
 
 function subnetOf(bits: number): number {
@@ -117,7 +122,7 @@ export function byHeader<Native = AnyRequest>(
   const otherwise = otherwiseOf(options, 'byHeader')
   return (native, http) => {
     const value = http.header(field)
-    return value === undefined || value === '' ? otherwise(native, http) : bounded(`${field}:${value}`)
+    return value === undefined || value === '' ? otherwise(native, http) : `${field}:${value}`
   }
 }
 
@@ -129,9 +134,7 @@ export function byUser<Native>(
   if (typeof idOf !== 'function') throw new SluiceError('CONFIG', `byUser: ${shown(idOf)} must be a function from a request to an id`)
   const otherwise = otherwiseOf(options, 'byUser')
   return (native, http) =>
-    whenKnown(idOf(native), (id) =>
-      id === undefined || id === null || id === '' ? (otherwise(native, http) as string) : bounded(`user:${id}`),
-    )
+    whenKnown(idOf(native), (id) => (id === undefined || id === null || id === '' ? (otherwise(native, http) as string) : `user:${id}`))
 }
 
 function otherwiseOf<Native>(options: OtherwiseOptions<Native>, what: string): KeyFunction<Native> {
@@ -139,9 +142,4 @@ function otherwiseOf<Native>(options: OtherwiseOptions<Native>, what: string): K
   const { otherwise = byIp() } = options
   if (typeof otherwise === 'function') return otherwise
   throw new SluiceError('CONFIG', `${what}: otherwise ${shown(otherwise)} must be a function such as byIp()`)
-}
-
-/** What a client sends may be of any length, and must not become an error of ours. */
-function bounded(key: string): string {
-  return key.length <= MAX_KEY_LENGTH ? key : key.slice(0, MAX_KEY_LENGTH)
 }

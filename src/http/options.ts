@@ -47,19 +47,24 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   readonly shadow?: boolean
   /** Instead of refusing, hold a request until its turn, up to this many milliseconds. Default 0: refuse at once. */
   readonly maxWaitMs?: number
+  /**
+   * With `maxWaitMs`: how many may wait for one key; one more is refused at once. Whole, 0 or more. Default: as many as the limits let in within
+   * `maxWaitMs`, 10 to 10,000. All keys together: 10,000.
+   */
+  readonly maxQueue?: number
 }
 
 export type HttpOptions<Native, L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> = WhatLimits<L, S, P> &
   HttpChoices<Native, LimitName<L>, P>
 
 const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'onLimited', 'partitionKey'] as const
-const OTHERS = ['limit', 'limiter', 'key', 'cost', 'headers', 'status', 'body', 'shadow', 'maxWaitMs']
+const OTHERS = ['limit', 'limiter', 'key', 'cost', 'headers', 'status', 'body', 'shadow', 'maxWaitMs', 'maxQueue']
 const OPTION_NAMES = [...OTHERS, ...FUNCTIONS]
 
 /** `more`: options that one adapter has on top. */
 export function checkHttpOptions(options: object, more: readonly string[] = []): void {
   onlyKnown(options, [...OPTION_NAMES, ...more], 'rateLimit')
-  const { limit, limiter, key, shadow = false, maxWaitMs = 0, ...rest } = options as HttpOptions<unknown>
+  const { limit, limiter, key, shadow = false, maxWaitMs = 0, maxQueue = 0, ...rest } = options as HttpOptions<unknown>
   if ((limit === undefined) === (limiter === undefined)) {
     throw refused('limit', limit ?? limiter, 'or `limiter`: one of the two must be given, and not both')
   }
@@ -73,6 +78,9 @@ export function checkHttpOptions(options: object, more: readonly string[] = []):
   checkKey(key)
   if (typeof shadow !== 'boolean') throw refused('shadow', shadow, 'must be true or false')
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw refused('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
+  if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
+    throw refused('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
+  }
 }
 
 function checkKey(key: unknown): void {

@@ -1,7 +1,10 @@
 /** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Entry, Gate } from '../../src/http/gate.ts'
-import { createLimiter, gcra, leakyBucket } from '../../src/index.ts'
+import { byHeader, byUser } from '../../src/http/keys.ts'
+import { sha256 } from '../../src/http/sha256.ts'
+import { createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const limit = gcra({ rate: '1/s', burst: 3 })
@@ -20,6 +23,7 @@ describe('options that are wrong are refused when the middleware is made', () =>
     [{ limit, status: 200 }, 'status 200 must be a whole number from 400 to 599'],
     [{ limit, shadow: 'yes' }, 'shadow "yes" must be true or false'],
     [{ limit, maxWaitMs: -1 }, 'maxWaitMs -1 must be milliseconds'],
+    [{ limit, maxQueue: 1.5 }, 'maxQueue 1.5 must be a whole number, 0 or more, or Infinity'],
     [{ limit, key: 7 }, 'key 7 must be a function such as byIp()'],
     [{ limit, key: { default: 7 } }, 'must be a function such as byIp()'],
     [{ limit, skip: true }, 'skip true must be a function'],
@@ -99,6 +103,98 @@ test('a queue that is full refuses at once', async () => {
   expect(await third).toMatchObject({ refusal: { status: 429 } })
   clock.advanceMs(1_000)
   expect(await second).toMatchObject({ refusal: undefined })
+})
+
+describe('how many may wait', () => {
+  const held = async (limiter: Limiter<Limits>, options: object, requests: number, keyOf: (k: number) => string = () => 'k') => {
+    let k = 0
+    const gate = new Gate({ limiter, key: () => keyOf(k++), ...options }, noConnection)
+    const entries = Array.from({ length: requests }, () => gate.enter(undefined, http, undefined) as Promise<Entry>)
+    for (const entry of entries) entry.catch(() => undefined)
+    // Whoever is refused is told at once, or by a timer that is due at once.
+    clock.advanceMs(0)
+    await new Promise((resolve) => setImmediate(resolve))
+    const waiting = limiter.waiting()
+    limiter.close()
+    return waiting
+  }
+  const clock = fakeClock()
+  const window = (limit: number) => createLimiter(fixedWindow({ limit, window: '20s' }), { clock }) as Limiter<Limits>
+
+  test('is what the gate was told', async () => {
+    expect(await held(window(1), { maxWaitMs: 30_000, maxQueue: 3 }, 100)).toBe(3)
+    expect(await held(window(1), { maxWaitMs: 30_000, maxQueue: 0 }, 100)).toBe(0)
+  })
+
+  test('else as many as the limits let in within the time, ten at least and 10,000 at most', async () => {
+    expect(await held(window(1), { maxWaitMs: 30_000 }, 100)).toBeLessThanOrEqual(10)
+    expect(await held(window(50), { maxWaitMs: 30_000 }, 1_000)).toBeLessThanOrEqual(100)
+    expect(await held(window(6_000), { maxWaitMs: 60_000 }, 17_000)).toBeLessThanOrEqual(10_000)
+  })
+
+  test('of a limiter with a bound of its own, is the smaller of the two', async () => {
+    const limiter = createLimiter(fixedWindow({ limit: 1, window: '20s' }), { clock, maxQueue: 2 }) as Limiter<Limits>
+    expect(await held(limiter, { maxWaitMs: 30_000 }, 100)).toBe(2)
+  })
+
+  test('is bounded for all keys together', async () => {
+    // Of each key the first is let in, but only after all have come: until then it has a place too.
+    expect(await held(window(1), { maxWaitMs: 30_000, maxQueue: 10 }, 12_500, (k) => `key-${k % 1_250}`)).toBe(10_000 - 1_250)
+  })
+})
+
+describe('keys', () => {
+  const keysOf = (key: unknown) => {
+    const keys: unknown[] = []
+    const limiter = createLimiter(limit, { onDecision: (event) => keys.push(event.key), clock: fakeClock() })
+    const gate = new Gate({ limiter, key }, noConnection)
+    return { keys, enter: (request: unknown = undefined) => gate.enter(request, http, undefined) }
+  }
+
+  test('of up to 128 characters are kept as they are, longer ones as digests', () => {
+    const { keys, enter } = keysOf((request: string) => request)
+    const long = 'x'.repeat(129)
+    for (const request of ['a', 'x'.repeat(128), long, `${long}y`, 'x'.repeat(100_000)]) enter(request)
+    expect(keys.slice(0, 2)).toEqual(['a', 'x'.repeat(128)])
+    expect(keys[2]).toBe(`sha256:${createHash('sha256').update(long, 'utf16le').digest('hex')}`)
+    expect(new Set(keys).size).toBe(5)
+  })
+
+  test('that look like the digest of another are not that other', () => {
+    const { keys, enter } = keysOf((request: string) => request)
+    enter('x'.repeat(129))
+    enter(keys[0])
+    expect(keys[1]).not.toBe(keys[0])
+    expect(keys[1]).toMatch(/^sha256:[0-9a-f]{64}$/)
+  })
+
+  test('of headers, of users, of several limits and promised ones are bounded too', async () => {
+    const long = 'k'.repeat(2_000)
+    const headers = { ...http, header: () => long }
+    const keys: unknown[] = []
+    const onDecision = (event: { key: unknown }) => keys.push(event.key)
+    const entered = (key: unknown, limits: Limits = limit) =>
+      new Gate({ limiter: createLimiter(limits, { onDecision }), key }, noConnection).enter(undefined, headers, undefined)
+    entered(byHeader('x-api-key'))
+    entered(byUser(() => long))
+    await entered(async () => long)
+    entered({ a: () => long, b: 'all' }, { a: limit, b: limit })
+    entered(() => ({ a: long, b: 'all' }), { a: limit, b: limit })
+    const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/)
+    expect(keys).toEqual([digest, digest, digest, { a: digest, b: 'all' }, { a: digest, b: 'all' }])
+    expect(new Set(keys.slice(0, 3)).size).toBe(3)
+  })
+
+  test('that are none are errors as before', () => {
+    for (const none of ['', 7, null, undefined]) expect(keysOf(() => none).enter).toThrow(expect.objectContaining({ code: 'KEY' }))
+  })
+})
+
+test('the digest is SHA-256, at every length around its blocks', () => {
+  for (let length = 0; length < 200; length++) {
+    const text = Array.from({ length }, (_, k) => String.fromCharCode((k * 7_919 + length * 31) % 65_536)).join('')
+    expect(sha256(text)).toBe(createHash('sha256').update(text, 'utf16le').digest('hex'))
+  }
 })
 
 test('a shadow holds nobody up', () => {
