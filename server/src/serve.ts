@@ -64,7 +64,7 @@ export async function serve(path: string | undefined, values: Values): Promise<v
   const allowHosts = namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST)
   const topRefused = topRefusedIn(values['top-refused'] ?? process.env.SLUICE_TOP_REFUSED)
   const page = values['no-page'] ? undefined : readPage(pageFolder())
-  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log))
+  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log), config.bounds)
   const service = await startService({
     config,
     store: opened.store,

@@ -1,10 +1,10 @@
 /** The service as a whole: opened, running, and stopped without losing anybody. */
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { ServiceConfig } from './config/config.ts'
 import { grpcServer } from './grpc/server.ts'
+import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
 import { httpServer } from './http/server.ts'
+import { listening } from './listening.ts'
 import { LiveHub } from './live/hub.ts'
 import { snapshot } from './live/snapshot.ts'
 import { TopRefused } from './live/top-refused.ts'
@@ -38,6 +38,7 @@ export interface Service {
   readonly limiters: Limiters
   readonly metrics: Metrics
   readonly hub: LiveHub
+  readonly held: Held
   readonly httpPort: number
   readonly grpcPort: number
   /**
@@ -59,9 +60,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
   let stopping = false
   const hostNames = namesFor(options.host, options.allowHosts)
-  const server = httpServer({ limiters, metrics, hub, page, tokens, hostNames, isStopping: () => stopping, onFailure })
-  await listening(server, options.httpPort, options.host)
-  const grpc = await grpcServer(limiters, options).catch((error) => {
+  const held = new Held()
+  const server = httpServer({ limiters, metrics, hub, held, page, tokens, hostNames, isStopping: () => stopping, onFailure })
+  const httpPort = await listening(server, options.httpPort, options.host)
+  const grpc = await grpcServer(limiters, held, options).catch((error) => {
     // Half a service would keep the process alive.
     server.close()
     throw error
@@ -70,7 +72,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     limiters,
     metrics,
     hub,
-    httpPort: (server.address() as AddressInfo).port,
+    held,
+    httpPort,
     grpcPort: grpc.port,
     async stop(graceMs, drainMs = 0) {
       stopping = true
@@ -85,14 +88,4 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       limiters.close()
     },
   }
-}
-
-function listening(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }

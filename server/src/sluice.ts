@@ -6,6 +6,7 @@ export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } 
 export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
 export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/headers.ts'
+export { boundedKey } from '../../src/http/short-key.ts'
 export * from '../../src/index.ts'
 export { type Cost, checkNames, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
 export * from '../../src/otel/measures.ts'

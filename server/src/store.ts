@@ -1,5 +1,6 @@
 /** Where counts live: the memory of this process, or Redis, so that many copies of the service hold one limit. */
-import { memoryStore, redisStore, type Store } from './sluice.ts'
+import { DEFAULT_BOUNDS } from './config/config.ts'
+import { type MemoryStoreOptions, memoryStore, redisStore, type Store } from './sluice.ts'
 
 export interface OpenedStore {
   readonly store: Store
@@ -8,9 +9,15 @@ export interface OpenedStore {
   close(): void
 }
 
-/** A URL is one server (or the master behind it); several, separated by commas, are nodes of a cluster. */
-export async function openStore(redisUrl: string | undefined, onError: (error: Error) => void): Promise<OpenedStore> {
-  if (redisUrl === undefined || redisUrl === '') return { store: memoryStore(), description: 'the memory of this process', close() {} }
+/** A URL is one server (or the master behind it); several, separated by commas, are nodes of a cluster. None: the memory, within its bounds. */
+export async function openStore(
+  redisUrl: string | undefined,
+  onError: (error: Error) => void,
+  { maxKeys, onFull }: Required<MemoryStoreOptions> = DEFAULT_BOUNDS,
+): Promise<OpenedStore> {
+  if (redisUrl === undefined || redisUrl === '') {
+    return { store: memoryStore({ maxKeys, onFull }), description: 'the memory of this process', close() {} }
+  }
   const urls = redisUrl.split(',').map((url) => url.trim())
   for (const url of urls) checkUrl(url)
   // Only where it is used: loading it takes a quarter of the start.

@@ -27,7 +27,7 @@ const UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK']
 const text = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('ip', 'path', 'free', 'quiet', 'tenant', 'verb', 'write', '/a/b', '') },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 8 }) },
-  { weight: 1, arbitrary: fc.constantFrom('x'.repeat(3_000), '\u0000', '\ufeff', '😀', '__proto__', 'constructor', '*', '/a*') },
+  { weight: 1, arbitrary: fc.constantFrom('x'.repeat(500), '\u0000', '\ufeff', '😀', '__proto__', 'constructor', '*', '/a*') },
 )
 const key = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom('ip', 'path', 'free', 'quiet', 'tenant', 'verb') },

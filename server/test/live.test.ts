@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config/read.ts'
 import { rateLimitService } from '../src/grpc/server.ts'
-import { MAX_LISTENERS, MAX_MISSED } from '../src/live/hub.ts'
+import { MAX_LISTENERS, MAX_MISSED, SURE_OF_PLACE_US } from '../src/live/hub.ts'
 import { HALVED_EVERY_US } from '../src/live/top-refused.ts'
 import { memoryStore, redisStore } from '../src/sluice.ts'
 import { call, checked, expectAllSeen, expectHostGuarded, LIVE_PATHS } from './support/client.ts'
@@ -171,6 +171,7 @@ describe('listeners', () => {
   test('are bounded', async () => {
     const clients = await Promise.all(Array.from({ length: MAX_LISTENERS }, () => watching(service.url)))
     expect(service.hub.listeners).toBe(MAX_LISTENERS)
+    service.clock.advanceMs(SURE_OF_PLACE_US / 1000 - 1)
     const refused = await call(service.url, 'GET', '/v1/live')
     expect(refused).toMatchObject({ status: 503, body: { code: 'LISTENERS' } })
     expect(refused.headers.get('retry-after')).toBe('10')
@@ -178,6 +179,21 @@ describe('listeners', () => {
     await until(() => service.hub.listeners < MAX_LISTENERS)
     const another = await watching(service.url)
     for (const client of [...clients, another]) client.leave()
+  })
+
+  test('make room for others after a while: the oldest of the address that has most', async () => {
+    const first = await watching(service.url, '127.0.0.2')
+    await first.event(0)
+    const clients: LiveClient[] = []
+    for (let k = 1; k < MAX_LISTENERS; k++) clients.push(await watching(service.url))
+    service.clock.advanceMs(SURE_OF_PLACE_US / 1000)
+    const another = await watching(service.url)
+    expect(await clients[0]?.ended).toBe('end')
+    expect(service.hub.listeners).toBe(MAX_LISTENERS)
+    const told = first.events.length
+    service.clock.advanceMs(1000)
+    expect(await another.event(1)).toEqual(await first.event(told))
+    for (const client of [first, ...clients, another]) client.leave()
   })
 
   test('that take nothing miss events and are cut off, and others hear all', async () => {

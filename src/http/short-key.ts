@@ -13,14 +13,15 @@ const DIGEST = 'sha256:'
  * The key itself, or the digest of one that is long: two long keys that differ anywhere are two keys, and nobody can choose two that are one. A key
  * that looks like a digest becomes one as well, so that it is not another's.
  */
-export function shortKey(key: string): string {
-  return key.length > MAX_SHORT_KEY || key.startsWith(DIGEST) ? DIGEST + sha256(key) : ownText(key)
+export function boundedKey(key: string): string {
+  return key.length > MAX_SHORT_KEY || key.startsWith(DIGEST) ? DIGEST + sha256(key) : key
 }
 
 /**
- * The same text in memory of its own. A piece that was cut out of a longer text (`header.split(',')[0]`) keeps the whole of it alive for as long as the
+ * The same in memory of its own. A piece that was cut out of a longer text (`header.split(',')[0]`) keeps the whole of it alive for as long as the
  * piece is kept; a piece of a copy that is one character longer keeps that.
  */
-function ownText(text: string): string {
-  return ` ${text}`.slice(1)
+export function shortKey(key: string): string {
+  const bounded = boundedKey(key)
+  return bounded === key ? ` ${key}`.slice(1) : bounded
 }

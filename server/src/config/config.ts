@@ -4,7 +4,23 @@ import type { FailurePolicy, HeaderStyle, Limit } from '../sluice.ts'
 /** Names of limiters that begin so belong to the rules of domains. */
 export const RULES_PREFIX = 'rls.'
 
+/** What the service holds at most, apart from what its code says. */
+export interface Bounds {
+  /** Keys of each limit, in memory. */
+  readonly maxKeys: number
+  /** What happens to a new key when there are so many in use. */
+  readonly onFull: 'deny' | 'allow'
+  /** How many may wait at `/v1/acquire`, for whatever limiters and keys. */
+  readonly maxWaiters: number
+}
+
+export const DEFAULT_BOUNDS: Bounds = { maxKeys: 100_000, onFull: 'deny', maxWaiters: 10_000 }
+export const MOST_WAITERS = 1_000_000
+/** How many may wait for one key of a limiter, unless it says otherwise. */
+export const DEFAULT_MAX_QUEUE = 1_000
+
 export interface ServiceConfig {
+  readonly bounds: Bounds
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   /** By the name of the domain: what Envoy asks about. */
   readonly domains: ReadonlyMap<string, DomainConfig>

@@ -1,6 +1,6 @@
 /** A configuration in plain words, for `sluice check`. */
 import type { Limit } from '../sluice.ts'
-import type { DescriptorRule, LimiterConfig, NamedLimits, ServiceConfig } from './config.ts'
+import { DEFAULT_MAX_QUEUE, type DescriptorRule, type LimiterConfig, type NamedLimits, type ServiceConfig } from './config.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -21,12 +21,16 @@ const ON_STORE_ERROR: Readonly<Record<string, string>> = {
   local: 'this process decides by itself',
 }
 
-export function explained({ limiters, domains }: ServiceConfig): string {
+export function explained({ limiters, domains, bounds }: ServiceConfig): string {
   const lines = [...limiters.values()].flatMap((limiter) => [`limiter ${limiter.name}`, ...indented(limiterLines(limiter))])
   for (const [domain, { descriptors, headers }] of domains) {
     lines.push(`domain ${domain}`, ...indented(descriptors.flatMap(ruleLines)))
     if (headers !== 'none') lines.push(`  responses are given the headers of ${headers}`)
   }
+  const { maxKeys, onFull, maxWaiters } = bounds
+  const then = onFull === 'deny' ? 'is refused' : 'passes uncounted'
+  lines.push('the service', `  holds at most ${maxKeys} keys of each limit in memory, and a new one ${then} while all are in use`)
+  lines.push(`  lets at most ${maxWaiters} wait at once`)
   return lines.join('\n')
 }
 
@@ -34,10 +38,10 @@ function limiterLines({ limits, plans, options, shadow }: LimiterConfig): string
   const lines = limitLines(limits)
   for (const [name, plan] of Object.entries(plans)) lines.push(`on plan ${name}`, ...indented(limitLines(plan)))
   if (shadow) lines.push('in shadow: decides and counts, and refuses nobody')
-  const { onStoreError = 'throw', storeTimeoutMs = 1000, localShare = 1 } = options
+  const { onStoreError = 'throw', storeTimeoutMs = 1000, localShare = 1, maxQueue = DEFAULT_MAX_QUEUE } = options
   const share = onStoreError === 'local' ? `, with ${localShare * 100} % of each limit` : ''
   lines.push(`if Redis fails or takes more than ${storeTimeoutMs} ms, ${ON_STORE_ERROR[onStoreError]}${share}`)
-  if (options.maxQueue !== undefined) lines.push(`at most ${options.maxQueue} wait for one key`)
+  lines.push(`at most ${maxQueue} wait for one key`)
   return lines
 }
 

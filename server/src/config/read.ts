@@ -2,13 +2,16 @@
  * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. What a limit and an option may be is
  * not said again here: each is handed to the library, and what the library objects to is put beside its place in the file.
  */
-import { createLimiter, type Limits, limitFrom, SluiceError, shown } from '../sluice.ts'
+import { createLimiter, type Limits, limitFrom, memoryStore, SluiceError, shown } from '../sluice.ts'
 import {
+  type Bounds,
   ConfigError,
+  DEFAULT_BOUNDS,
   type DomainConfig,
   HEADER_CHOICES,
   type LimiterConfig,
   type LimiterTuning,
+  MOST_WAITERS,
   type NamedLimits,
   RULES_PREFIX,
   type ServiceConfig,
@@ -18,30 +21,35 @@ import { type Path, Source } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-const TOP = ['limiters', 'domains']
+const TOP = ['limiters', 'domains', 'bounds']
+const BOUNDS = ['maxKeys', 'onFull', 'maxWaiters'] as const
 const TUNING = ['onStoreError', 'storeTimeoutMs', 'localShare', 'maxQueue', 'maxAheadMs'] as const
 export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'shadow', ...TUNING]
 const ANY_LIMIT = limitFrom({ type: 'gcra', rate: '1/s', burst: 1 })
 
-/** The algorithm under which a running service has counted for a limit of a limiter. */
-export type Counted = (limiter: string, limit: string) => string | undefined
+/** A service that runs already, and is to go over to what the file says. */
+export interface Running {
+  readonly bounds: Bounds
+  /** The algorithm under which it has counted for a limit of a limiter. */
+  algorithmOf(limiter: string, limit: string): string | undefined
+}
 
 /** Throws a `ConfigError` with all mistakes. `file` is how the messages name it. */
-export function readConfig(text: string, file: string, counted: Counted = () => undefined): ServiceConfig {
+export function readConfig(text: string, file: string, running?: Running): ServiceConfig {
   const source = new Source(text)
   const top = source.value()
-  const config = source.mistakes.length > 0 ? undefined : new Reader(source, counted).config(top)
+  const config = source.mistakes.length > 0 ? undefined : new Reader(source, running).config(top)
   if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, source.mistakes)
   return config
 }
 
 export class Reader {
   readonly source: Source
-  readonly #counted: Counted
+  readonly #running: Running | undefined
 
-  constructor(source: Source, counted: Counted) {
+  constructor(source: Source, running: Running | undefined) {
     this.source = source
-    this.#counted = counted
+    this.#running = running
   }
 
   config(top: unknown): ServiceConfig | undefined {
@@ -50,7 +58,7 @@ export class Reader {
     if (fields.limiters === undefined && fields.domains === undefined) {
       this.source.wrong([], 'the configuration must have limiters, domains or both')
     }
-    return { limiters: this.#limiters(fields.limiters), domains: this.#domains(fields.domains) }
+    return { limiters: this.#limiters(fields.limiters), domains: this.#domains(fields.domains), bounds: this.#bounds(fields.bounds) }
   }
 
   /** The fields of a mapping, of which only the known ones are allowed; undefined, and a mistake, for anything else. */
@@ -138,6 +146,31 @@ export class Reader {
     return Object.fromEntries(given.map((option) => [option, fields[option]]))
   }
 
+  #bounds(value: unknown): Bounds {
+    if (value === undefined) return this.#keepingMemory(DEFAULT_BOUNDS)
+    const fields = this.fields(value, ['bounds'], BOUNDS, 'bounds') ?? {}
+    const given = BOUNDS.filter((option) => fields[option] !== undefined)
+    for (const option of given) {
+      const path = ['bounds', option]
+      if (fields[option] === null) this.source.wrong(path, `${option} must have a value`)
+      else if (option !== 'maxWaiters') this.accepted(path, () => memoryStore({ [option]: fields[option] }))
+      else if (!isWhole(fields[option], MOST_WAITERS)) {
+        this.source.wrong(path, `maxWaiters ${shown(fields[option])} must be a whole number from 0 to ${MOST_WAITERS}`)
+      }
+    }
+    return this.#keepingMemory({ ...DEFAULT_BOUNDS, ...Object.fromEntries(given.map((option) => [option, fields[option]])) })
+  }
+
+  /** The memory is made when the service starts. */
+  #keepingMemory(bounds: Bounds): Bounds {
+    for (const option of ['maxKeys', 'onFull'] as const) {
+      const before = this.#running?.bounds[option] ?? bounds[option]
+      if (bounds[option] === before) continue
+      this.source.wrong(['bounds', option], `${option} ${shown(bounds[option])} is ${shown(before)} in the running service: start it anew`)
+    }
+    return bounds
+  }
+
   #limiters(value: unknown): Map<string, LimiterConfig> {
     const limiters = new Map<string, LimiterConfig>()
     if (value === undefined) return limiters
@@ -185,7 +218,7 @@ export class Reader {
   /** What was counted by one algorithm means nothing to another: going on under the same name would forget it, or fail. */
   #checkAlgorithms(name: string, limits: NamedLimits, path: Path): void {
     for (const [limit, { type }] of Object.entries(limits)) {
-      const before = this.#counted(name, limit)
+      const before = this.#running?.algorithmOf(name, limit)
       if (before === undefined || before === type) continue
       const place = limit === 'default' ? [...path, 'limits'] : [...path, 'limits', limit]
       this.source.wrong(
@@ -206,6 +239,10 @@ export class Reader {
     }
     return Object.fromEntries(plans)
   }
+}
+
+function isWhole(value: unknown, most: number): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
 }
 
 /** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */

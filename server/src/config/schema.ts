@@ -1,6 +1,6 @@
 /** The JSON Schema of a configuration file, for editors. What it cannot say, `sluice check` says. */
 import { limitSchema } from '../sluice.ts'
-import { HEADER_CHOICES } from './config.ts'
+import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS } from './config.ts'
 
 const { $schema, $defs, title: _title, ...limit } = limitSchema
 
@@ -43,10 +43,37 @@ const limiter = {
     },
     shadow,
     ...tuning,
-    maxQueue: { description: 'How many may wait for one key.', type: 'integer', minimum: 0 },
+    maxQueue: { description: 'How many may wait for one key.', type: 'integer', minimum: 0, default: DEFAULT_MAX_QUEUE },
     maxAheadMs: { description: 'How far a wait may be booked ahead, in milliseconds.', type: 'number', minimum: 0, default: 60_000 },
   },
   required: ['limits'],
+  additionalProperties: false,
+}
+
+const bounds = {
+  description: 'What the service holds at most.',
+  type: 'object',
+  properties: {
+    maxKeys: {
+      description: 'Keys of each limit, in memory. Read when the service starts.',
+      type: 'integer',
+      minimum: 1,
+      maximum: 16_000_000,
+      default: DEFAULT_BOUNDS.maxKeys,
+    },
+    onFull: {
+      description: "A new key when a limit holds maxKeys that are in use. 'deny': it is refused. 'allow': it passes uncounted.",
+      enum: ['deny', 'allow'],
+      default: DEFAULT_BOUNDS.onFull,
+    },
+    maxWaiters: {
+      description: 'How many may wait at /v1/acquire, for whatever limiters and keys.',
+      type: 'integer',
+      minimum: 0,
+      maximum: MOST_WAITERS,
+      default: DEFAULT_BOUNDS.maxWaiters,
+    },
+  },
   additionalProperties: false,
 }
 
@@ -72,6 +99,7 @@ export const configSchema = {
   title: 'Sluice service configuration',
   type: 'object',
   properties: {
+    bounds,
     limiters: {
       description: 'Limiters by name, for /v1/decide and /v1/acquire.',
       type: 'object',

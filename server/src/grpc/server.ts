@@ -1,4 +1,5 @@
 /** The gRPC side: Envoy's rate limit service, and nothing else. */
+import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import {
   type GrpcObject,
@@ -11,15 +12,32 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
+import type { Held } from '../held.ts'
+import { listening } from '../listening.ts'
 import type { Limiters } from '../running/limiters.ts'
 import { SluiceError } from '../sluice.ts'
 import type { Tokens } from '../tokens.ts'
+import { guard, MAX_MESSAGE_BYTES } from './guard.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
 import { Overrides } from './overrides.ts'
 import { shouldRateLimit } from './should-rate-limit.ts'
 
-const MAX_MESSAGE_BYTES = 1_048_576
+const MAX_CONNECTIONS = 1_000
+
+const BOUNDS = {
+  'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+  /** Calls at once on one connection. Envoy opens another for more. */
+  'grpc.max_concurrent_streams': 100,
+  /** A connection without calls is ended in peace, and one whose other end is gone is found out. */
+  'grpc.max_connection_idle_ms': 300_000,
+  'grpc.keepalive_time_ms': 60_000,
+  'grpc.keepalive_timeout_ms': 20_000,
+  /** Megabytes that Node may keep for one connection; grpc-js would set no bound. */
+  'grpc-node.max_session_memory': 10,
+  /** It keeps a history of what nobody here looks at. */
+  'grpc.enable_channelz': 0,
+}
 
 export interface GrpcOptions {
   readonly host: string
@@ -43,29 +61,30 @@ export function rateLimitService(): ServiceClientConstructor {
   return loaded.envoy.service.ratelimit.v3.RateLimitService as ServiceClientConstructor
 }
 
-export async function grpcServer(limiters: Limiters, { host, grpcPort, tokens, onFailure }: GrpcOptions): Promise<GrpcServer> {
+export async function grpcServer(limiters: Limiters, held: Held, { host, grpcPort, tokens, onFailure }: GrpcOptions): Promise<GrpcServer> {
   const overrides = new Overrides(limiters)
-  const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES })
+  const server = new Server({ ...BOUNDS, interceptors: [guard(tokens, held)] })
   server.addService(rateLimitService().service, {
-    ShouldRateLimit({ request, metadata }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
-      if (tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) {
-        answer({ code: status.UNAUTHENTICATED, details: 'authorization must be Bearer and one of the tokens of the service' })
-        return
-      }
+    ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
       shouldRateLimit(limiters, overrides, request).then(
         (response) => answer(null, response),
         (error) => answer(grpcError(error, onFailure)),
       )
     },
   })
-  const port = await bound(server, `${host.includes(':') ? `[${host}]` : host}:${grpcPort}`)
-  return { port, stop: () => new Promise((resolve) => server.tryShutdown(() => resolve())) }
-}
-
-function bound(server: Server, address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => (error ? reject(error) : resolve(port)))
-  })
+  // A listener of our own, because that of grpc-js takes any number of connections.
+  const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
+  const listener = createServer((socket) => connections.injectConnection(socket))
+  listener.maxConnections = MAX_CONNECTIONS
+  const port = await listening(listener, grpcPort, host)
+  return {
+    port,
+    stop: () =>
+      new Promise((resolve) => {
+        listener.close()
+        server.tryShutdown(() => resolve())
+      }),
+  }
 }
 
 /** Never an answer with the code UNKNOWN: Envoy would let it pass or not, by settings that have nothing to do with ours. */

@@ -1,10 +1,9 @@
 /** Envoy's question: may a request that is described so go on? Each descriptor is counted by itself; one that is over its limit refuses all. */
-import { createHash } from 'node:crypto'
 import type { DescriptorRule } from '../config/config.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
-import { type Limit, MAX_PERMITS, shown } from '../sluice.ts'
+import { boundedKey, type Limit, MAX_PERMITS, shown } from '../sluice.ts'
 import { keyOf, ruleFor } from './find-rule.ts'
 import { type Counted, headersOf } from './headers.ts'
 import { InvalidRequest } from './invalid-request.ts'
@@ -13,7 +12,6 @@ import type { Overrides } from './overrides.ts'
 import { perUnit } from './units.ts'
 
 const MAX_DESCRIPTORS = 1_000
-const MAX_KEY_LENGTH = 1_024
 const MAX_UINT32 = 4_294_967_295
 
 const NO_LIMIT: Result = { status: { code: 'OK', limit_remaining: 0 } }
@@ -77,7 +75,7 @@ function jobOf(
 async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: Descriptor, hits: number, name: string): Promise<Result> {
   const request: DecisionRequest = {
     verb: 'consume',
-    key: keyWithin(entries),
+    key: boundedKey(keyOf(entries)),
     cost: hits,
     plan: undefined,
     maxWaitMs: undefined,
@@ -116,10 +114,4 @@ function hitsOf({ hits_addend }: Descriptor, ofRequest: number, place: number): 
   const hits = hits_addend === null ? ofRequest || 1 : Number(hits_addend.value)
   if (hits <= MAX_PERMITS) return hits
   throw new InvalidRequest(`descriptors[${place}]: hits_addend ${shown(hits)} must be at most ${MAX_PERMITS}`)
-}
-
-/** What is longer than a key may be is counted by its digest. */
-function keyWithin(entries: Descriptor['entries']): string {
-  const key = keyOf(entries)
-  return key.length <= MAX_KEY_LENGTH ? key : `sha256:${createHash('sha256').update(key).digest('hex')}`
 }

@@ -23,6 +23,9 @@ const BAD_BODY = {
 }
 const NO_TOKEN = { 401: problem('The service wants a token for this, and there was none that it knows. Nothing was touched.') }
 const NO_STORE = { 503: problem('The store failed, and the failure policy of the limiter is to say so.') }
+const NO_STORE_OR_ROOM = {
+  503: problem('The store failed, and the failure policy of the limiter is to say so. Or the body came too slowly while many did (BUSY).'),
+}
 
 const FOREIGN = {
   403: problem('A page of another site sent it, or it was sent to a name that is not of this service. Nothing was touched.'),
@@ -216,7 +219,7 @@ const document = {
           }),
           ...NO_TOKEN,
           ...BAD_BODY,
-          ...NO_STORE,
+          ...NO_STORE_OR_ROOM,
         },
       },
     },
@@ -230,8 +233,8 @@ const document = {
           200: answer('It is your turn.', ref('Acquired')),
           ...NO_TOKEN,
           ...BAD_BODY,
-          429: problem('Your turn cannot come in time, or never, or too many are waiting. Nothing was taken.'),
-          ...NO_STORE,
+          429: problem('Your turn cannot come in time, or never, or too many are waiting (QUEUE_FULL). Nothing was taken.'),
+          ...NO_STORE_OR_ROOM,
         },
       },
     },
@@ -267,7 +270,7 @@ const document = {
         summary: 'What the limiters do, at once and then every second: server-sent events named live, whose data is Live.',
         responses: {
           200: text('The stream.', 'text/event-stream'),
-          503: problem(`${MAX_LISTENERS} listen already, or the service is stopping.`),
+          503: problem(`${MAX_LISTENERS} listen already, all of them since less than ten seconds ago, or the service is stopping.`),
         },
       },
     },

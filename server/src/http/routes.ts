@@ -1,5 +1,6 @@
 /** What each path does. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Held } from '../held.ts'
 import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { answerPage } from '../page/answer-page.ts'
@@ -10,6 +11,7 @@ import type { RunningLimiter } from '../running/running-limiter.ts'
 import type { Tokens } from '../tokens.ts'
 import { answerJson } from './answer-json.ts'
 import { jsonBody } from './body.ts'
+import type { Client } from './connections.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
 import { BadRequest, type Problem, problemOf } from './problem.ts'
@@ -30,14 +32,14 @@ export interface Call {
   /** The parts of the path that stand for something. */
   readonly params: readonly string[]
   readonly query: URLSearchParams
-  /** Aborted when the client goes away. */
-  readonly gone: () => AbortSignal
+  readonly client: Client
 }
 
 export interface Context {
   readonly limiters: Limiters
   readonly metrics: Metrics
   readonly hub: LiveHub
+  readonly held: Held
   /** Undefined: there is none. Empty: it was not built. */
   readonly page: Page | undefined
   /** Who may do more than look; undefined: everybody. */
@@ -67,8 +69,8 @@ export function json(status: number, body: unknown): Reply {
   return { status, body, type: 'application/json' }
 }
 
-async function decide({ limiters }: Context, { request }: Call): Promise<Reply> {
-  const body = await jsonBody(request)
+async function decide({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const body = await jsonBody(request, held)
   const batch = batchIn(body)
   if (batch === undefined) {
     const { limiter, request: asked } = decisionTask(limiters, body)
@@ -97,9 +99,9 @@ function failure(error: unknown): { error: Problem } {
   return { error: problemOf(error) }
 }
 
-async function acquire({ limiters }: Context, { request, gone }: Call): Promise<Reply> {
-  const body = await jsonBody(request)
-  const { limiter, request: asked } = acquireTask(limiters, body, gone())
+async function acquire({ limiters, held }: Context, { request, client }: Call): Promise<Reply> {
+  const body = await jsonBody(request, held)
+  const { limiter, request: asked } = acquireTask(limiters, body, client.gone)
   return json(200, await limiter.acquire(asked))
 }
 

@@ -1,15 +1,24 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Held } from '../held.ts'
 import { nothingAt } from '../page/answer-page.ts'
+import { REQUEST_TIMEOUT_MS } from './body.ts'
+import { type Client, Connections, MAX_AT_ONCE } from './connections.ts'
+import { MAX_TIMEOUT_MS } from './input.ts'
 import { checkHost, checkOrigin } from './origin.ts'
 import { BadRequest, problemOf } from './problem.ts'
 import { type Call, type Context, type Handler, type Reply, ROUTES } from './routes.ts'
 
-/** A client that takes longer to send its request is cut off. */
-const REQUEST_TIMEOUT_MS = 30_000
+/** Clients that take longer, to send the headers of a request or to take an answer, are cut off. */
 const HEADERS_TIMEOUT_MS = 10_000
+export const ANSWER_TIMEOUT_MS = 30_000
+/** How often Node looks for clients that take too long. */
+const TIMEOUTS_CHECKED_EVERY_MS = 2_000
 const MAX_HEADER_BYTES = 16_384
 const MAX_CONNECTIONS = 10_000
+
+const TOO_MANY = `a connection must not have more than ${MAX_AT_ONCE} unanswered requests: none of them is answered`
+const CLOSE = { connection: 'close' }
 
 export interface HttpOptions extends Context {
   /** The names that the service answers to, apart from addresses and localhost; undefined: all. */
@@ -20,22 +29,29 @@ export interface HttpOptions extends Context {
 
 export function httpServer(options: HttpOptions): Server {
   const server = createServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUTS_CHECKED_EVERY_MS,
+    },
     (request, response) => {
-      void answer(options, request, response)
+      const client = connections.begin(request, response)
+      if (client !== undefined) void answer(options, request, response, client)
     },
   )
+  const connections = new Connections(server, (first) => refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE)))
   server.maxConnections = MAX_CONNECTIONS
   return server
 }
 
-async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(options: HttpOptions, request: IncomingMessage, response: ServerResponse, client: Client): Promise<void> {
   try {
     checkHost(options.hostNames, request)
     checkOrigin(request)
     const { handler, path, params, query } = routed(request)
     checkToken(options, request)
-    const call: Call = { request, response, path, params, query, gone: () => goneSignal(response) }
+    const call: Call = { request, response, path, params, query, client }
     const reply = await handler(options, call)
     if (reply !== undefined) send(options, response, reply)
   } catch (error) {
@@ -49,7 +65,7 @@ function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessag
   throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
 }
 
-function send({ isStopping }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {
+function send({ isStopping, held }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {
   // The connections of a server that stops must not be kept for more.
   if (isStopping()) response.setHeader('connection', 'close')
   for (const name in headers) response.setHeader(name, headers[name] as string)
@@ -59,6 +75,27 @@ function send({ isStopping }: HttpOptions, response: ServerResponse, { status, b
   }
   const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(sent) }).end(sent)
+  holdIfNotTaken(held, response)
+}
+
+function holdIfNotTaken(held: Held, response: ServerResponse): void {
+  if (response.writableLength > 0) holdUntilTaken(held, response)
+}
+
+/** Most answers are taken by the system at once. */
+function holdUntilTaken(held: Held, response: ServerResponse): void {
+  const { socket } = response.req
+  // Behind others on its connection it may have to wait as long as they do, and then begins its own time.
+  const isBehind = response.socket === null
+  const holding = held.enter(isBehind ? MAX_TIMEOUT_MS : ANSWER_TIMEOUT_MS, () => socket.destroy())
+  response.once('close', () => holding.leave())
+  if (isBehind) {
+    response.once('socket', () => {
+      holding.leave()
+      process.nextTick(holdIfNotTaken, held, response)
+    })
+  }
+  holding.grow(response.writableLength)
 }
 
 function refuse(options: HttpOptions, response: ServerResponse, error: unknown): void {
@@ -69,14 +106,6 @@ function refuse(options: HttpOptions, response: ServerResponse, error: unknown):
   // A second at least: 0 would be an invitation to come back at once.
   if (typeof problem.retryAfterMs === 'number') response.setHeader('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)))
   send(options, response, { status: problem.status, body: problem, type: 'application/problem+json' })
-}
-
-function goneSignal(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.on('close', () => {
-    if (!response.writableFinished) controller.abort(new Error('the client went away'))
-  })
-  return controller.signal
 }
 
 interface Routed {

@@ -1,11 +1,12 @@
 /** All limiters at work, by a configuration that can be exchanged. */
-import type { DescriptorRule, DomainConfig, LimiterConfig, ServiceConfig } from '../config/config.ts'
+import type { Bounds, DescriptorRule, DomainConfig, LimiterConfig, ServiceConfig } from '../config/config.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Health } from '../sluice.ts'
-import { type Ground, RunningLimiter } from './running-limiter.ts'
+import { type Ground, RunningLimiter, type Waiters } from './running-limiter.ts'
 
 export class Limiters {
   readonly #ground: Ground
+  readonly #waiters: Waiters
   readonly #metrics: Metrics
   /** Limiters and rules of domains, by the name under which they count. */
   #running: ReadonlyMap<string, RunningLimiter> = new Map()
@@ -15,8 +16,9 @@ export class Limiters {
   /** What was ever counted here, and how. A limit that left the file may come back. */
   readonly #algorithms = new Map<string, string>()
 
-  constructor(config: ServiceConfig, ground: Ground, metrics: Metrics) {
-    this.#ground = ground
+  constructor(config: ServiceConfig, ground: Omit<Ground, 'waiters'>, metrics: Metrics) {
+    this.#waiters = { count: 0, max: config.bounds.maxWaiters }
+    this.#ground = { ...ground, waiters: this.#waiters }
     this.#metrics = metrics
     this.#config = config
     this.use(config)
@@ -56,6 +58,10 @@ export class Limiters {
     return this.#config.domains.get(name)
   }
 
+  get bounds(): Bounds {
+    return this.#config.bounds
+  }
+
   algorithmOf(limiter: string, limit: string): string | undefined {
     return this.#algorithms.get(JSON.stringify([limiter, limit]))
   }
@@ -75,6 +81,7 @@ export class Limiters {
     const before = this.#running
     this.#running = next
     this.#config = config
+    this.#waiters.max = config.bounds.maxWaiters
     for (const [name, limiter] of before) if (next.get(name) !== limiter) limiter.retire()
   }
 

@@ -55,7 +55,7 @@ export class ConfigFile {
       if (text === this.#text) return
       // Remembered though it may be bad: the same mistake need not be told twice.
       this.#text = text
-      this.#limiters.use(readConfig(text, this.#file, (limiter, limit) => this.#limiters.algorithmOf(limiter, limit)))
+      this.#limiters.use(readConfig(text, this.#file, this.#limiters))
       this.#onReload({ result: 'ok', reason: undefined })
     } catch (error) {
       this.#onReload({ result: 'refused', reason: reasonOf(error, this.#file) })

@@ -1,8 +1,9 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
-import type { LimiterConfig, NamedLimits } from '../config/config.ts'
+import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits } from '../config/config.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import type { Tally } from '../metrics/tally.ts'
 import {
+  boundedKey,
   type Clock,
   type Cost,
   checkNames,
@@ -45,6 +46,13 @@ export interface Ground {
   readonly clock: Clock | undefined
   /** Told of every key that is refused; undefined: nobody wants to know. */
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
+  readonly waiters: Waiters
+}
+
+/** How many wait at all limiters, and how many may. */
+export interface Waiters {
+  count: number
+  max: number
 }
 
 export class RunningLimiter {
@@ -52,20 +60,26 @@ export class RunningLimiter {
   readonly tally: Tally
   readonly #onRefused: Ground['onRefused']
   readonly #limiter: AnyLimiter
+  readonly #waiters: Waiters
+  /** Whether keys are kept in the memory of this process: then long ones are kept as digests. */
+  readonly #inMemory: boolean
   #config: LimiterConfig
   #names: readonly { readonly name: string }[]
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused }: Ground, { tally, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused, waiters }: Ground, { tally, listener }: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
     this.tally = tally
     this.#onRefused = onRefused
+    this.#waiters = waiters
+    this.#inMemory = store.mode === 'sync'
     this.#limiter = createLimiter(config.limits, {
       name: config.name,
       store,
       plans: config.plans,
+      maxQueue: DEFAULT_MAX_QUEUE,
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
@@ -127,21 +141,28 @@ export class RunningLimiter {
       const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined, atMs: undefined } as const
       return { ...((await this.decide(request)) as Answer), waitedMs: 0 }
     }
+    const waiters = this.#waiters
+    const places = waiters.count < waiters.max ? 1 : 0
+    waiters.count += places
     this.#waits += 1
     try {
-      const decision = await this.#limiter.acquire(key, { cost, timeoutMs, signal, ...planned(plan) })
+      // Who finds no place has its turn only if that can be at once.
+      const options = { cost, timeoutMs: places === 0 ? 0 : timeoutMs, signal, ...planned(plan) }
+      const decision = await this.#limiter.acquire(this.#keptAs(key), options)
       return { ...this.#told(decision), waitedMs: decision.waitedMs }
     } catch (error) {
-      if (error instanceof WaitError) this.#refused(key, error.decision)
-      throw error
+      if (!(error instanceof WaitError)) throw error
+      this.#refused(key, error.decision)
+      throw places === 0 && timeoutMs > 0 && error.code === 'TIMEOUT' ? noPlace(waiters, error) : error
     } finally {
+      waiters.count -= places
       this.#waits -= 1
       this.#closeIfDone()
     }
   }
 
   async reset(key: string): Promise<void> {
-    await this.#limiter.reset(key)
+    await this.#limiter.reset(this.#keptAs(key))
   }
 
   /** Nobody is sent here any more; who waits here is served. */
@@ -159,8 +180,15 @@ export class RunningLimiter {
     if (this.#retired && this.#waits === 0) this.#limiter.close()
   }
 
-  #make({ verb, key, cost, plan, maxWaitMs, atMs }: DecisionRequest): MaybePromise<Decision | undefined> {
+  #keptAs(key: Key<string>): Key<string> {
+    if (!this.#inMemory) return key
+    if (typeof key === 'string') return boundedKey(key)
+    return Object.fromEntries(Object.entries(key).map(([name, each]) => [name, boundedKey(each)]))
+  }
+
+  #make({ verb, key: asked, cost, plan, maxWaitMs, atMs }: DecisionRequest): MaybePromise<Decision | undefined> {
     const limiter = this.#limiter
+    const key = this.#keptAs(asked)
     if (verb === 'consume') return plan === undefined ? limiter.consume(key, cost) : limiter.consume(key, cost, { plan })
     if (verb === 'peek') return limiter.peek(key, cost, planned(plan))
     if (verb === 'reserve') return limiter.reserve(key, cost, { ...planned(plan), ...(maxWaitMs === undefined ? {} : { maxWaitMs }) })
@@ -206,6 +234,12 @@ export class RunningLimiter {
 
 function namesOf({ limits }: LimiterConfig): { readonly name: string }[] {
   return Object.keys(limits).map((name) => ({ name }))
+}
+
+function noPlace({ max }: Waiters, { decision }: WaitError): WaitError {
+  return Object.assign(new WaitError('QUEUE_FULL', 'the call', decision), {
+    message: `the call may not wait: ${max} wait at this service already, as many as maxWaiters allows`,
+  })
 }
 
 function planned(plan: string | undefined): { plan?: string } {

@@ -70,9 +70,10 @@ export class LiveClient {
   }
 }
 
-export async function watching(url: string): Promise<LiveClient> {
+/** From this machine, at whichever of its addresses. */
+export async function watching(url: string, localAddress?: string): Promise<LiveClient> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(`${url}/v1/live`, { agent: false }, resolve).on('error', reject)
+    get(`${url}/v1/live`, { agent: false, ...(localAddress === undefined ? {} : { localAddress }) }, resolve).on('error', reject)
   })
   return new LiveClient(response)
 }

@@ -10,6 +10,8 @@ export const main = fileURLToPath(new URL('../../dist/server/src/main.js', impor
 export interface ServiceProcess {
   readonly process: ChildProcess
   readonly url: string
+  readonly httpPort: number
+  readonly grpcPort: number
   /** Its log so far. */
   readonly lines: readonly string[]
   /** Resolves with the first line that holds the text. */
@@ -19,8 +21,13 @@ export interface ServiceProcess {
 }
 
 /** On free ports. Resolves when it serves. */
-export async function startedProcess(...args: string[]): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--grpc-port', '0', ...args], {
+export function startedProcess(...args: string[]): Promise<ServiceProcess> {
+  return startedWith([], ...args)
+}
+
+/** The same, with options of Node's. */
+export async function startedWith(nodeOptions: readonly string[], ...args: string[]): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--port', '0', '--grpc-port', '0', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const lines: string[] = []
@@ -34,8 +41,8 @@ export async function startedProcess(...args: string[]): Promise<ServiceProcess>
       await once(output, 'line')
     }
   }
-  const { httpPort } = JSON.parse(await line('sluice is serving')) as { httpPort: number }
-  return { process: child, lines, line, ended, url: `http://127.0.0.1:${httpPort}` }
+  const { httpPort, grpcPort } = JSON.parse(await line('sluice is serving')) as { httpPort: number; grpcPort: number }
+  return { process: child, lines, line, ended, url: `http://127.0.0.1:${httpPort}`, httpPort, grpcPort }
 }
 
 export interface Posted {

@@ -1,0 +1,78 @@
+/**
+ * What a gRPC call has to pass before its message is received, and the bounds on what is held for it until its stream is closed. grpc-js has a bound
+ * for the length of a message, and none for how long it takes to come, nor for all messages that are under way together.
+ */
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import {
+  type Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  type ServerListener,
+  status,
+} from '@grpc/grpc-js'
+import type { Ended, Held } from '../held.ts'
+import type { Tokens } from '../tokens.ts'
+
+type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0]
+
+/** 1,000 descriptors of 130 bytes. */
+export const MAX_MESSAGE_BYTES = 131_072
+export const MAX_METADATA_BYTES = 16_384
+/** From the first byte of a call to the last of its answer. */
+export const CALL_TIMEOUT_MS = 10_000
+/** What a stream costs beside its message. */
+const STREAM_BYTES = 8_192
+/** What a piece of a message costs beside its bytes: it is an object of its own, and a client may send as little as a byte in each. */
+const PIECE_BYTES = 512
+/** A message in larger pieces than these comes to less. */
+const MAX_CALL_BYTES = STREAM_BYTES + MAX_METADATA_BYTES + 2 * MAX_MESSAGE_BYTES
+
+const NO_TOKEN = { code: status.UNAUTHENTICATED, details: 'authorization must be Bearer and one of the tokens of the service' }
+const LONG_METADATA = { code: status.RESOURCE_EXHAUSTED, details: `the metadata must be at most ${MAX_METADATA_BYTES} bytes` }
+const IN_PIECES = { code: status.RESOURCE_EXHAUSTED, details: 'the message comes in too many small pieces' }
+const ENDED: Readonly<Record<Ended, Status>> = {
+  late: { code: status.DEADLINE_EXCEEDED, details: `the call must be over within ${CALL_TIMEOUT_MS / 1000} seconds` },
+  full: {
+    code: status.RESOURCE_EXHAUSTED,
+    details: 'too many calls are under way whose messages have not come in full, and this is the oldest',
+  },
+}
+
+export function guard(tokens: Tokens | undefined, held: Held): ServerInterceptor {
+  return (_method, call) => {
+    const stream = streamOf(call)
+    const refuse = (refusal: Status) => {
+      // An answer that the client does not take is not waited for.
+      const code = stream.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR
+      call.sendStatus(refusal)
+      // A client that goes on sending, or leaves the stream open, would keep it.
+      stream.close(code)
+    }
+    const onReceiveMetadata: NonNullable<ServerListener['onReceiveMetadata']> = (metadata, next) => {
+      const bytes = bytesOf(metadata) + call.getHost().length
+      if (bytes > MAX_METADATA_BYTES) return refuse(LONG_METADATA)
+      if (tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) return refuse(NO_TOKEN)
+      const holding = held.enter(CALL_TIMEOUT_MS, (why) => refuse(ENDED[why]))
+      stream.once('close', () => holding.leave())
+      stream.on('data', ({ length }: Buffer) => {
+        if (holding.bytes > MAX_CALL_BYTES) refuse(IN_PIECES)
+        else holding.grow(length + PIECE_BYTES)
+      })
+      holding.grow(STREAM_BYTES + bytes)
+      next(metadata)
+    }
+    return new ServerInterceptingCall(call, { start: (next) => next({ onReceiveMetadata }) })
+  }
+}
+
+/** grpc-js keeps it to itself, and has no other way to close it. */
+function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream {
+  return (call as unknown as { readonly stream: ServerHttp2Stream }).stream
+}
+
+function bytesOf(metadata: Metadata): number {
+  let bytes = 0
+  for (const [name, values] of Object.entries(metadata.toJSON())) for (const value of values) bytes += name.length + value.length
+  return bytes
+}
