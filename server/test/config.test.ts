@@ -131,6 +131,27 @@ describe('a mistake is shown with its line and column:', () => {
       `limiters:\n  api:\n    limits: ${LIMIT}\n    shadow: yes`,
       'x.yaml:4:13: shadow "yes" must be true or false',
     ],
+    [
+      'no keys',
+      `bounds: { maxKeys: 0 }\nlimiters:\n  api: { limits: ${LIMIT} }`,
+      'x.yaml:1:20: memoryStore maxKeys 0 must be a whole number',
+    ],
+    [
+      'another end of a full memory',
+      `bounds: { onFull: forget }\nlimiters:\n  api: { limits: ${LIMIT} }`,
+      'x.yaml:1:19: memoryStore onFull "forget" must be',
+    ],
+    [
+      'half a waiter',
+      `bounds: { maxWaiters: 0.5 }\nlimiters:\n  api: { limits: ${LIMIT} }`,
+      'x.yaml:1:23: maxWaiters 0.5 must be a whole number from 0 to 1000000',
+    ],
+    [
+      'a bound that there is not',
+      `bounds: { maxBytes: 1 }\nlimiters:\n  api: { limits: ${LIMIT} }`,
+      'x.yaml:1:11: "maxBytes" is not an option',
+    ],
+    ['a bound without a value', `bounds: { maxKeys: }\nlimiters:\n  api: { limits: ${LIMIT} }`, 'maxKeys must have a value'],
     ['a name with a space', `limiters:\n  "a b": { limits: ${LIMIT} }`, 'x.yaml:2:3: the name of a limiter "a b" must be'],
     ['a name of a limit with a space', `limiters:\n  a: { limits: { "b c": ${LIMIT} } }`, 'x.yaml:2:18: the name of a limit "b c" must be'],
     [
@@ -228,6 +249,7 @@ describe('the JSON Schema', () => {
     'limiters: { a: {} }',
     'limiters: { rls.a: { limits: { type: gcra, rate: 1/s, burst: 1 } } }',
     'domains: { d: {} }',
+    'bounds: { maxWaiters: -1 }',
   ])('refuses %s, as reading it does', (text) => {
     expect(isValid(parse(text))).toBe(false)
     expect(messageFor(text)).not.toBe('')
@@ -249,19 +271,25 @@ test('a configuration is explained in words', () => {
   on plan pro
     100 per s, up to 200 at once after a rest (gcra)
   if Redis fails or takes more than 50 ms, this process decides by itself, with 100 % of each limit
+  at most 1000 wait for one key
 limiter llm
   requests: about 60 in any 1min, which slides in 10 steps (slidingWindow)
   tokens: up to 90000 at once, which come back at 90000 per min (tokenBucket)
   all of them are charged or none
   if Redis fails or takes more than 1000 ms, the caller is told that there is no decision
+  at most 1000 wait for one key
 limiter login
   never more than 5 in any 15min (slidingLog)
   in shadow: decides and counts, and refuses nobody
   if Redis fails or takes more than 1000 ms, the caller is told that there is no decision
+  at most 1000 wait for one key
 domain edge
   remote_address, each value by itself: 50 per s, up to 100 at once after a rest (gcra)
   path = /login: 10 in each 1min (fixedWindow)
   path = /static/*: unlimited
   tenant, each value by itself: no limit by itself, with
-    verb = write: up to 20 at once, which come back at 5 per s (tokenBucket)`)
+    verb = write: up to 20 at once, which come back at 5 per s (tokenBucket)
+the service
+  holds at most 100000 keys of each limit in memory, and a new one is refused while all are in use
+  lets at most 10000 wait at once`)
 })

@@ -262,6 +262,36 @@ test('a client that sends no HTTP is answered and cut off, and others are served
   expect((await decide(ask)).status).toBe(200)
 })
 
+describe('keys of more than 128 characters', () => {
+  const long = 'k'.repeat(1_000)
+
+  test('are kept as digests, and told apart at their last character', async () => {
+    await decide({ limiter: 'api', key: `${long}a`, cost: 2 })
+    await decide({ limiter: 'two', key: { requests: `${long}a`, tokens: 'team' }, cost: 2 })
+    expect((await get(`/v1/limiters/api/keys/${long}a`)).body).toMatchObject({ remaining: 1 })
+    expect((await get(`/v1/limiters/api/keys/${long}b`)).body).toMatchObject({ remaining: 3 })
+    expect((await decide({ limiter: 'two', key: { requests: `${long}a`, tokens: 'x' }, verb: 'peek' })).body).toMatchObject({
+      remaining: 3,
+    })
+    expect((await call(service.url, 'DELETE', `/v1/limiters/api/keys/${long}a`)).status).toBe(204)
+    expect((await get(`/v1/limiters/api/keys/${long}a`)).body).toMatchObject({ remaining: 3 })
+  })
+})
+
+test('requests that are pipelined are answered in their order', async () => {
+  const socket = connect(service.httpPort, '127.0.0.1')
+  const paths = Array.from({ length: 90 }, (_, k) => `/v1/limiters/api/keys/u1?cost=${k % 5}`)
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`).join(''))
+  let text = ''
+  socket.on('data', (piece) => {
+    text += piece
+  })
+  await until(() => text.split('HTTP/1.1 200').length === 91)
+  const outcomes = [...text.matchAll(/"outcome":"(\w+)","limit":3,"remaining":3,"retryAfterMs":[^,]*,"resetAfterMs":0,"delayMs":0,"atMs"/g)]
+  expect(outcomes.map(([, outcome]) => outcome)).toEqual(paths.map((_, k) => (k % 5 === 4 ? 'impossible' : 'allowed')))
+  socket.destroy()
+})
+
 describe('a new configuration', () => {
   test('keeps what keys have used, and changes the numbers at once', async () => {
     await decide({ ...ask, cost: 2 })

@@ -68,6 +68,18 @@ test('another algorithm under the same name is refused: it could not know what w
   expect(await standing()).toEqual({ limit: 3, remaining: 1 })
 })
 
+test('a bound on waiters holds at once; one on keys wants another start', async () => {
+  writeFileSync(file, `bounds: { maxWaiters: 0 }\n${withBurst(3)}`)
+  config.reload()
+  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  await call(service.url, 'POST', '/v1/acquire', { limiter: 'api', key: 'u1' })
+  const refused = await call(service.url, 'POST', '/v1/acquire', { limiter: 'api', key: 'u1' })
+  expect(refused).toMatchObject({ status: 429, body: { code: 'QUEUE_FULL', retryAfterMs: 1000 } })
+  writeFileSync(file, `bounds: { maxKeys: 5 }\n${withBurst(3)}`)
+  config.reload()
+  expect(reports[1]?.reason).toContain('sluice.yaml:1:20: maxKeys 5 is 100000 in the running service: start it anew')
+})
+
 test('a file that is gone changes nothing', async () => {
   rmSync(file)
   config.reload()

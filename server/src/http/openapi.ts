@@ -1,6 +1,7 @@
 /** The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that everything in it happens. */
 import { MAX_LISTENERS } from '../live/hub.ts'
 import { MAX_BODY_BYTES } from './body.ts'
+import { MAX_AT_ONCE } from './connections.ts'
 import { DEFAULT_TIMEOUT_MS, MAX_BATCH, MAX_TIMEOUT_MS, VERBS } from './input.ts'
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -61,7 +62,8 @@ function exactly(properties: Readonly<Record<string, object>>, optional: readonl
 const asked = {
   limiter: { description: 'The name of a limiter.', type: 'string', examples: ['api'] },
   key: {
-    description: 'Whom to count: one key for all limits, or one for each by name. 1 to 1024 characters.',
+    description:
+      'Whom to count: one key for all limits, or one for each by name. 1 to 1024 characters. In memory, one of more than 128 is kept as its digest.',
     anyOf: [{ type: 'string' }, { type: 'object', additionalProperties: { type: 'string' } }],
     examples: ['user:42'],
   },
@@ -176,7 +178,12 @@ const NOT_MODIFIED = { 304: { description: 'It is what if-none-match names.' } }
 
 const document = {
   openapi: '3.1.0',
-  info: { title: 'Sluice', version: '1', description: 'An exact rate limiter over HTTP.', license: { name: 'MIT', identifier: 'MIT' } },
+  info: {
+    title: 'Sluice',
+    version: '1',
+    description: `An exact rate limiter over HTTP. A connection with more than ${MAX_AT_ONCE} unanswered requests is refused as a whole: a 429 (PIPELINE) in place of the first answer, and then its end.`,
+    license: { name: 'MIT', identifier: 'MIT' },
+  },
   paths: {
     '/': {
       get: {

@@ -79,7 +79,7 @@ function send({ isStopping, held }: HttpOptions, response: ServerResponse, { sta
 }
 
 function holdIfNotTaken(held: Held, response: ServerResponse): void {
-  if (response.writableLength > 0) holdUntilTaken(held, response)
+  if (response.writableLength > 0 && !response.req.socket.destroyed) holdUntilTaken(held, response)
 }
 
 /** Most answers are taken by the system at once. */
@@ -99,7 +99,8 @@ function holdUntilTaken(held: Held, response: ServerResponse): void {
 }
 
 function refuse(options: HttpOptions, response: ServerResponse, error: unknown): void {
-  if (response.destroyed || response.headersSent) return
+  // A response whose turn has not come does not know that its connection is gone.
+  if (response.destroyed || response.headersSent || response.req.socket.destroyed) return
   const problem = problemOf(error)
   if (problem.status === 500) options.onFailure(error)
   if (error instanceof BadRequest) for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
