@@ -22,7 +22,7 @@ export const MAX_METADATA_BYTES = 16_384
 /** From the first byte of a call to the last of its answer. */
 export const CALL_TIMEOUT_MS = 10_000
 /** What a stream costs beside its message. */
-const STREAM_BYTES = 8_192
+const STREAM_BYTES = 16_384
 /** What a piece of a message costs beside its bytes: it is an object of its own, and a client may send as little as a byte in each. */
 const PIECE_BYTES = 512
 /** A message in larger pieces than these comes to less. */
