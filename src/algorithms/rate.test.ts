@@ -124,7 +124,7 @@ describe('a duration', () => {
   test('to book ahead may also be 0', () => {
     expect(aheadUs(0, 'maxAheadMs')).toBe(0)
     expect(aheadUs(60_000, 'maxAheadMs')).toBe(60_000_000)
-    expectRefusal(() => aheadUs(-1, 'maxAheadMs'), `maxAheadMs -1 ${SPAN}`)
+    expectRefusal(() => aheadUs(-1, 'maxAheadMs'), 'maxAheadMs -1 must be 0, or from 1 microsecond to 366 days')
   })
 })
 
