@@ -1,4 +1,4 @@
-// `npm run bench`, `bench:redis`, `bench:shared`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
+// `npm run bench`, `bench:redis`, `bench:shared`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`.
 import { ensureChromium, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
@@ -6,6 +6,7 @@ import { installFolder, installPackages, run, step } from './run.mjs'
 const BENCHES = {
   redis: 'bench/redis/run.mjs',
   shared: 'bench/shared.mjs',
+  against: 'bench/against.mjs',
   http: 'bench/http-run.mjs',
   server: 'bench/server/run.mjs',
   page: 'playground/scripts/frames.mjs',

@@ -1,0 +1,90 @@
+// `npm run bench:against -- <commit>`: this working tree beside an older commit of itself, in turns, in one run. Writes RESULTS-against.md.
+//   --quick           few short rounds: to see that it works
+//   --only <words>    only the rows whose name has all these words, such as 'memory gcra'
+// Both packages are loaded into each process and take turns of a few milliseconds, so that a machine that changes its speed changes both.
+import { execFileSync, fork } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { spreadOf } from './statistics.mjs'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } },
+  allowPositionals: true,
+})
+const [commit] = positionals
+if (commit === undefined) fail('npm run bench:against -- <commit>: which commit is it to be held against?')
+
+const PROCESSES = values.quick ? 1 : 7
+const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
+const WINDOWS = ['fixedWindow', 'slidingWindow', 'slidingLog']
+const SCENARIOS = ['one-key', 'keys-10k']
+const VERBS = ['tryAcquire', 'consume']
+
+function* allRows() {
+  for (const factory of [...LEVELS, ...WINDOWS]) {
+    for (const scenario of SCENARIOS) for (const verb of VERBS) yield { store: 'memory', factory, scenario, verb }
+    yield { store: 'memory', factory, scenario: 'new-keys', verb: 'tryAcquire' }
+  }
+  for (const factory of ['gcra', 'tokenBucket', 'fixedWindow'])
+    for (const scenario of SCENARIOS) for (const verb of VERBS) yield { store: 'shared', factory, scenario, verb }
+  for (const scenario of ['one-key', 'keys-100']) yield { store: 'two threads', factory: 'gcra', scenario, verb: 'tryAcquire' }
+}
+
+const old = builtFrom(commit)
+const lines = []
+for (const row of allRows()) {
+  const name = Object.values(row).join(' ')
+  if (values.only !== undefined && !values.only.split(' ').every((word) => name.includes(word))) continue
+  const ratios = []
+  for (let k = 0; k < PROCESSES; k++)
+    ratios.push(await ratioOf({ ...row, old, now: `${root}dist`, oldFirst: k % 2 === 0, quick: values.quick }))
+  const { low, median, high } = spreadOf(ratios)
+  console.log(`${median.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})  ${name}`)
+  lines.push(`| ${Object.values(row).join(' | ')} | ${median.toFixed(2)} | ${low.toFixed(2)} to ${high.toFixed(2)} |`)
+}
+if (!values.quick && values.only === undefined) writeFileSync(`${root}bench/RESULTS-against.md`, report())
+
+function report() {
+  const full = git('rev-parse', '--short', commit)
+  return `# This version beside an older one
+
+\`npm run bench:against -- ${full}\`, Node ${process.version}, ${cpus()[0].model}, ${availableParallelism()} cores. Decisions a second of this version, to those of
+the older one: above 1 is faster. Median and quartiles of ${PROCESSES} processes, in each of which both take turns.
+
+| store | limit | keys | verb | ratio | quartiles |
+| --- | --- | --- | --- | --- | --- |
+${lines.join('\n')}
+`
+}
+
+/** The package of a commit, built with the tools that are installed here. */
+function builtFrom(ref) {
+  const folder = `${root}tmp/against-${git('rev-parse', ref)}`
+  if (existsSync(`${folder}/dist/index.js`)) return `${folder}/dist`
+  mkdirSync(folder, { recursive: true })
+  const archive = execFileSync('git', ['archive', ref], { cwd: root, maxBuffer: 2 ** 29 })
+  execFileSync('tar', ['-x', '-C', folder], { input: archive })
+  if (!existsSync(`${folder}/node_modules`)) symlinkSync(`${root}node_modules`, `${folder}/node_modules`)
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: folder, stdio: 'inherit' })
+  return `${folder}/dist`
+}
+
+function git(...args) {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+}
+
+function ratioOf(task) {
+  const child = fork(new URL('./against-child.mjs', import.meta.url), [JSON.stringify(task)], { execArgv: ['--expose-gc'] })
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`${JSON.stringify(task)} ended with code ${code}`)))
+  })
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
