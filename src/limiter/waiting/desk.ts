@@ -7,7 +7,7 @@ export type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 /** What a queue needs of the limiter it stands in front of. */
 export interface Desk {
   /** How many may wait for one key. */
-  maxQueue: number
+  readonly maxQueue: number
   /** How far ahead permits may be booked. */
   readonly maxAheadUs: number
   /** Whether other processes or threads may book at the same store. */

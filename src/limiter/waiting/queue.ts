@@ -78,7 +78,9 @@ export class Queue {
     this.#asking.add(waiter)
     // A timer may be late: whoever is due goes first.
     if (this.#line.length > 0) this.goOn()
-    const isFull = this.#line.length >= this.#desk.maxQueue
+    const isFull = this.#isFullFor(waiter)
+    const [spare] = this.#spare
+    if (spare !== undefined && waiter.canBeBehindOthers && !waiter.asksForTheSameAs(spare.parts)) this.#releaseSpare()
     if (!waiter.canBeBehindOthers || !this.#mustStandOutside(waiter)) {
       if (!this.#hasSpare(waiter, isFull)) this.#ask('take', waiter, isFull)
     } else {
@@ -126,19 +128,24 @@ export class Queue {
       return
     }
     const heir = this.#firstWithout(parts, this.#book.dueFromEndUs(parts, this.#spare.length), true)
-    if (heir === undefined) this.#spare.push({ parts, answer })
-    else this.#inherit(heir, answer)
+    if (heir !== undefined) this.#inherit(heir, answer)
+    else if (this.#allAskFor(parts)) this.#spare.push({ parts, answer })
+    else this.#release(parts, answer)
+  }
+
+  /** Whether all who are here ask for the same: with another cost one would get permits from before and behind those of others. */
+  #allAskFor(parts: readonly Part[]): boolean {
+    const { first, isMixed } = this.#line
+    if (isMixed || first?.asksForTheSameAs(parts) === false) return false
+    for (const asking of this.#asking) if (!asking.asksForTheSameAs(parts)) return false
+    return true
   }
 
   /** Whether a waiter can have what another left: then it has it. */
   #hasSpare(waiter: Waiter, isFull: boolean): boolean {
     const spare = this.#spare.at(-1)
     if (spare === undefined || isFull) return false
-    if (!waiter.asksForTheSameAs(spare.parts)) {
-      // It would get permits from before and behind those of others.
-      this.#releaseSpare()
-      return false
-    }
+    if (!waiter.asksForTheSameAs(spare.parts)) return false
     if (this.#book.dueFromEndUs(spare.parts, this.#spare.length - 1) > waiter.deadlineUs) return false
     this.#spare.pop()
     this.#inherit(waiter, spare.answer)
@@ -160,6 +167,7 @@ export class Queue {
       (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
     let outside = this.#line.firstOutside
     while (outside !== undefined && !mayHave(outside)) outside = outside.behind
+    if (!alsoAsking) return outside
     for (const asking of this.#asking) {
       if (outside !== undefined && outside.number < asking.number) break
       if (mayHave(asking)) return asking
@@ -188,7 +196,9 @@ export class Queue {
    * and behind them: too many at one time. A hole is lost then.
    */
   get #standsFast(): boolean {
-    return this.#line.isMixed && this.#book.hasGaps
+    // What is on its way may lie behind bookings of others, too.
+    const mayGetGaps = this.#horizon.isShared && this.#onTheirWay > 0
+    return this.#line.isMixed && (this.#book.hasGaps || mayGetGaps)
   }
 
   #permitsBefore(waiter: Waiter): number[] {
@@ -266,8 +276,6 @@ export class Queue {
    * far away is not asked for one after the other.
    */
   #nextToTry(): Waiter | undefined {
-    // Those who are asking came before.
-    if (this.#book.owes || this.#asking.size > 0) return undefined
     let next = this.#line.firstOutside
     if (next === undefined || !this.#mayTry(next) || this.#triesAtUs(next) > this.#desk.nowUs()) return undefined
     const mostAtOnce = this.#line.isMixed ? 1 : next.mayBook ? MOST_BOOKING : MOST_AT_ONCE
@@ -280,6 +288,10 @@ export class Queue {
 
   /** Whether the first outside need not wait for others who asked before it: one of them may get what is for it. */
   #mayTry(first: Waiter): boolean {
+    if (this.#book.owes) return false
+    // Those who are asking came before, but for those who found the queue full.
+    const [asking] = this.#asking
+    if (asking !== undefined && asking.number < first.number) return false
     return first.state === 'asking' || this.#onTheirWay === 0
   }
 
@@ -322,7 +334,7 @@ export class Queue {
     const { first, firstOutside } = this.#line
     const dueUs = first?.state === 'booked' ? this.#departures.fromUs(this.#dueUs(first)) : Number.POSITIVE_INFINITY
     // While others are asking, or something is to be given back, nobody tries: that ends with an answer, not with an alarm.
-    const triesAgain = firstOutside?.state === 'outside' && this.#mayTry(firstOutside) && this.#asking.size === 0 && !this.#book.owes
+    const triesAgain = firstOutside?.state === 'outside' && this.#mayTry(firstOutside)
     const nextUs = triesAgain ? Math.min(dueUs, this.#triesAtUs(firstOutside)) : dueUs
     if (this.#alarm !== undefined) {
       if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
@@ -338,15 +350,17 @@ export class Queue {
     const { parts } = waiter
     const verb = { op, aheadUs: this.#aheadUs(waiter, mayNotWait), ofUs: -1 }
     const question: Question = { waiter, parts, changes: this.#changes }
+    // Nobody need wait for the answer to who asks for nothing, or for too much: nothing is taken.
+    const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
     try {
       const answer = this.#desk.apply(verb, this.#plan, parts)
       if (!(answer instanceof Promise)) {
         this.#answered(verb, question, answer, false)
         return
       }
-      if (op === 'take') this.#onTheirWay += 1
+      this.#onTheirWay += takes
       const later = (act: () => void) => {
-        if (op === 'take') this.#onTheirWay -= 1
+        this.#onTheirWay -= takes
         act()
         if (this.#onTheirWay === 0) this.#releaseLeft()
         this.goOn()
@@ -382,7 +396,8 @@ export class Queue {
   #outdated({ waiter, parts }: Question, taken: boolean, verdicts: readonly Verdict[]): void {
     const isDegraded = verdicts[0]?.degraded === true
     if (taken && !isDegraded) this.#book.oweOutdated(waiter.request.renumbered(parts), takenOf(verdicts))
-    if (waiter.state === 'asking') this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.#takeOut(waiter).refuse('TIMEOUT')
+    else if (waiter.state === 'asking') this.#line.standOutside(waiter, this.#asking.delete(waiter))
     this.#retryAtUs = 0
   }
 
@@ -397,7 +412,9 @@ export class Queue {
       waiter !== undefined && delayUs > 0 && mayPass
         ? this.#whoIsBehind(waiter, answer, (verdicts[0] as Verdict).atUs + delayUs)
         : undefined
-    const mustWait = delayUs > 0 || (mayBook(parts) && this.#goesBehind(parts, nowUs, isLate))
+    // Who stands in for the store books nothing: what it grants is had at once.
+    const isBooking = answer.taken.length > 0 && mayBook(parts)
+    const mustWait = delayUs > 0 || (isBooking && this.#goesBehind(parts, nowUs, isLate, waiter?.deadlineUs))
     if ((mustWait || waiter === undefined) && mayBook(parts)) this.#book.add(bookedOf(parts, verdicts, nowUs))
     if (waiter === undefined) {
       // What was not taken from the store is not given back to it.
@@ -405,14 +422,27 @@ export class Queue {
       return
     }
     waiter.answer = answer
-    if (mustWait) this.#booked(waiter, behind)
+    if (mustWait) this.#booked(waiter, this.#mayGoLast(waiter) ? undefined : behind)
     else this.#takeOut(waiter).serve(0, nowUs)
   }
 
+  /** Where all ask for the same, permits that lie before those of others here are theirs, and the one that came last has the latest, if it can wait so long. */
+  #mayGoLast(waiter: Waiter): boolean {
+    const { lastBooked, isMixed } = this.#line
+    if (isMixed || !waiter.mayBook || lastBooked === undefined) return false
+    const isLater = lastBooked.number < waiter.number && waiter.asksForTheSameAs(lastBooked.parts)
+    return isLater && this.#book.dueFromEndUs(waiter.parts, this.#spare.length) <= waiter.deadlineUs
+  }
+
   /** Whether what may be had at once goes to those who are booked first, or, after a stall, is had at the pace of the limit. */
-  #goesBehind(parts: readonly Part[], nowUs: number, isLate: boolean): boolean {
+  #goesBehind(parts: readonly Part[], nowUs: number, isLate: boolean, deadlineUs = Number.POSITIVE_INFINITY): boolean {
     const { first, isMixed } = this.#line
-    const isBehindOthers = isLate && !isMixed && first?.state === 'booked' && first.asksForTheSameAs(parts)
+    const isBehindOthers =
+      isLate &&
+      !isMixed &&
+      first?.state === 'booked' &&
+      first.asksForTheSameAs(parts) &&
+      this.#book.dueFromEndUs(parts, this.#spare.length) <= deadlineUs
     return isBehindOthers || this.#departures.fromUs(nowUs) > nowUs
   }
 
@@ -424,7 +454,8 @@ export class Queue {
     const asker = waiter.state === 'asking' ? waiter : undefined
     const first = isLate && !this.#line.isMixed ? this.#firstWithout(parts, bookedForUs, asker === undefined) : undefined
     if (asker === undefined || first === undefined || asker.number < first.number) return asker ?? first
-    this.#line.standOutside(asker, this.#asking.delete(asker))
+    if (asker.isOverdue) this.#takeOut(asker).refuse('TIMEOUT')
+    else this.#line.standOutside(asker, this.#asking.delete(asker))
     return first
   }
 
@@ -460,7 +491,11 @@ export class Queue {
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
   #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
     if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
-    return this.#asking.has(waiter) && this.#line.length >= this.#desk.maxQueue ? 'QUEUE_FULL' : undefined
+    return this.#asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
+  }
+
+  #isFullFor({ isOneTooMany }: Waiter): boolean {
+    return isOneTooMany || this.#line.length >= this.#desk.maxQueue
   }
 
   #failed({ waiter }: Question, error: unknown): void {

@@ -69,6 +69,8 @@ export class Waiter {
   state: WaiterState = 'asking'
   /** The last answer to it, or to another whose permits it has now. */
   answer: Answer | undefined = undefined
+  /** Whether as many as may waited at the limiter already when it came. */
+  isOneTooMany = false
   /** How many of its questions the store has not answered yet. */
   questions = 0
   /** When those before it can have had their turns, at the earliest. */

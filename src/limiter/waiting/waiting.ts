@@ -20,14 +20,12 @@ export class Waiting {
   readonly #alarms: Alarms
   readonly #queues = new Map<string, Queue>()
   #signals: Signals | undefined = undefined
-  readonly #maxQueue: number
   readonly #maxWaiting: number
   #waiters = 0
 
   /** `maxWaiting`: how many may wait in all queues together. */
   constructor(desk: Desk, clock: Clock, keepAlive: boolean, maxWaiting: number) {
     this.#desk = desk
-    this.#maxQueue = desk.maxQueue
     this.#maxWaiting = maxWaiting
     this.#alarms = new Alarms(clock, keepAlive)
   }
@@ -47,14 +45,15 @@ export class Waiting {
         return queue
       }
       const onEnd = () => {
-        this.#count(-1)
+        this.#waiters -= 1
         if (alarm !== undefined) this.#alarms.stop(alarm)
         signal && this.#signals?.unwatch(signal, abort)
         ended && this.#signals?.unwatch(ended, abort)
         queue.endIfIdle()
       }
       const waiter = new Waiter(request, deadlineUs, { onEnd, resolve, reject })
-      this.#count(1)
+      this.#waiters += 1
+      waiter.isOneTooMany = this.#waiters > this.#maxWaiting
       queue.enter(waiter)
       if (waiter.state === 'gone') return
       if (signal !== undefined || ended !== undefined) this.#signals ??= new Signals()
@@ -102,12 +101,6 @@ export class Waiting {
   /** Ends every wait. */
   close(reason: () => unknown): void {
     for (const queue of [...this.#queues.values()]) queue.close(reason)
-  }
-
-  /** Somebody came or went. When there is one too many, every queue is full for whoever is coming. */
-  #count(change: number): void {
-    this.#waiters += change
-    this.#desk.maxQueue = this.#waiters > this.#maxWaiting ? 0 : this.#maxQueue
   }
 
   #leave(queue: Queue, waiter: Waiter, end: () => void): void {
