@@ -92,12 +92,14 @@ const stories = {
   },
 
   /** More new keys than fit. */
-  async keys({ algorithm, count, length }) {
-    const limiter = createLimiter(SLOW[algorithm])
+  async keys({ algorithm, count, length, maxKeys }) {
+    const limiter = createLimiter(SLOW[algorithm], { store: memoryStore(maxKeys === undefined ? {} : { maxKeys }) })
+    // As they come from a socket: a string of their own, which shares nothing with the others.
+    const keyOf = (k) => Buffer.from(`${k}`.padStart(length, '鍵'), 'utf16le').toString('utf16le')
     let allowed = 0
-    for (let k = 0; k < count; k++) if (limiter.tryAcquire(`${k}`.padStart(length, '鍵'))) allowed += 1
-    const refused = limiter.consume('new'.padStart(length, '鍵'))
-    const held = limiter.consume('0'.padStart(length, '鍵'))
+    for (let k = 0; k < count; k++) if (limiter.tryAcquire(keyOf(k))) allowed += 1
+    const refused = limiter.consume(keyOf('new'))
+    const held = limiter.consume(keyOf(0))
     return { allowed, size: limiter.store.size, refused: refused.outcome, retryAfterMs: refused.retryAfterMs, held: held.outcome }
   },
 

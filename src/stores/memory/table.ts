@@ -159,7 +159,8 @@ function bytesOf(key: string): number {
 function pointAtScratch(cell: Cell, place: number): void {
   let scratch = scratches[place]
   if (scratch === undefined) scratch = scratches[place] = new Float64Array(64)
-  scratch.fill(0, 0, 8)
+  // What a state that grows needs is read from it; the others are written by `fresh` from end to end.
+  if (cell.rule.algorithm.neededWords !== undefined) scratch.fill(0, 0, 8)
   const words = wordsFor(cell.rule, scratch, 0)
   if (scratch.length < words) scratch = scratches[place] = new Float64Array(words)
   cell.s = scratch
