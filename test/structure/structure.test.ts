@@ -14,13 +14,12 @@ const peers = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'u
 /** For each layer, the layers it may import from, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
-  digest: [],
   algorithms: ['errors'],
   clock: [],
   config: ['algorithms', 'errors'],
   stores: ['algorithms', 'clock', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
-  http: ['digest', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  http: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
   adapters: ['http', 'limiter', 'stores', 'errors'],
   client: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
   otel: ['limiter', 'stores', 'algorithms', 'errors'],
@@ -30,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The part that also runs in browsers, Bun, Deno and Workers. */
-const CORE = ['errors', 'digest', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'http', 'adapters', 'client', 'otel', 'index']
+const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'http', 'adapters', 'client', 'otel', 'index']
 
 const sources = (readdirSync(src, { recursive: true, encoding: 'utf8' }) as string[])
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
