@@ -32,7 +32,7 @@ afterAll(() => redis.close())
 
 describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
   test('shared memory answers and holds what memory does', () => {
-    const traces = traceCount(500)
+    const traces = traceCount(250)
     const store = sharedStore({ maxKeys: traces, maxThreads: 1, recordWords: MOST_WORDS[kind] })
     // Another store on the same memory reads what is held, as another thread would.
     const other = sharedStore(store.handle)
@@ -59,7 +59,7 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
     { way: 'tryTake', where: 'shared memory' },
     { way: 'take', where: 'shared memory' },
   ] as const)('the short way ($way) of $where answers what its long way does and leaves the same', ({ way, where }) => {
-    const traces = traceCount(where === 'memory' ? 500 : 100)
+    const traces = traceCount(where === 'memory' ? 200 : 60)
     const shared = sharedStore({ maxKeys: traces, maxThreads: 1, recordWords: MOST_WORDS[kind] })
     let short = 0
     const steps = onEveryTape(traces, kind, (tape, key) => {

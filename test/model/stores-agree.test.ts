@@ -37,7 +37,7 @@ afterAll(() => redis.close())
 
 describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => {
   test('shared memory answers and holds what memory does', () => {
-    const traces = traceCount(kinds.length === 1 ? 2_000 : 1_000)
+    const traces = traceCount(kinds.length === 1 ? 800 : 400)
     const store = sharedStore({ maxKeys: traces })
     // Another store on the same memory reads what is held, as another thread would.
     const other = sharedStore(store.handle)
@@ -60,8 +60,8 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
 })
 
 describe.each([
-  { where: 'memory', most: 2_000, open: () => memoryStore() },
-  { where: 'shared memory', most: 400, open: () => sharedStore({ maxKeys: 10, maxThreads: 1 }) },
+  { where: 'memory', most: 800, open: () => memoryStore() },
+  { where: 'shared memory', most: 200, open: () => sharedStore({ maxKeys: 10, maxThreads: 1 }) },
 ])('the short way of $where', ({ where, most, open }) => {
   test.each(['gcra', 'tokenBucket', 'leakyBucket'] as const)('takes when the long way does and leaves the same: %s', (kind) => {
     const traces = traceCount(most)
