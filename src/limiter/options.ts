@@ -29,7 +29,7 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
   /** How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Who must wait longer waits unbooked. */
   readonly maxAheadMs?: number
-  /** How many may wait for one key; whoever comes then is refused with `QUEUE_FULL`. Whole, 0 or more, or Infinity; default 10,000. */
+  /** How many may wait for one key; the next caller is refused with `QUEUE_FULL`. Whole, 0 or more, or Infinity; default 10,000. */
   readonly maxQueue?: number
   /** How many may wait for all keys together. Whole, 0 or more, or Infinity; default 25,000, or `maxQueue` if that is more. */
   readonly maxWaiting?: number

@@ -37,7 +37,7 @@ import { Waiting } from './waiting/waiting.ts'
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
 const DEFAULT_STORE_TIMEOUT_MS = 1_000
-/** Whoever waits takes 2 to 6 kB. */
+/** A waiting call takes 2 to 6 kB. */
 const DEFAULT_MAX_QUEUE = 10_000
 const DEFAULT_MAX_WAITING = 25_000
 

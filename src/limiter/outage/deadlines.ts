@@ -67,7 +67,7 @@ export class Deadlines {
         failed,
       )
     } catch (error) {
-      // A store of somebody else's may throw where it should reject.
+      // A store that others wrote may throw where it should reject.
       failed(error)
     }
   }

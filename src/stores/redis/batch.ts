@@ -26,7 +26,7 @@ class Errand extends Sent {
   }
 }
 
-/** How long a probe may go unanswered before somebody is told that the connection may be dead. */
+/** How long a probe may go unanswered before a warning says that the connection may be dead. */
 const SILENCE_US = 5_000_000
 
 export class Batches {

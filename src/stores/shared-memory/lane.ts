@@ -35,7 +35,7 @@ export function sharedLane(
       const place = find(key, address, words)
       if (place >= 0) {
         if (!isPresent()) return undefined
-        // Not before the record was seen, and anew for each: whoever is held up in between would take a newer record for one from the future.
+        // Not before the record was seen, and anew for each: a thread that is held up in between would take a newer record for one from the future.
         const nowUs = clock()
         if (nowUs >= (nextLookUs[0] as number)) cells.look(nowUs)
         const taken = tells ? told(cost, nowUs) : tryTake(rule, words, first, nowUs, cost)

@@ -137,7 +137,7 @@ class Shared implements SharedStore {
     if (step.op === 'forget') return this.#forget(place, shape.record)
     if (place === ABSENT) shape.clear()
     else shape.take()
-    // Not before the record was seen, and anew in each try: whoever is held up in between would take a newer record for one from the future.
+    // Not before the record was seen, and anew in each try: a thread that is held up in between would take a newer record for one from the future.
     const nowUs = step.nowUs ?? clock()
     if (nowUs >= (this.#cellsOfThreads.nextLookUs[0] as number)) this.#cellsOfThreads.look(nowUs)
     this.#decide(step, shape, nowUs, step.op)
