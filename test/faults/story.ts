@@ -151,10 +151,21 @@ export class Cell {
     })
   }
 
-  /** Takes what is left until Redis refuses. */
+  /**
+   * Takes what is left until Redis refuses. A primary that was replaced may cut its clients off once more when the sentinels tell it so: then Redis is
+   * waited for again, and what `allow` let pass in that moment is none of the fault's.
+   */
   async drain(tally: Tally, key: string): Promise<void> {
-    const refused = tally.refused
-    for (let call = 0; call <= 3 * CAPACITY && tally.refused === refused; call++) await tally.count(this.limiter.consume(key))
+    const drained = new Tally()
+    for (let call = 0; call <= 3 * CAPACITY && drained.refused === 0; call++) {
+      if (this.limiter.health().state === 'down') await this.recover(key)
+      await drained.count(this.limiter.consume(key))
+    }
+    tally.byRedis += drained.byRedis
+    tally.refused += drained.refused
+    tally.refusedByPolicy += drained.refusedByPolicy
+    tally.byPolicy += this.policy === 'allow' ? 0 : drained.byPolicy
+    tally.failures.push(...drained.failures)
   }
 }
 

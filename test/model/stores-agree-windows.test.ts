@@ -42,7 +42,7 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
   })
 
   test('Redis answers and holds what memory does', async () => {
-    const traces = traceCount(300)
+    const traces = traceCount(180)
     let steps = 0
     for (let first = 0; first < traces; first += AT_ONCE) {
       const seeds = Array.from({ length: Math.min(AT_ONCE, traces - first) }, (_, k) => SEED + first + k)

@@ -47,7 +47,7 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
   })
 
   test('Redis answers and holds what memory does', async () => {
-    const traces = traceCount(kinds.length === 1 ? 300 : 200)
+    const traces = traceCount(kinds.length === 1 ? 200 : 120)
     let steps = 0
     for (let first = 0; first < traces; first += AT_ONCE) {
       const seeds = Array.from({ length: Math.min(AT_ONCE, traces - first) }, (_, k) => SEED + first + k)

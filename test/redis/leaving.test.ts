@@ -8,7 +8,7 @@ import { expect, inject, test } from 'vitest'
 
 const LEAVING = [0, 0.5, 0.9, 0.99]
 const CALLERS = 8
-const RUN_MS = 3_500
+const RUN_MS = 2_500
 const INTERVAL_US = 10_000
 /** Where the turns are counted: the beginning and the end of a run, when processes come and go, are left out. */
 const SETTLED_US = 500_000
