@@ -17,7 +17,7 @@ const { values, positionals } = parseArgs({
 const [commit] = positionals
 if (commit === undefined) fail('npm run bench:against -- <commit>: which commit is it to be held against?')
 
-const PROCESSES = values.quick ? 1 : 7
+const PROCESSES = values.quick ? 1 : 3
 const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
 const WINDOWS = ['fixedWindow', 'slidingWindow', 'slidingLog']
 const SCENARIOS = ['one-key', 'keys-10k']
