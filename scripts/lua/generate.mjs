@@ -1,0 +1,201 @@
+// Turns modules of TypeScript into Lua 5.1: see docs/decisions/lua-from-typescript.md for the part of the language that is understood.
+import { basename } from 'node:path'
+import { expression, keyOf, keyText } from './expressions.mjs'
+import { isTaken, localName, PRELUDE } from './names.mjs'
+import { Program } from './program.mjs'
+import { docAbove, fail } from './source.mjs'
+import { Writer } from './writer.mjs'
+
+/** Members of an algorithm that only TypeScript calls. */
+const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten'])
+
+/** The functions that every script starts with. */
+export const prelude = PRELUDE
+
+/**
+ * The Lua of some modules and of all that they use, each before those that use it: `{ name, path, text, needs }`, where `needs` are the
+ * names of the modules whose texts have to stand before it, in that order.
+ *
+ * @param options.root the URL that paths start from
+ * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of functions or of the algorithm. What stands
+ * in them is hidden from the rest of the script, except the roots.
+ * @param options.handWritten the module whose functions stand in the prelude
+ */
+export function generateLua({ root, entries, handWritten }) {
+  const passed = new Set()
+  for (;;) {
+    const known = passed.size
+    const modules = new Generation(new Program(root, handWritten), entries, passed).modules()
+    // An array that turned out to be passed on is a table everywhere, so what was written before that is written again.
+    if (passed.size === known) return modules
+  }
+}
+
+class Generation {
+  #entries
+  #modules = new Map()
+  #written = new Map()
+
+  /** `passed`: keys of the arrays that are passed to functions or indexed by variables. */
+  constructor(program, entries, passed) {
+    this.program = program
+    this.passed = passed
+    this.#entries = new Map(entries.map((each) => [each.path, each]))
+  }
+
+  modules() {
+    for (const { path, roots } of this.#entries.values()) this.#entry(this.program.source(path), roots)
+    this.#refuseTwins()
+    const found = [...this.#modules.values()]
+    return found.map((each) => ({ name: each.name, path: each.path, text: this.#text(each), needs: this.#needs(each) }))
+  }
+
+  #entry(source, roots) {
+    const functions = []
+    for (const name of roots) {
+      const binding = this.program.binding(source, name, { start: 0 })
+      if (binding?.kind === 'algorithm') this.#writeAlgorithm(binding)
+      else if (binding?.kind === 'function') functions.push(binding)
+      else fail(source, { start: 0 }, `'${name}' is neither a function nor an algorithm`)
+    }
+    for (const each of functions) this.#writeFunction(each)
+  }
+
+  /** The module that a source becomes. It is listed when its first function is complete, behind all that it uses. */
+  #module(source) {
+    const { path } = source
+    const roots = this.#entries.get(path)?.roots
+    const known = this.#modules.get(path) ?? {
+      name: nameOfModule(path),
+      path,
+      source,
+      roots,
+      arrays: new Set(),
+      texts: [],
+      uses: new Set(),
+    }
+    this.#modules.set(path, known)
+    return known
+  }
+
+  #writeFunction(binding) {
+    const key = this.keyOf(binding)
+    if (this.#written.get(key) === 'begun') fail(binding.source, binding.node, `'${binding.name}' calls itself, which is not supported`)
+    if (this.#written.has(key)) return
+    this.#written.set(key, 'begun')
+    const writer = new Writer(this, binding.source)
+    const name = this.nameOf(binding)
+    const head = this.#isRoot(binding)
+      ? (parameters) => `function ${name}(${parameters})`
+      : (parameters) => `local function ${name}(${parameters})`
+    const lines = writer.function(binding.node, [], head)
+    this.#add(binding.source, writer.uses, [...comment(binding.source, binding.statement), ...lines])
+    this.#written.set(key, 'done')
+  }
+
+  #writeAlgorithm(binding) {
+    const { source, node, algorithm, type } = binding
+    const uses = new Set()
+    const members = node.init.properties.filter((each) => each.type !== 'Property' || !NOT_IN_LUA.has(keyOf(each)))
+    const lines = members.flatMap((each) => this.#memberLines(source, each, type, uses).map((line) => `  ${line}`))
+    this.#add(source, uses, [...comment(source, binding.statement), `algorithms.${algorithm} = {`, ...lines, '}'])
+  }
+
+  #memberLines(source, property, type, uses) {
+    if (property.type !== 'Property' || property.computed || property.kind !== 'init')
+      fail(source, property, 'an algorithm is made of names and values')
+    const writer = new Writer(this, source)
+    const key = keyText(keyOf(property))
+    const { value } = property
+    const isFunction = value.type === 'FunctionExpression' || value.type === 'ArrowFunctionExpression'
+    const lines = isFunction
+      ? writer.function(
+          value,
+          this.program.types.member(type, keyOf(property)).type.parameters ?? [],
+          (parameters) => `${key} = function(${parameters})`,
+        )
+      : [`${key} = ${expression(writer, value).text}`]
+    for (const each of writer.uses) uses.add(each)
+    return [...comment(source, property), ...lines.slice(0, -1), `${lines.at(-1)},`]
+  }
+
+  /** Adds the text of a function to its module, behind the texts of all that it uses. */
+  #add(source, uses, lines) {
+    for (const each of uses) {
+      if (each.kind === 'function') this.#writeFunction(each)
+      else this.#module(each.source).arrays.add(each)
+    }
+    const module = this.#module(source)
+    for (const each of uses) module.uses.add(each.source.path)
+    module.texts.push(lines)
+  }
+
+  keyOf(binding) {
+    return `${binding.source.path}#${binding.name}`
+  }
+
+  /** The name in Lua of a function or an array at the top of a module. */
+  nameOf(binding) {
+    return this.#entries.has(binding.source.path) ? localName(binding.source, binding.name) : binding.name
+  }
+
+  #isRoot(binding) {
+    return this.#entries.get(binding.source.path)?.roots.includes(binding.name) ?? false
+  }
+
+  /** Whether a source cannot see this, because it is local to the block of another module. */
+  isHidden(binding, from) {
+    return this.#entries.has(binding.source.path) && binding.source !== from && !this.#isRoot(binding)
+  }
+
+  /** Modules that are not entries share one scope in Lua. */
+  #refuseTwins() {
+    const owners = new Map()
+    for (const key of this.#written.keys()) {
+      const [path, name] = key.split('#')
+      if (this.#entries.has(path)) continue
+      const owner = owners.get(name) ?? (isTaken(name) ? 'prelude.lua or the language' : path)
+      if (owner !== path) throw new Error(`${path}: '${name}' is a name of ${owner} too, and both stand in one scope in Lua: rename one`)
+      owners.set(name, path)
+    }
+  }
+
+  #text(module) {
+    const heading = `-- From ${module.path}.`
+    const arrays = [...module.arrays].flatMap((each) => this.#arrayLines(each))
+    const blocks = [...(arrays.length > 0 ? [arrays] : []), ...module.texts]
+    if (module.roots === undefined) return `${[[heading], ...blocks].map((lines) => lines.join('\n')).join('\n\n')}\n`
+    const declared = module.roots.filter((name) => this.program.binding(module.source, name, { start: 0 }).kind === 'function')
+    const inside = blocks.map((lines) => lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n')).join('\n\n')
+    return [heading, ...(declared.length > 0 ? [`local ${declared.join(', ')}`] : []), 'do', inside, 'end', ''].join('\n')
+  }
+
+  #arrayLines(binding) {
+    const name = this.nameOf(binding)
+    const zeros = Array.from({ length: binding.size }, (_, k) => (this.passed.has(this.keyOf(binding)) && k === 0 ? '[0] = 0' : '0'))
+    const isTable = this.passed.has(this.keyOf(binding))
+    const places = zeros.map((_, k) => `${name}${k}`)
+    const line = isTable ? `local ${name} = { ${zeros.join(', ')} }` : `local ${places.join(', ')} = ${zeros.join(', ')}`
+    return [...comment(binding.source, binding.statement), line]
+  }
+
+  /** The names of all modules that have to stand before this one, in order. */
+  #needs(module) {
+    const needed = new Set()
+    const visit = (path) => {
+      for (const each of this.#modules.get(path).uses) {
+        if (each === module.path || needed.has(each)) continue
+        visit(each)
+        needed.add(each)
+      }
+    }
+    visit(module.path)
+    return [...needed].map((path) => this.#modules.get(path).name)
+  }
+}
+
+function comment(source, node) {
+  return docAbove(source, node).map((line) => (line === '' ? '--' : `-- ${line}`))
+}
+
+const nameOfModule = (path) => basename(path, '.ts').replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())

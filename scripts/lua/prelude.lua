@@ -1,0 +1,35 @@
+-- What generated code may call besides functions of its own.
+
+local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Every algorithm by its type.
+local algorithms = {}
+
+-- Numbers of an array, as text: whole ones with all their digits.
+local function join(array, between)
+  local texts = {}
+  for k = 0, array.length - 1 do
+    texts[k + 1] = string.format('%.0f', array[k])
+  end
+  return table.concat(texts, between)
+end
+
+-- Moves so many words of a state; the two places may overlap.
+local function moveWords(s, to, from, count)
+  if to < from then
+    for k = 0, count - 1 do
+      s[to + k] = s[from + k]
+    end
+  else
+    for k = count - 1, 0, -1 do
+      s[to + k] = s[from + k]
+    end
+  end
+end
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
