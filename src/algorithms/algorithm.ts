@@ -2,126 +2,121 @@
  * What an algorithm is.
  *
  * An algorithm is arithmetic on a few numbers. It reads no clock, does no I/O, and imports nothing from the layers above: the time is
- * an argument, and where the numbers live is somebody else's business. Its twin in Lua has the same functions with the same names and
- * does the same steps, so that the two can be read side by side.
+ * an argument, and the store decides where the numbers lie. Redis runs the same functions: a generator turns this TypeScript into Lua
+ * (docs/decisions/lua-from-typescript.md), which is why it is written in a small part of the language.
  *
- * **State** is a fixed count of doubles, `words`, lying in `s` from index `i` on. The functions that read never write; the ones that write
- * (`settle`, `take`, `give`, `cancel`) write the state in place. Whether that place is the truth or a private copy that will be compared
- * and swapped is the store's choice.
+ * **State** is a few doubles, lying in `s` from index `i` on. All zeros is the state of a key that has used nothing. The functions that
+ * read never write; `repair`, `charge` and `giveBack` write the state in place. The store decides whether that place is the state itself or a
+ * private copy that it compares and swaps.
  *
- * **One decision** (decide.ts) is always the same walk: `fresh` or `settle`, then `waitUs`, then, if every limit of the decision
- * agrees, `take`. All verbs are faces of it.
+ * **One decision** (decide.ts) is always the same walk: `repair`, then `untilUs`, then, if every limit of the decision agrees, `charge`.
+ * All verbs are faces of it.
  *
  * **Time** is whole microseconds. Everything rounds against the caller: waits up, permits left down.
  *
- * **Numbers.** State names the numbers it was written under (`Rule.numbers`). `settle` is called on every contact with a held key, before
- * anything else, and does two things that any call may write, a refused one and a mere question too:
- *  - clock repair: a state dated in the future beyond what the algorithm allows is re-dated, what was used is kept;
- *  - changed numbers: what was used is settled to now under the old numbers, then expressed in the new ones.
+ * **Numbers.** What is used belongs to the key, the capacity to the caller. A state is read by the rule it was written under, `own`; no
+ * function here compares it with a capacity: callers bring `room`. Only `charge` writes a state under other numbers, those of `to`, and keeps
+ * every permit that is in use. See docs/decisions/changed-numbers.md.
  */
 export interface Algorithm<R extends Rule = Rule> {
   readonly type: string
 
-  /** How many doubles one state is, or may become. */
-  words(rule: R): number
-
-  /** For states that grow: how many doubles this one may need after one more charge. Without it, always `words`. */
-  neededWords?(rule: R, s: Float64Array, i: number): number
-
   /** Whether a cost may be taken ahead of its time (`reserve`, `acquire` as reserve and wait). */
   readonly bookable: boolean
 
-  /** Writes the state of a key that has used nothing. */
-  fresh(rule: R, s: Float64Array, i: number, nowUs: number): void
+  /** Whether a caller that was charged acts only after `dueUs`, as the queue of a leaky bucket does. */
+  readonly spaced: boolean
 
-  /** Repairs the clock and moves to the present numbers. Tells whether it wrote. `written` is the rule the state was written under. */
-  settle(rule: R, written: R, s: Float64Array, i: number, nowUs: number): boolean
+  /** The rule that these figures stand for. */
+  ruleOf(figures: readonly number[]): R
 
-  /** How long until `cost` would fit, if nothing else happened: 0 when it fits now. `cost` is at least 1 and at most the capacity. */
-  waitUs(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): number
+  /** For states that grow: how many doubles this one may need after one more charge. Without it, always `words` of the rule. */
+  neededWords?(s: Float64Array, i: number): number
 
-  /** How long whoever is charged now must wait before acting, asked before the charge. Without it: as long as `waitUs` says. */
-  delayUs?(rule: R, s: Float64Array, i: number, nowUs: number): number
+  /** Repairs a state that is dated in the future, because the clock stepped back: what was used is kept. Tells whether it wrote. */
+  repair(own: R, s: Float64Array, i: number, nowUs: number): boolean
 
-  /** Charges `cost`, whether it fits or not: the caller has asked `waitUs` and decided. */
-  take(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): void
+  /** Whole permits that are in use, rounded up. */
+  used(own: R, s: Float64Array, i: number, nowUs: number): number
 
-  /**
-   * The short form of a decision: `settle` under unchanged numbers, `waitUs`, and `take` if that is 0. For callers that have one limit and
-   * want no more than yes or no. `cost` is at least 1 and at most the capacity.
-   */
-  tryTake(rule: R, s: Float64Array, i: number, nowUs: number, cost: number): boolean
+  /** How long until at most `room` permits are in use, if nothing else happened: 0 when that is so now. */
+  untilUs(own: R, s: Float64Array, i: number, nowUs: number, room: number): number
 
-  /** When the charge that was just made was entered: `give` finds it by that. Later than now where the state is ahead of the clock. */
-  enteredUs(s: Float64Array, i: number, nowUs: number): number
+  /** How long until the key is idle, as if never used. */
+  resetUs(own: R, s: Float64Array, i: number, nowUs: number): number
 
-  /** Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. Tells whether it wrote. */
-  give(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean
+  /** If bookable: how long until a caller that is charged `cost` now, under `to`, may act. */
+  dueUs?(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
   /**
-   * Gives a reservation back before its time: its cost minus what was reserved after it. After its time: nothing.
-   * `ticket` is the state as the reservation left it. Tells whether it wrote.
+   * Charges `cost`, whether it fits or not: the caller has asked and decided. The state is written under `to` from now on. Answers how much
+   * later than now the charge was entered, to give it back by: 0, unless the state is ahead of the clock.
    */
-  cancel(rule: R, s: Float64Array, i: number, nowUs: number, cost: number, ticket: Float64Array): boolean
+  charge(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
-  /** If bookable: when whoever reserved the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
-  dueUs?(rule: R, ticket: Float64Array, cost: number): number
+  /**
+   * Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. With `booked` it cancels a reservation before its time: its cost
+   * minus what was reserved after it, and nothing if the state was written at another pace since. Tells whether it wrote.
+   */
+  giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, booked: Booked<R> | undefined): boolean
+
+  /** If bookable: when the holder of the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
+  actUs?(rule: R, ticket: Float64Array, cost: number): number
 
   /** If bookable: the ticket that a reservation of `cost` permits less would have been answered with. */
   shorten?(rule: R, ticket: Float64Array, cost: number): Float64Array
 
-  /** Whole permits that would fit now. */
-  remaining(rule: R, s: Float64Array, i: number, nowUs: number): number
-
-  /** How long until the key is idle, as if never used. */
-  resetUs(rule: R, s: Float64Array, i: number, nowUs: number): number
-
-  /** The state as text, the way `inspect` shows it. Reading it back is a function beside the algorithm: only whoever looks into a store needs it (decoders.ts). */
-  encode(rule: R, s: Float64Array, i: number): EncodedState
-
-  /** The rule that these figures stand for, for settling a state that was written under them. */
-  ruleOf(figures: readonly number[], maxAheadUs: number): R
+  /** The state by the names that people use, for `inspect`. */
+  fields(own: R, s: Float64Array, i: number): StateFields
 }
 
-/** A Redis string, or the fields of a Redis hash. */
-export type EncodedState = string | Readonly<Record<string, string>>
+/** What a state says, by name: all are whole numbers. */
+export type StateFields = Readonly<Record<string, number>>
+
+/** A reservation to be cancelled: the rule it was made under, and the state it left behind. */
+export interface Booked<R extends Rule = Rule> {
+  readonly rule: R
+  readonly words: Float64Array
+}
 
 /** A limit made ready to compute with: validated, reduced to lowest terms, with the products it needs computed once. Immutable. */
 export interface Rule {
   readonly algorithm: Algorithm
   /** What an idle key admits at once. A larger cost is impossible. */
   readonly capacity: number
-  /** The whole numbers that define the rule; for one algorithm always equally many. The first is never 0. */
+  /** The whole numbers that define the rule; for one algorithm always equally many. The first is the capacity. */
   readonly figures: readonly number[]
-  /** The figures as text: equal names mean equal behaviour, so a state written under one is valid under the other. */
+  /** The figures as text: equal names mean equal behaviour. */
   readonly numbers: string
   /** One window: how long a full charge is felt, and the longest step back of the clock that is waited out. */
   readonly windowUs: number
-  /** How far a reservation may be booked ahead. Not part of the numbers: changing it changes no state. */
-  readonly maxAheadUs: number
+  /** How many doubles a state may take. */
+  readonly words: number
+  /** So many zeros are the state of a key that has used nothing. */
+  readonly freshWords: number
 }
 
 /** What a factory such as `gcra()` returns: plain data for people and JSON, with its algorithm under a symbol for the machine. */
 export interface Limit {
   readonly type: string
-  readonly [COMPILE]: (maxAheadUs: number) => Rule
+  readonly [RULE]: Rule
 }
 
-/** A limit carries its own compiler, so that importing one algorithm bundles one. */
-export const COMPILE: unique symbol = Symbol.for('sluice.compile')
+/** A limit carries its own rule, so that importing one algorithm bundles one. */
+export const RULE: unique symbol = Symbol.for('sluice.rule')
 
-/** Attaches the compiler where neither JSON nor a spread in a log shows it. */
-export function limitOf<Data extends { readonly type: string }>(data: Data, compile: (maxAheadUs: number) => Rule): Readonly<Data> & Limit {
+/** Attaches the rule where neither JSON nor a spread in a log shows it. */
+export function limitOf<Data extends { readonly type: string }>(data: Data, rule: Rule): Readonly<Data> & Limit {
   const copy = Object.fromEntries(Object.entries(data).map(([name, value]) => [name, frozen(value)]))
-  return Object.freeze(Object.defineProperty(copy, COMPILE, { value: compile })) as Readonly<Data> & Limit
+  return Object.freeze(Object.defineProperty(copy, RULE, { value: rule })) as Readonly<Data> & Limit
 }
 
-/** A copy that nobody can change afterwards: the limit has been compiled from it. */
+/** A copy that nobody can change afterwards: the rule was made from it. */
 function frozen(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? Object.freeze({ ...value }) : value
 }
 
-/** The figures that a state names. */
+/** The figures that a text names. */
 export function figuresNamed(numbers: string): number[] {
   return numbers.split(' ').map(Number)
 }

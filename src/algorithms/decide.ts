@@ -1,10 +1,11 @@
 /**
- * The one decision. Every verb on every store is this function; its twin is decide.lua.
+ * The one decision. Every verb on every store is this function; in Redis it is the same one, generated as Lua.
  *
  * It is given one cell for each limit that takes part, asks all of them, and charges all or none. It works in place on the cells' states
  * and says which of them it changed: the store writes those and nothing else.
  */
-import type { Rule } from './algorithm.ts'
+import { type Algorithm, type Booked, figuresNamed, type Rule } from './algorithm.ts'
+import { clearWords } from './words.ts'
 
 /**
  * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a reservation (`aheadUs` of 0 or more, -1 otherwise)
@@ -22,15 +23,18 @@ export interface Ticket {
 
 /** One limit's share in a decision: what is asked, and where the state lies. Stores reuse cells, so everything in them is mutable. */
 export interface Cell {
+  /** The numbers of the caller. */
   rule: Rule
   cost: number
   /** For `give`: the reservation to cancel. */
   ticket: Ticket | undefined
   s: Float64Array
   i: number
-  /** The rule the state was written under; undefined when the store holds no state for this key. */
-  written: Rule | undefined
-  /** Set by `decide`: the state differs from what was loaded and must be written. */
+  /** The rule that the state is written under: `rule` where there is none. After a charge it is `rule`. */
+  own: Rule
+  /** Whether the store holds a state for this key. If not, `decide` clears the words first. */
+  isHeld: boolean
+  /** Set by `decide`: the state differs from what was loaded and must be written, under `own`. */
   changed: boolean
 }
 
@@ -68,116 +72,123 @@ export function decide(
   ofUs: number,
   verdicts: readonly Verdict[],
 ): boolean {
-  for (const cell of cells) settle(cell, nowUs)
-  const granted = op === 'give' ? giveAll(cells, nowUs, ofUs, verdicts) : askAll(cells, nowUs, aheadUs, verdicts)
-  const taken = op === 'take' && granted
-  if (taken) {
-    for (const cell of cells) charge(cell, nowUs)
-  }
-  for (let k = 0; k < cells.length; k++) {
-    const { rule, s, i, cost } = cells[k] as Cell
-    const verdict = verdicts[k] as Verdict
-    describe(rule, s, i, nowUs, verdict)
-    const charged = taken && cost > 0
-    verdict.enteredUs = charged ? rule.algorithm.enteredUs(s, i, nowUs) : nowUs
-    // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-    const reserved = charged && aheadUs >= 0 && rule.algorithm.bookable
-    verdict.ticket = reserved ? ticketOf(rule, s, i) : undefined
-  }
-  return granted
-}
-
-/** `take` for one limit whose state was written under the same numbers, by the short form. `cost` is from 1 to the capacity. */
-export function takeOne(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, verdict: Verdict): void {
-  const { algorithm } = rule
-  const delayUs = algorithm.delayUs === undefined ? 0 : settledDelayUs(rule, s, i, nowUs)
-  const taken = algorithm.tryTake(rule, s, i, nowUs, cost)
-  verdict.outcome = taken ? 'allowed' : 'limited'
-  verdict.retryUs = taken ? 0 : algorithm.waitUs(rule, s, i, nowUs, cost)
-  verdict.delayUs = taken ? delayUs : 0
-  verdict.atUs = nowUs
-  verdict.enteredUs = taken ? algorithm.enteredUs(s, i, nowUs) : nowUs
-  verdict.remaining = algorithm.remaining(rule, s, i, nowUs)
-  verdict.resetUs = algorithm.resetUs(rule, s, i, nowUs)
-}
-
-function settledDelayUs(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  rule.algorithm.settle(rule, rule, s, i, nowUs)
-  return rule.algorithm.delayUs?.(rule, s, i, nowUs) ?? 0
-}
-
-function settle(cell: Cell, nowUs: number): void {
-  const { rule, written } = cell
-  if (written === undefined) {
-    rule.algorithm.fresh(rule, cell.s, cell.i, nowUs)
-    cell.changed = false
-  } else {
-    cell.changed = rule.algorithm.settle(rule, written, cell.s, cell.i, nowUs)
-  }
-}
-
-function askAll(cells: readonly Cell[], nowUs: number, aheadUs: number, verdicts: readonly Verdict[]): boolean {
+  for (let k = 0; k < cells.length; k += 1) prepare(cells[k] as Cell, nowUs)
   let granted = true
-  for (let k = 0; k < cells.length; k++) {
-    const { rule, s, i, cost } = cells[k] as Cell
-    if (!ask(rule, s, i, nowUs, cost, aheadUs, verdicts[k] as Verdict)) granted = false
+  for (let k = 0; k < cells.length; k += 1) {
+    if (op === 'give') giveBack(cells[k] as Cell, nowUs, ofUs, verdicts[k] as Verdict)
+    else if (!ask(cells[k] as Cell, nowUs, aheadUs, verdicts[k] as Verdict)) granted = false
+  }
+  const taken = op === 'take' && granted
+  for (let k = 0; k < cells.length; k += 1) {
+    const cell = cells[k] as Cell
+    const verdict = verdicts[k] as Verdict
+    const charged = taken && cell.cost > 0
+    verdict.atUs = nowUs
+    verdict.enteredUs = charged ? nowUs + charge(cell, nowUs) : nowUs
+    describe(cell, nowUs, verdict)
+    // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
+    verdict.ticket = charged && aheadUs >= 0 && cell.rule.algorithm.bookable ? ticketOf(cell) : undefined
   }
   return granted
 }
 
-function ask(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number, aheadUs: number, verdict: Verdict): boolean {
-  const { algorithm } = rule
-  if (cost > rule.capacity) return answer(verdict, 'impossible', Number.POSITIVE_INFINITY, 0)
-  if (cost === 0) return answer(verdict, 'allowed', 0, 0)
-  const waitUs = algorithm.waitUs(rule, s, i, nowUs, cost)
-  const actUs = algorithm.delayUs === undefined ? waitUs : algorithm.delayUs(rule, s, i, nowUs)
-  // A reservation is bounded by when it may act, an ordinary charge only by whether it fits.
-  const untilUs = aheadUs >= 0 ? actUs : waitUs
-  const allowedAheadUs = algorithm.bookable && aheadUs >= 0 ? aheadUs : 0
-  if (untilUs > allowedAheadUs) return answer(verdict, 'limited', untilUs - allowedAheadUs, 0)
-  return answer(verdict, 'allowed', 0, actUs)
-}
-
-function answer(verdict: Verdict, outcome: Outcome, retryUs: number, delayUs: number): boolean {
-  verdict.outcome = outcome
-  verdict.retryUs = retryUs
-  verdict.delayUs = delayUs
-  return outcome === 'allowed'
-}
-
-/** Cost 0 is a question: it charges nothing and creates no key. */
-function charge(cell: Cell, nowUs: number): void {
-  if (cell.cost === 0) return
-  cell.rule.algorithm.take(cell.rule, cell.s, cell.i, nowUs, cell.cost)
-  cell.changed = true
-}
-
-function giveAll(cells: readonly Cell[], nowUs: number, ofUs: number, verdicts: readonly Verdict[]): boolean {
-  for (let k = 0; k < cells.length; k++) {
-    giveBack(cells[k] as Cell, nowUs, ofUs)
-    answer(verdicts[k] as Verdict, 'allowed', 0, 0)
-  }
+/** `take` for one limit whose state is held. `cost` is from 1 to the capacity. */
+export function takeOne(cell: Cell, nowUs: number): boolean {
+  const { rule, own, s, i, cost } = cell
+  cell.changed = own.algorithm.repair(own, s, i, nowUs)
+  if (own.algorithm.untilUs(own, s, i, nowUs, rule.capacity - cost) > 0) return false
+  charge(cell, nowUs)
   return true
 }
 
-/** Giving back never creates a key. A reservation made under other numbers is not given back: its hole drains. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
-  const { rule, ticket, cost } = cell
-  if (cell.written === undefined || cost === 0) return
-  const { algorithm } = rule
-  if (ticket === undefined) {
-    if (algorithm.give(rule, cell.s, cell.i, nowUs, cost, ofUs)) cell.changed = true
-  } else if (ticket.numbers === rule.numbers) {
-    if (algorithm.cancel(rule, cell.s, cell.i, nowUs, cost, ticket.words)) cell.changed = true
+function prepare(cell: Cell, nowUs: number): void {
+  if (cell.isHeld) {
+    cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+  } else {
+    cell.changed = false
+    clearWords(cell.s, cell.i, cell.rule.freshWords)
   }
 }
 
-function describe(rule: Rule, s: Float64Array, i: number, nowUs: number, verdict: Verdict): void {
-  verdict.atUs = nowUs
-  verdict.remaining = rule.algorithm.remaining(rule, s, i, nowUs)
-  verdict.resetUs = rule.algorithm.resetUs(rule, s, i, nowUs)
+/** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. */
+function ask(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
+  const rule = cell.rule
+  const algorithm = rule.algorithm
+  verdict.delayUs = 0
+  if (cell.cost > rule.capacity) return refuse(verdict, 'impossible', Number.POSITIVE_INFINITY)
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  if (cell.cost === 0) return true
+  if (aheadUs >= 0 && algorithm.bookable) return askToBook(cell, nowUs, aheadUs, verdict)
+  const waitUs = algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
+  if (waitUs > 0) return refuse(verdict, 'limited', waitUs)
+  if (algorithm.spaced) verdict.delayUs = dueUs(cell, nowUs)
+  return true
 }
 
-function ticketOf(rule: Rule, s: Float64Array, i: number): Ticket {
-  return { numbers: rule.numbers, words: s.slice(i, i + rule.algorithm.words(rule)) }
+/** A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits. */
+function askToBook(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
+  const actUs = dueUs(cell, nowUs)
+  if (actUs > aheadUs) return refuse(verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
+  verdict.delayUs = actUs
+  return true
+}
+
+/** How long until a reservation would be granted. Where the state drains at another pace than the caller's, the first such time is searched for. */
+function bookableInUs(cell: Cell, nowUs: number, aheadUs: number, actUs: number): number {
+  if (cell.own === cell.rule) return actUs - aheadUs
+  let early = 0
+  let late = cell.own.algorithm.resetUs(cell.own, cell.s, cell.i, nowUs)
+  while (late - early > 1) {
+    const middle = Math.floor((early + late) / 2)
+    if (dueUs(cell, nowUs + middle) > aheadUs) early = middle
+    else late = middle
+  }
+  return late
+}
+
+function dueUs(cell: Cell, nowUs: number): number {
+  const algorithm = cell.rule.algorithm as Required<Algorithm>
+  return algorithm.dueUs(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+}
+
+function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
+  verdict.outcome = outcome
+  verdict.retryUs = retryUs
+  return false
+}
+
+/** Answers how much later than now the charge was entered. */
+function charge(cell: Cell, nowUs: number): number {
+  const lateUs = cell.rule.algorithm.charge(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+  cell.own = cell.rule
+  cell.changed = true
+  return lateUs
+}
+
+/** Giving back never creates a key, and never changes the numbers that a state is written under. */
+function giveBack(cell: Cell, nowUs: number, ofUs: number, verdict: Verdict): void {
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if (!cell.isHeld || cell.cost === 0) return
+  const own = cell.own
+  const booked = cell.ticket === undefined ? undefined : bookedBy(own, cell.ticket)
+  if (own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked)) cell.changed = true
+}
+
+function bookedBy(own: Rule, ticket: Ticket): Booked {
+  const rule = ticket.numbers === own.numbers ? own : own.algorithm.ruleOf(figuresNamed(ticket.numbers))
+  return { rule, words: ticket.words }
+}
+
+/** What is left of the caller's capacity, and when the key is idle, by the state after the decision. */
+function describe(cell: Cell, nowUs: number, verdict: Verdict): void {
+  const own = cell.own
+  verdict.remaining = Math.max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
+  verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+}
+
+function ticketOf(cell: Cell): Ticket {
+  return { numbers: cell.rule.numbers, words: cell.s.slice(cell.i, cell.i + cell.rule.words) }
 }

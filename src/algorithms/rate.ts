@@ -99,12 +99,13 @@ export function permitsOf(value: number, what: string): number {
   return value
 }
 
-/** How long a full charge takes to drain, as a pair: whole microseconds and a part over `pace.permits`. At most 100 years. */
-export function fillTime(capacity: number, pace: Pace): { us: number; part: number } {
-  const us = mulDiv(capacity, pace.periodUs, pace.permits)
-  const part = remainder[0] as number
-  if (us + (part > 0 ? 1 : 0) > MAX_FILL_US) throw refused('capacity', capacity, 'at this rate would take more than 100 years to fill')
-  return { us, part }
+/** The figures of a level: capacity, and the pace in lowest terms. A full charge takes at most 100 years to drain. */
+export function levelFigures(capacity: number, { permits, periodUs }: Pace): readonly number[] {
+  const us = mulDiv(capacity, periodUs, permits)
+  if (us + ((remainder[0] as number) > 0 ? 1 : 0) > MAX_FILL_US) {
+    throw refused('capacity', capacity, 'at this rate would take more than 100 years to fill')
+  }
+  return Object.freeze([capacity, permits, periodUs])
 }
 
 /** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */

@@ -1,15 +1,18 @@
 /**
  * Fixed window: time is cut into windows, and each admits so many. See fixed-window.md.
  *
- * State: [startUs, count, atUs]: the window that was counted in, how many it admitted, and when that was written. A count of 0 is
- * no window at all: it equals a key that was never used.
+ * State: [startUs, endUs, count, atUs]: the window that is counted in, how many it admitted, and when that was written. The end is kept, because
+ * calls under other numbers may have moved it: of two ends the later one stays. A count of 0 is no window at all: it equals a key that was
+ * never used.
  */
-import { type Algorithm, type EncodedState, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, notOurs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
 
 const START = 0
-const COUNT = 1
-const AT = 2
+const END = 1
+const COUNT = 2
+const AT = 3
+const WORDS = 4
 
 export interface FixedWindowOptions {
   /** How many one window admits: whole permits, 1 to 1e9. */
@@ -28,8 +31,8 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowLimit {
   onlyOptionsOf('fixedWindow', options, ['limit', 'window', 'anchor'])
   const { limit, window, anchor = 'epoch' } = options
   const windowUs = durationUs(window, 'fixedWindow window')
-  const figures = [permitsOf(limit, 'fixedWindow limit'), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)]
-  return limitOf({ type: 'fixedWindow', limit, window, anchor }, (maxAheadUs) => fixedWindowAlgorithm.ruleOf(figures, maxAheadUs))
+  const figures = Object.freeze([permitsOf(limit, 'fixedWindow limit'), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)])
+  return limitOf({ type: 'fixedWindow', limit, window, anchor }, fixedWindowAlgorithm.ruleOf(figures))
 }
 
 export type FixedWindowLimit = Limit & {
@@ -59,107 +62,68 @@ export interface FixedWindowRule extends Rule {
 export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   type: 'fixedWindow',
   bookable: false,
+  spaced: false,
 
-  words: () => 3,
-
-  fresh(_rule, s, i, nowUs) {
-    write(s, i, nowUs, 0, nowUs)
+  ruleOf(figures) {
+    return Object.freeze({
+      algorithm: fixedWindowAlgorithm,
+      capacity: figures[0] as number,
+      figures,
+      numbers: figures.join(' '),
+      windowUs: figures[1] as number,
+      words: WORDS,
+      freshWords: WORDS,
+      fromFirst: figures[2] === 1,
+      offsetUs: figures[3] as number,
+    })
   },
 
-  settle(rule, written, s, i, nowUs) {
-    const renumbered = written.numbers !== rule.numbers
-    if (renumbered) {
-      repair(written, s, i, nowUs)
-      const count = Math.min(counted(written, s, i, nowUs), rule.capacity)
-      const dateUs = datedUs(rule, s[i + AT] as number, nowUs)
-      write(s, i, windowStartUs(rule, dateUs), count, dateUs)
-    }
-    return repair(rule, s, i, nowUs) || renumbered
-  },
-
-  waitUs(rule, s, i, nowUs, cost) {
-    return counted(rule, s, i, nowUs) + cost <= rule.capacity ? 0 : untilEndUs(rule, s, i, nowUs)
-  },
-
-  take,
-
-  tryTake(rule, s, i, nowUs, cost) {
-    const count = s[i + COUNT] as number
-    // In the window that was counted in, with the clock running forward, there is only the count to look at.
-    if (count === 0 || (s[i + AT] as number) > nowUs || nowUs - (s[i + START] as number) >= rule.windowUs) {
-      return tryTakeAnew(rule, s, i, nowUs, cost)
-    }
-    if (count + cost > rule.capacity) return false
-    s[i + COUNT] = count + cost
+  /** A state dated more than one window ahead is re-dated: what was counted is counted in the present window. */
+  repair(own, s, i, nowUs) {
+    const lengthUs = Math.max(own.windowUs, (s[i + END] as number) - (s[i + START] as number))
+    if ((s[i + AT] as number) - nowUs <= lengthUs) return false
+    const startUs = windowStartUs(own, nowUs)
+    s[i + START] = startUs
+    s[i + END] = startUs + lengthUs
     s[i + AT] = nowUs
     return true
   },
 
-  enteredUs: (s, i) => s[i + AT] as number,
+  used,
 
-  give(rule, s, i, nowUs, cost, ofUs) {
-    const count = counted(rule, s, i, nowUs)
-    const startUs = s[i + START] as number
-    if (count === 0 || (ofUs >= 0 && (ofUs < startUs || ofUs >= startUs + rule.windowUs))) return false
-    write(s, i, startUs, Math.max(0, count - cost), effectiveUs(s, i, nowUs))
+  untilUs(own, s, i, nowUs, room) {
+    return used(own, s, i, nowUs) <= room ? 0 : (s[i + END] as number) - nowUs
+  },
+
+  resetUs(own, s, i, nowUs) {
+    // An empty key is idle once its time no longer stands still.
+    return used(own, s, i, nowUs) === 0 ? effectiveUs(s, i, nowUs) - nowUs : (s[i + END] as number) - nowUs
+  },
+
+  charge(own, to, s, i, nowUs, cost) {
+    const atUs = effectiveUs(s, i, nowUs)
+    const count = used(own, s, i, nowUs)
+    if (count === 0) openWindow(to, s, i, atUs)
+    else if (own !== to) s[i + END] = Math.max(s[i + END] as number, windowEndUs(to, s[i + START] as number, atUs))
+    s[i + COUNT] = count + cost
+    s[i + AT] = atUs
+    return atUs - nowUs
+  },
+
+  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+    const count = used(own, s, i, nowUs)
+    if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return false
+    s[i + COUNT] = Math.max(0, count - cost)
+    s[i + AT] = effectiveUs(s, i, nowUs)
     return true
   },
 
-  cancel: () => false,
-
-  remaining(rule, s, i, nowUs) {
-    return Math.max(0, rule.capacity - counted(rule, s, i, nowUs))
-  },
-
-  resetUs(rule, s, i, nowUs) {
-    // An empty key is idle once its time no longer stands still.
-    return counted(rule, s, i, nowUs) === 0 ? effectiveUs(s, i, nowUs) - nowUs : untilEndUs(rule, s, i, nowUs)
-  },
-
-  encode(rule, s, i) {
-    return `${s[i + COUNT]} ${s[i + START]} ${s[i + AT]} ${rule.numbers}`
-  },
-
-  ruleOf(figures, maxAheadUs) {
-    const [capacity, windowUs, first, offset] = figures as [number, number, number, number]
-    return Object.freeze({
-      algorithm: fixedWindowAlgorithm,
-      capacity,
-      figures: Object.freeze([...figures]),
-      numbers: figures.join(' '),
-      windowUs,
-      maxAheadUs,
-      fromFirst: first === 1,
-      offsetUs: offset,
-    })
-  },
-}
-
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeFixedWindow(encoded: EncodedState, s: Float64Array, i: number): string {
-  const match = typeof encoded === 'string' ? /^(\d+) (-?\d+) (\d+) (\d+ \d+ [01] \d+)$/.exec(encoded) : null
-  if (match === null) throw notOurs('fixedWindow', encoded, "must be 'count start time limit window first offset'")
-  write(s, i, Number(match[2]), Number(match[1]), Number(match[3]))
-  return match[4] as string
-}
-
-function tryTakeAnew(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {
-  repair(rule, s, i, nowUs)
-  if (counted(rule, s, i, nowUs) + cost > rule.capacity) return false
-  take(rule, s, i, nowUs, cost)
-  return true
-}
-
-function take(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): void {
-  const count = counted(rule, s, i, nowUs)
-  const atUs = effectiveUs(s, i, nowUs)
-  write(s, i, count === 0 ? windowStartUs(rule, atUs) : (s[i + START] as number), count + cost, atUs)
-}
-
-function write(s: Float64Array, i: number, startUs: number, count: number, atUs: number): void {
-  s[i + START] = startUs
-  s[i + COUNT] = count
-  s[i + AT] = atUs
+  fields: (_own, s, i) => ({
+    count: s[i + COUNT] as number,
+    startUs: s[i + START] as number,
+    endUs: s[i + END] as number,
+    atUs: s[i + AT] as number,
+  }),
 }
 
 /** An earlier reading of the clock counts as the time of writing. */
@@ -168,12 +132,14 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
 }
 
 /** What the present window has admitted: nothing, once the window that was counted in has ended. */
-function counted(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number): number {
-  return nowUs >= (s[i + START] as number) + rule.windowUs ? 0 : (s[i + COUNT] as number)
+function used(_own: FixedWindowRule, s: Float64Array, i: number, nowUs: number): number {
+  return nowUs >= (s[i + END] as number) ? 0 : (s[i + COUNT] as number)
 }
 
-function untilEndUs(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number): number {
-  return (s[i + START] as number) + rule.windowUs - nowUs
+function openWindow(to: FixedWindowRule, s: Float64Array, i: number, atUs: number): void {
+  const startUs = windowStartUs(to, atUs)
+  s[i + START] = startUs
+  s[i + END] = startUs + to.windowUs
 }
 
 /** The start of the window that a time lies in. Before the first whole window it is negative, which is a time like any other. */
@@ -182,14 +148,7 @@ function windowStartUs(rule: FixedWindowRule, atUs: number): number {
   return Math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
 }
 
-/** What moves to new numbers keeps its date while it counts there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
-function datedUs(rule: FixedWindowRule, writtenUs: number, nowUs: number): number {
-  return nowUs < windowStartUs(rule, writtenUs) + rule.windowUs ? writtenUs : nowUs
-}
-
-/** A state dated more than one window ahead is re-dated: what was counted is counted in the present window. */
-function repair(rule: FixedWindowRule, s: Float64Array, i: number, nowUs: number): boolean {
-  if ((s[i + AT] as number) - nowUs <= rule.windowUs) return false
-  write(s, i, windowStartUs(rule, nowUs), s[i + COUNT] as number, nowUs)
-  return true
+/** The end of the window that a time lies in, where one was begun at `startUs`. */
+function windowEndUs(rule: FixedWindowRule, startUs: number, atUs: number): number {
+  return (rule.fromFirst ? startUs : windowStartUs(rule, atUs)) + rule.windowUs
 }

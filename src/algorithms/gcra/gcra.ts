@@ -1,28 +1,29 @@
 /**
  * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again. See gcra.md.
  *
- * State: a level (../level.ts) and nothing else: [tatUs, part].
+ * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date; otherwise the date is 0. Without a date an
+ * earlier reading of the clock sees a higher level, up to the capacity that the state was written under.
  */
-import { type Algorithm, type EncodedState, type Limit, limitOf } from '../algorithm.ts'
+import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
-  charge,
-  chargeIfFits,
-  cutToCeiling,
-  drainedInUs,
-  fitsInUs,
-  giveBack,
-  giveBackTo,
+  AT,
+  isWithinCapacity,
   type LevelRule,
-  left,
+  levelCancel,
+  levelCharge,
+  levelDueUs,
+  levelGiveBack,
+  levelRepair,
+  levelResetUs,
   levelRule,
-  levelRuleOf,
+  levelUntilUs,
+  levelUsed,
   PART,
   reachedUs,
-  renumber,
   shorten,
   TAT,
 } from '../level.ts'
-import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface GcraOptions {
   /** The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
@@ -36,9 +37,8 @@ export function gcra(options: GcraOptions): GcraLimit {
   onlyOptionsOf('gcra', options, ['rate', 'burst'])
   const pace = paceOf(options.rate, 'gcra rate')
   const capacity = permitsOf(options.burst, 'gcra burst')
-  const compile = (maxAheadUs: number) => levelRule(gcraAlgorithm, capacity, pace, maxAheadUs)
-  compile(0)
-  return limitOf({ type: 'gcra', rate: options.rate, burst: options.burst }, compile)
+  const rule = gcraAlgorithm.ruleOf(levelFigures(capacity, pace))
+  return limitOf({ type: 'gcra', rate: options.rate, burst: options.burst }, rule)
 }
 
 export type GcraLimit = Limit & { readonly type: 'gcra'; readonly rate: Rate; readonly burst: number }
@@ -46,66 +46,45 @@ export type GcraLimit = Limit & { readonly type: 'gcra'; readonly rate: Rate; re
 export const gcraAlgorithm: Algorithm<LevelRule> = {
   type: 'gcra',
   bookable: true,
+  spaced: false,
 
-  words: () => 2,
+  ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
 
-  fresh(_rule, s, i, nowUs) {
-    s[i + TAT] = nowUs
-    s[i + PART] = 0
+  repair(own, s, i, nowUs) {
+    if ((s[i + AT] as number) > 0) return levelRepair(own, s, i, nowUs)
+    if (isWithinCapacity(own, s, i, nowUs)) return false
+    s[i + TAT] = nowUs + own.toleranceUs
+    s[i + PART] = own.tolerancePart
+    return true
   },
 
-  settle(rule, written, s, i, nowUs) {
-    const renumbered = written.numbers !== rule.numbers
-    if (renumbered) {
-      cutToCeiling(written, s, i, nowUs)
-      renumber(written, rule, s, i, nowUs)
-    }
-    return cutToCeiling(rule, s, i, nowUs) || renumbered
+  used: levelUsed,
+  untilUs: levelUntilUs,
+  resetUs: levelResetUs,
+  dueUs: levelDueUs,
+
+  charge(own, to, s, i, nowUs, cost) {
+    const lateUs = levelCharge(own, to, s, i, nowUs, cost)
+    dateIfBooked(to, s, i)
+    return lateUs
   },
 
-  waitUs: fitsInUs,
-
-  take: charge,
-
-  tryTake: chargeIfFits,
-
-  enteredUs: (_s, _i, nowUs) => nowUs,
-
-  give(rule, s, i, nowUs, cost, ofUs) {
-    if (ofUs >= 0 && nowUs - ofUs >= rule.windowUs) return false
-    return giveBack(rule, s, i, nowUs, cost)
+  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
+    const changed =
+      booked === undefined
+        ? levelGiveBack(own, s, i, nowUs, cost, ofUs)
+        : levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
+    if (changed) dateIfBooked(own, s, i)
+    return changed
   },
 
-  cancel(rule, s, i, nowUs, cost, ticket) {
-    const aheadUs = (ticket[TAT] as number) - nowUs
-    const part = ticket[PART] as number
-    // Its time has come when its TAT lies no more than the tolerance ahead.
-    if (aheadUs < rule.toleranceUs || (aheadUs === rule.toleranceUs && part <= rule.tolerancePart)) return false
-    return giveBackTo(rule, s, i, nowUs, cost, aheadUs, part)
-  },
-
-  dueUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
-
+  actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
   shorten,
 
-  remaining: left,
-
-  resetUs: (_rule, s, i, nowUs) => drainedInUs(s, i, nowUs),
-
-  encode(rule, s, i) {
-    return `${s[i + TAT]} ${rule.numbers}${s[i + PART] === 0 ? '' : ` ${s[i + PART]}`}`
-  },
-
-  ruleOf(figures, maxAheadUs) {
-    return levelRuleOf(gcraAlgorithm, figures, maxAheadUs)
-  },
+  fields: (_own, s, i) => ({ tatUs: s[i + TAT] as number, part: s[i + PART] as number, atUs: s[i + AT] as number }),
 }
 
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeGcra(encoded: EncodedState, s: Float64Array, i: number): string {
-  const match = typeof encoded === 'string' ? /^(\d+) (\d+ \d+ \d+)(?: (\d+))?$/.exec(encoded) : null
-  if (match === null) throw notOurs('gcra', encoded, "must be 'TAT burst permits periodUs [part]'")
-  s[i + TAT] = Number(match[1])
-  s[i + PART] = Number(match[3] ?? 0)
-  return match[2] as string
+/** Drops the date of a level that is no more than the capacity. */
+function dateIfBooked(own: LevelRule, s: Float64Array, i: number): void {
+  if (isWithinCapacity(own, s, i, s[i + AT] as number)) s[i + AT] = 0
 }

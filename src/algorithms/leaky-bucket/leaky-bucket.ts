@@ -1,14 +1,28 @@
 /**
- * Leaky bucket: every permit is water poured into a bucket that leaks at a steady pace; what does not fit is refused. See leaky-bucket.md.
+ * Leaky bucket: every permit is water poured into a level that leaks at a steady pace; what does not fit is refused. See leaky-bucket.md.
  *
- * State: a bucket (../bucket.ts) whose level is the water. As a meter it decides like a token bucket; as a queue it also says how long
+ * State: a level (../level.ts) whose level is the water. As a meter it decides like a token bucket; as a queue it also says how long
  * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
  */
-import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf } from '../algorithm.ts'
+import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import { mulDiv, remainder } from '../arithmetic.ts'
-import { bucket, cancelAhead, effectiveUs, readBucket, writeBucket } from '../bucket.ts'
-import { drainedInUs, type LevelRule, level, levelRule, levelRuleOf, reachedUs } from '../level.ts'
-import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import {
+  AT,
+  type LevelRule,
+  levelCancel,
+  levelCharge,
+  levelDrainedUs,
+  levelGiveBack,
+  levelInPermits,
+  levelRepair,
+  levelResetUs,
+  levelRule,
+  levelUntilUs,
+  levelUsed,
+  reachedUs,
+  shorten,
+} from '../level.ts'
+import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface LeakyBucketOptions {
   /** How much water the bucket holds, and so how many may stand in the queue: whole permits, 1 to 1e9. */
@@ -22,52 +36,44 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketLimit {
   onlyOptionsOf('leakyBucket', options, ['capacity', 'leak'])
   const pace = paceOf(options.leak, 'leakyBucket leak')
   const capacity = permitsOf(options.capacity, 'leakyBucket capacity')
-  const compile = (maxAheadUs: number) => levelRule(leakyBucketAlgorithm, capacity, pace, maxAheadUs)
-  compile(0)
-  return limitOf({ type: 'leakyBucket', capacity: options.capacity, leak: options.leak }, compile)
+  const rule = leakyBucketAlgorithm.ruleOf(levelFigures(capacity, pace))
+  return limitOf({ type: 'leakyBucket', capacity: options.capacity, leak: options.leak }, rule)
 }
 
 export type LeakyBucketLimit = Limit & { readonly type: 'leakyBucket'; readonly capacity: number; readonly leak: Rate }
 
 export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
-  ...bucket,
   type: 'leakyBucket',
+  bookable: true,
+  spaced: true,
 
-  /** Whoever pours in now acts when the water that is there already has leaked. No water, no delay, even while time stands still. */
-  delayUs(_rule, s, i, nowUs) {
-    const atUs = effectiveUs(s, i, nowUs)
-    const leakedInUs = drainedInUs(s, i, atUs)
-    return leakedInUs === 0 ? 0 : leakedInUs + atUs - nowUs
+  ruleOf: (figures) => levelRule(leakyBucketAlgorithm, figures),
+  repair: levelRepair,
+  used: levelUsed,
+  untilUs: levelUntilUs,
+  resetUs: levelResetUs,
+
+  /** A caller that pours in now acts when the water that is there already has leaked. */
+  dueUs: levelDrainedUs,
+
+  charge: levelCharge,
+
+  /** The time of a reservation comes when only its own water is left of what was there. */
+  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
+    if (booked === undefined) return levelGiveBack(own, s, i, nowUs, cost, ofUs)
+    const costUs = mulDiv(cost, own.periodUs, own.permits)
+    return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder[0] as number)
   },
 
-  /** Its time comes when only its own water is left of what was there. */
-  cancel(rule, s, i, nowUs, cost, ticket) {
-    const costUs = mulDiv(cost, rule.periodUs, rule.permits)
-    return cancelAhead(rule, s, i, nowUs, cost, ticket, costUs, remainder[0] as number)
-  },
-
-  dueUs(rule, ticket, cost) {
+  actUs(rule, ticket, cost) {
     const costUs = mulDiv(cost, rule.periodUs, rule.permits)
     return reachedUs(ticket, costUs, remainder[0] as number)
   },
 
-  encode(rule, s, i) {
-    const atUs = readBucket(rule, s, i)
-    return { water: `${level[0]}`, part: `${level[1]}`, time: `${atUs}`, limit: rule.numbers }
-  },
+  shorten,
 
-  ruleOf(figures, maxAheadUs) {
-    return levelRuleOf(leakyBucketAlgorithm, figures, maxAheadUs)
+  fields(own, s, i) {
+    const { whole, part } = levelInPermits(own, s, i)
+    return { water: whole, part, atUs: s[i + AT] as number }
   },
-}
-
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeLeakyBucket(encoded: EncodedState, s: Float64Array, i: number): string {
-  const { water = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
-  if (![water, part, time].every((text) => /^\d+$/.test(text)) || !/^\d+ \d+ \d+$/.test(limit)) {
-    throw notOurs('leakyBucket', encoded, 'must be a hash of water, part, time and limit')
-  }
-  const [, permits, periodUs] = figuresNamed(limit) as [number, number, number]
-  writeBucket({ permits, periodUs }, s, i, Number(water), Number(part), Number(time))
-  return limit
 }

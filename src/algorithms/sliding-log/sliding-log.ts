@@ -5,8 +5,9 @@
  * `total` is the sum of their counts; some may have left the window already, they are dropped with the next charge. Admissions of the same
  * microsecond are one entry, so there are never more entries than `limit`.
  */
-import { type Algorithm, type EncodedState, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, notOurs, onlyOptionsOf, refused } from '../rate.ts'
+import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { type Duration, durationUs, onlyOptionsOf, refused } from '../rate.ts'
+import { moveWords } from '../words.ts'
 
 const AT = 0
 const FIRST = 1
@@ -32,8 +33,8 @@ export function slidingLog(options: SlidingLogOptions): SlidingLogLimit {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LOG) {
     throw refused('slidingLog limit', limit, 'must be a whole number from 1 to 100,000, because every admission is kept')
   }
-  const figures = [limit, durationUs(window, 'slidingLog window')]
-  return limitOf({ type: 'slidingLog', limit, window }, (maxAheadUs) => slidingLogAlgorithm.ruleOf(figures, maxAheadUs))
+  const figures = Object.freeze([limit, durationUs(window, 'slidingLog window')])
+  return limitOf({ type: 'slidingLog', limit, window }, slidingLogAlgorithm.ruleOf(figures))
 }
 
 export type SlidingLogLimit = Limit & { readonly type: 'slidingLog'; readonly limit: number; readonly window: Duration }
@@ -41,135 +42,94 @@ export type SlidingLogLimit = Limit & { readonly type: 'slidingLog'; readonly li
 export const slidingLogAlgorithm: Algorithm = {
   type: 'slidingLog',
   bookable: false,
+  spaced: false,
 
-  words: (rule) => wordsOf(rule.capacity),
-
-  neededWords(rule, s, i) {
-    return wordsOf(Math.min((s[i + END] as number) - (s[i + FIRST] as number) + 1, rule.capacity))
+  ruleOf(figures) {
+    const capacity = figures[0] as number
+    return Object.freeze({
+      algorithm: slidingLogAlgorithm,
+      capacity,
+      figures,
+      numbers: figures.join(' '),
+      windowUs: figures[1] as number,
+      words: wordsOf(capacity),
+      freshWords: ENTRIES,
+    })
   },
 
-  fresh(_rule, s, i, nowUs) {
-    clear(s, i, nowUs)
+  neededWords(s, i) {
+    return wordsOf((s[i + END] as number) - (s[i + FIRST] as number) + 1)
   },
 
-  settle(rule, written, s, i, nowUs) {
-    const renumbered = written.numbers !== rule.numbers
-    if (renumbered) {
-      repair(written, s, i, nowUs)
-      const used = Math.min(usedAt(written, s, i, nowUs), rule.capacity)
-      gather(s, i, datedUs(rule, s[i + AT] as number, nowUs), used)
-    }
-    return repair(rule, s, i, nowUs) || renumbered
-  },
-
-  waitUs(rule, s, i, nowUs, cost) {
-    let surplus = usedAt(rule, s, i, nowUs) + cost - rule.capacity
-    if (surplus <= 0) return 0
-    let entry = firstLive(rule, s, i, nowUs)
-    for (surplus -= countOf(s, i, entry); surplus > 0; surplus -= countOf(s, i, entry)) entry += 1
-    return timeOf(s, i, entry) + rule.windowUs - nowUs
-  },
-
-  take,
-
-  tryTake(rule, s, i, nowUs, cost) {
-    if ((s[i + AT] as number) > nowUs) repair(rule, s, i, nowUs)
-    const atUs = effectiveUs(s, i, nowUs)
-    const leftUs = atUs - rule.windowUs
-    const end = s[i + END] as number
-    let first = s[i + FIRST] as number
-    let used = s[i + TOTAL] as number
-    while (first < end && timeOf(s, i, first) <= leftUs) used -= countOf(s, i, first++)
-    if (used + cost > rule.capacity) return false
-    s[i + FIRST] = first
-    s[i + TOTAL] = used
-    enter(rule, s, i, atUs, cost)
+  /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */
+  repair(own, s, i, nowUs) {
+    const atUs = s[i + AT] as number
+    if (atUs - nowUs <= own.windowUs) return false
+    gather(s, i, nowUs, used(own, s, i, atUs))
     return true
   },
 
-  enteredUs: (s, i) => s[i + AT] as number,
+  used,
 
-  give(rule, s, i, nowUs, cost, ofUs) {
-    if (ofUs < 0 ? usedAt(rule, s, i, nowUs) === 0 : entryAt(rule, s, i, nowUs, ofUs) < 0) return false
-    dropDead(rule, s, i, nowUs)
+  untilUs(own, s, i, nowUs, room) {
+    let surplus = used(own, s, i, nowUs) - room
+    if (surplus <= 0) return 0
+    let entry = firstLive(own, s, i, nowUs)
+    surplus -= countOf(s, i, entry)
+    while (surplus > 0) {
+      entry += 1
+      surplus -= countOf(s, i, entry)
+    }
+    return timeOf(s, i, entry) + own.windowUs - nowUs
+  },
+
+  resetUs(own, s, i, nowUs) {
+    // An empty key is idle once its time no longer stands still.
+    if (used(own, s, i, nowUs) === 0) return effectiveUs(s, i, nowUs) - nowUs
+    return timeOf(s, i, (s[i + END] as number) - 1) + own.windowUs - nowUs
+  },
+
+  /** The entries keep their times. Those that have left the window of `to` too are dropped. */
+  charge(own, to, s, i, nowUs, cost) {
+    dropDead(own, s, i, nowUs)
+    if (own.windowUs !== to.windowUs) dropDead(to, s, i, nowUs)
+    const atUs = effectiveUs(s, i, nowUs)
+    enter(to, s, i, atUs, cost)
+    return atUs - nowUs
+  },
+
+  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : entryAt(own, s, i, nowUs, ofUs) < 0) return false
+    dropDead(own, s, i, nowUs)
     if (ofUs < 0) giveNewest(s, i, cost)
-    else giveEntry(s, i, entryAt(rule, s, i, nowUs, ofUs), cost)
+    else giveEntry(s, i, entryAt(own, s, i, nowUs, ofUs), cost)
     s[i + AT] = effectiveUs(s, i, nowUs)
     return true
   },
 
-  cancel: () => false,
-
-  remaining(rule, s, i, nowUs) {
-    return Math.max(0, rule.capacity - usedAt(rule, s, i, nowUs))
+  fields(_own, s, i) {
+    const fields: Record<string, number> = { atUs: s[i + AT] as number }
+    for (let entry = s[i + FIRST] as number; entry < (s[i + END] as number); entry++)
+      fields[`${timeOf(s, i, entry)}`] = countOf(s, i, entry)
+    return fields
   },
-
-  resetUs(rule, s, i, nowUs) {
-    // An empty key is idle once its time no longer stands still.
-    if (usedAt(rule, s, i, nowUs) === 0) return effectiveUs(s, i, nowUs) - nowUs
-    return timeOf(s, i, (s[i + END] as number) - 1) + rule.windowUs - nowUs
-  },
-
-  encode(rule, s, i) {
-    const members: Record<string, string> = { [`at ${s[i + AT]} limit ${rule.numbers}`]: '0' }
-    for (let entry = s[i + FIRST] as number; entry < (s[i + END] as number); entry++) {
-      members[`${timeOf(s, i, entry)} ${countOf(s, i, entry)}`] = `${timeOf(s, i, entry)}`
-    }
-    return members
-  },
-
-  ruleOf(figures, maxAheadUs) {
-    const [capacity, windowUs] = figures as [number, number]
-    const numbers = figures.join(' ')
-    return Object.freeze({ algorithm: slidingLogAlgorithm, capacity, figures: Object.freeze([...figures]), numbers, windowUs, maxAheadUs })
-  },
-}
-
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeSlidingLog(encoded: EncodedState, s: Float64Array, i: number): string {
-  const members = typeof encoded === 'string' ? [] : Object.keys(encoded)
-  const head = members.map((member) => /^at (\d+) limit (\d+ \d+)$/.exec(member)).find((match) => match !== null)
-  const others = members.filter((member) => member !== head?.[0])
-  if (head === undefined || !others.every((member) => /^\d+ \d+$/.test(member))) {
-    throw notOurs('slidingLog', encoded, "must be a sorted set of one member 'at ... limit ...' and one 'time count' for each admission")
-  }
-  clear(s, i, Number(head[1]))
-  const entries = others.map((member) => member.split(' ').map(Number) as [number, number])
-  for (const [timeUs, count] of entries.sort(([a], [b]) => a - b)) {
-    put(s, i, s[i + END] as number, timeUs, count)
-    s[i + END] = (s[i + END] as number) + 1
-    s[i + TOTAL] = (s[i + TOTAL] as number) + count
-  }
-  return head[2] as string
 }
 
 /** With room for a quarter more: the entries move to the front when they reach the end, and should not do so at every charge. */
 function wordsOf(entries: number): number {
-  return ENTRIES + (entries + (entries >> 2)) * ENTRY_WORDS
-}
-
-function take(rule: Rule, s: Float64Array, i: number, nowUs: number, cost: number): void {
-  dropDead(rule, s, i, nowUs)
-  enter(rule, s, i, effectiveUs(s, i, nowUs), cost)
+  return ENTRIES + (entries + Math.floor(entries / 4)) * ENTRY_WORDS
 }
 
 /** Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date. */
-function enter(rule: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
+function enter(to: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
   const newest = (s[i + END] as number) - 1
   if (s[i + AT] === atUs && newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) {
     setCount(s, i, newest, countOf(s, i, newest) + cost)
   } else {
-    append(rule, s, i, atUs, cost)
+    append(to, s, i, atUs, cost)
   }
   s[i + TOTAL] = (s[i + TOTAL] as number) + cost
   s[i + AT] = atUs
-}
-
-function clear(s: Float64Array, i: number, atUs: number): void {
-  s[i + AT] = atUs
-  s[i + FIRST] = 0
-  s[i + END] = 0
-  s[i + TOTAL] = 0
 }
 
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
@@ -202,26 +162,22 @@ function firstLive(rule: Rule, s: Float64Array, i: number, nowUs: number): numbe
   return entry
 }
 
-/** How many permits still count. */
-function usedAt(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  return (s[i + TOTAL] as number) - countsBefore(s, i, firstLive(rule, s, i, nowUs))
-}
-
-/** What the entries that are held but no longer live counted. */
-function countsBefore(s: Float64Array, i: number, live: number): number {
-  let counts = 0
-  for (let entry = s[i + FIRST] as number; entry < live; entry++) counts += countOf(s, i, entry)
-  return counts
+/** How many permits still count: the total, without what the entries counted that are held but have left the window. */
+function used(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
+  const live = firstLive(rule, s, i, nowUs)
+  let permits = s[i + TOTAL] as number
+  for (let entry = s[i + FIRST] as number; entry < live; entry += 1) permits -= countOf(s, i, entry)
+  return permits
 }
 
 function dropDead(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
-  s[i + TOTAL] = usedAt(rule, s, i, nowUs)
+  s[i + TOTAL] = used(rule, s, i, nowUs)
   s[i + FIRST] = firstLive(rule, s, i, nowUs)
 }
 
 /** Adds an entry behind the newest. Where the room behind is used up, the entries move to the front first. */
-function append(rule: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
-  const words = Math.min(s.length - i, wordsOf(rule.capacity))
+function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
+  const words = Math.min(s.length - i, to.words)
   if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)
   put(s, i, s[i + END] as number, timeUs, count)
   s[i + END] = (s[i + END] as number) + 1
@@ -229,11 +185,10 @@ function append(rule: Rule, s: Float64Array, i: number, timeUs: number, count: n
 
 function moveToFront(s: Float64Array, i: number): void {
   const first = s[i + FIRST] as number
-  const end = s[i + END] as number
-  const entries = i + ENTRIES
-  s.copyWithin(entries, entries + first * ENTRY_WORDS, entries + end * ENTRY_WORDS)
+  const held = (s[i + END] as number) - first
+  moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)
   s[i + FIRST] = 0
-  s[i + END] = end - first
+  s[i + END] = held
 }
 
 /** The live entry of exactly this microsecond, or -1. */
@@ -270,28 +225,17 @@ function giveEntry(s: Float64Array, i: number, entry: number, cost: number): voi
   }
   const behind = i + ENTRIES + (entry + 1) * ENTRY_WORDS
   const end = s[i + END] as number
-  s.copyWithin(behind - ENTRY_WORDS, behind, i + ENTRIES + end * ENTRY_WORDS)
+  moveWords(s, behind - ENTRY_WORDS, behind, (end - entry - 1) * ENTRY_WORDS)
   s[i + END] = end - 1
 }
 
 /** Starts anew at `atUs` with everything that is used as one entry. */
-function gather(s: Float64Array, i: number, atUs: number, used: number): void {
-  clear(s, i, atUs)
-  if (used === 0) return
-  put(s, i, 0, atUs, used)
+function gather(s: Float64Array, i: number, atUs: number, permits: number): void {
+  s[i + AT] = atUs
+  s[i + FIRST] = 0
+  s[i + END] = 0
+  s[i + TOTAL] = permits
+  if (permits === 0) return
+  put(s, i, 0, atUs, permits)
   s[i + END] = 1
-  s[i + TOTAL] = used
-}
-
-/** What moves to new numbers keeps its date while it counts there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
-function datedUs(rule: Rule, writtenUs: number, nowUs: number): number {
-  return nowUs - writtenUs < rule.windowUs ? writtenUs : nowUs
-}
-
-/** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */
-function repair(rule: Rule, s: Float64Array, i: number, nowUs: number): boolean {
-  const atUs = s[i + AT] as number
-  if (atUs - nowUs <= rule.windowUs) return false
-  gather(s, i, nowUs, usedAt(rule, s, i, atUs))
-  return true
 }

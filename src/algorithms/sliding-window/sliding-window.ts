@@ -8,9 +8,10 @@
  * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers and offsets are exact for any window:
  * time x perPeriod / periodUs is the slot's number and leaves the offset.
  */
-import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { greatestCommonDivisor, MAX_EXACT, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
-import { type Duration, durationUs, notOurs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
+import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { clearWords, moveWords } from '../words.ts'
 
 const AT = 0
 const SLOT = 1
@@ -35,8 +36,8 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindowLimit
   const { limit, window } = options
   const windowUs = durationUs(window, 'slidingWindow window')
   const slots = slotsOf(options.slots === undefined ? Math.min(DEFAULT_SLOTS, windowUs) : options.slots, windowUs)
-  const figures = [permitsOf(limit, 'slidingWindow limit'), windowUs, slots]
-  return limitOf({ type: 'slidingWindow', limit, window, slots }, (maxAheadUs) => slidingWindowAlgorithm.ruleOf(figures, maxAheadUs))
+  const figures = Object.freeze([permitsOf(limit, 'slidingWindow limit'), windowUs, slots])
+  return limitOf({ type: 'slidingWindow', limit, window, slots }, slidingWindowAlgorithm.ruleOf(figures))
 }
 
 /** Slots shorter than a microsecond would tell nothing apart, and their numbers would not be exact. */
@@ -62,137 +63,101 @@ export interface SlidingWindowRule extends Rule {
   readonly periodUs: number
 }
 
-/** What the last `look` saw. */
-const seen = { slot: 0, offset: 0, full: 0, oldest: 0 }
+/** What the last `look` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one. */
+const seen: Float64Array = new Float64Array(4)
+const SEEN_SLOT = 0
+const SEEN_OFFSET = 1
+const SEEN_FULL = 2
+const SEEN_OLDEST = 3
 
 export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   type: 'slidingWindow',
   bookable: false,
+  spaced: false,
 
-  words: (rule) => COUNTS + rule.slots + 1,
-
-  fresh(rule, s, i, nowUs) {
-    s[i + AT] = nowUs
-    s[i + SLOT] = mulDiv(nowUs, rule.perPeriod, rule.periodUs)
-    s.fill(0, i + FULL, i + COUNTS + rule.slots + 1)
-  },
-
-  settle(rule, written, s, i, nowUs) {
-    const renumbered = written.numbers !== rule.numbers
-    if (renumbered) {
-      repair(written, s, i, nowUs)
-      const used = Math.min(usedAt(written, s, i, nowUs), rule.capacity)
-      gather(rule, s, i, datedUs(rule, s[i + AT] as number, nowUs), used)
-    }
-    return repair(rule, s, i, nowUs) || renumbered
-  },
-
-  waitUs(rule, s, i, nowUs, cost) {
-    look(rule, s, i, nowUs)
-    return seenToFit(rule, cost) ? 0 : firstFitUs(rule, s, i, rule.capacity - cost) - nowUs
-  },
-
-  take(rule, s, i, nowUs, cost) {
-    look(rule, s, i, nowUs)
-    advance(rule, s, i, nowUs)
-    add(s, i, cost)
-  },
-
-  tryTake(rule, s, i, nowUs, cost) {
-    const time = nowUs * rule.perPeriod
-    const offset = time - (s[i + SLOT] as number) * rule.periodUs
-    // In the slot that was counted in, with the clock running forward, nothing has left the window: sum and counts are the ones that stand here.
-    // Both products are exact, because the larger is at most 2^53 - 1.
-    if (offset >= rule.periodUs || time > MAX_EXACT || (s[i + AT] as number) > nowUs) return tryTakeAnew(rule, s, i, nowUs, cost)
-    const full = s[i + FULL] as number
-    const oldest = s[i + COUNTS + rule.slots] as number
-    const room = rule.capacity - cost - full
-    if (room < oldest && (room < 0 || room < weighed(rule, oldest, offset))) return false
-    s[i + COUNTS] = (s[i + COUNTS] as number) + cost
-    s[i + FULL] = full + cost
-    s[i + AT] = nowUs
-    return true
-  },
-
-  enteredUs: (s, i) => s[i + AT] as number,
-
-  give(rule, s, i, nowUs, cost, ofUs) {
-    look(rule, s, i, nowUs)
-    const newest = ofUs < 0 ? seen.slot : mulDiv(ofUs, rule.perPeriod, rule.periodUs)
-    const oldest = ofUs < 0 ? seen.slot - rule.slots : newest
-    if (newest > seen.slot || oldest < seen.slot - rule.slots || heldBetween(s, i, oldest, newest) === 0) return false
-    advance(rule, s, i, nowUs)
-    giveBack(rule, s, i, cost, oldest, newest)
-    return true
-  },
-
-  cancel: () => false,
-
-  remaining(rule, s, i, nowUs) {
-    return Math.max(0, rule.capacity - usedAt(rule, s, i, nowUs))
-  },
-
-  resetUs(rule, s, i, nowUs) {
-    look(rule, s, i, nowUs)
-    const latest = s[i + SLOT] as number
-    for (let slot = latest; slot >= seen.slot - rule.slots && slot >= latest - rule.slots; slot--) {
-      if ((s[placeOf(s, i, slot)] as number) > 0) return startUs(rule, slot + rule.slots + 1, 0) - nowUs
-    }
-    // An empty key is idle once its time no longer stands still.
-    return effectiveUs(s, i, nowUs) - nowUs
-  },
-
-  encode(rule, s, i) {
-    const fields: Record<string, string> = { time: `${s[i + AT]}`, limit: rule.numbers }
-    for (let slot = (s[i + SLOT] as number) - rule.slots; slot <= (s[i + SLOT] as number); slot++) {
-      const count = s[placeOf(s, i, slot)] as number
-      if (count > 0) fields[`${slot}`] = `${count}`
-    }
-    return fields
-  },
-
-  ruleOf(figures, maxAheadUs) {
-    const [capacity, lengthUs, slots] = figures as [number, number, number]
+  ruleOf(figures) {
+    const lengthUs = figures[1] as number
+    const slots = figures[2] as number
     const divisor = greatestCommonDivisor(slots, lengthUs)
     const perPeriod = slots / divisor
     const periodUs = lengthUs / divisor
     return Object.freeze({
       algorithm: slidingWindowAlgorithm,
-      capacity,
-      figures: Object.freeze([...figures]),
+      capacity: figures[0] as number,
+      figures,
       numbers: figures.join(' '),
       // A charge is felt until its slot, the oldest by then, has left the window.
       windowUs: mulAddDivUp(slots + 1, periodUs, 0, perPeriod),
-      maxAheadUs,
+      words: COUNTS + slots + 1,
+      freshWords: COUNTS + slots + 1,
       slots,
       perPeriod,
       periodUs,
     })
   },
-}
 
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeSlidingWindow(encoded: EncodedState, s: Float64Array, i: number): string {
-  const { time = '', limit = '', ...slots } = typeof encoded === 'string' ? {} : encoded
-  const foreign = notOurs.bind(undefined, 'slidingWindow', encoded, 'must be a hash of time, limit and the count of each slot')
-  if (!/^\d+$/.test(time) || !/^[1-9]\d* [1-9]\d* [1-9]\d{0,3}$/.test(limit)) throw foreign()
-  const rule = slidingWindowAlgorithm.ruleOf(figuresNamed(limit), 0)
-  slidingWindowAlgorithm.fresh(rule, s, i, Number(time))
-  for (const [slot, count] of Object.entries(slots)) {
-    const age = (s[i + SLOT] as number) - Number(slot)
-    if (!/^\d+$/.test(slot) || !/^\d+$/.test(count) || age < 0 || age > rule.slots) throw foreign()
-    putCount(rule, s, i, Number(slot), Number(count))
-  }
-  return limit
-}
+  /** A state dated more than one window ahead is re-dated: what was in use then is counted in the present slot. */
+  repair(own, s, i, nowUs) {
+    const atUs = s[i + AT] as number
+    if (atUs - nowUs <= own.windowUs) return false
+    gather(own, s, i, nowUs, used(own, s, i, atUs))
+    return true
+  },
 
-function tryTakeAnew(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, cost: number): boolean {
-  repair(rule, s, i, nowUs)
-  look(rule, s, i, nowUs)
-  if (!seenToFit(rule, cost)) return false
-  advance(rule, s, i, nowUs)
-  add(s, i, cost)
-  return true
+  used,
+
+  untilUs(own, s, i, nowUs, room) {
+    look(own, s, i, nowUs)
+    const beside = room - (seen[SEEN_FULL] as number)
+    const oldest = seen[SEEN_OLDEST] as number
+    if (beside >= oldest || (beside >= 0 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0
+    return firstFitUs(own, s, i, room) - nowUs
+  },
+
+  resetUs(own, s, i, nowUs) {
+    look(own, s, i, nowUs)
+    const latest = s[i + SLOT] as number
+    const last = Math.max(latest, seen[SEEN_SLOT] as number) - own.slots
+    for (let slot = latest; slot >= last; slot -= 1) {
+      if ((s[placeOf(s, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0) - nowUs
+    }
+    // An empty key is idle once its time no longer stands still.
+    return effectiveUs(s, i, nowUs) - nowUs
+  },
+
+  /** Under other slots everything that is in use goes into the present one. */
+  charge(own, to, s, i, nowUs, cost) {
+    const atUs = effectiveUs(s, i, nowUs)
+    if (own.slots === to.slots && own.periodUs === to.periodUs) {
+      look(own, s, i, nowUs)
+      advance(own, s, i, atUs)
+    } else {
+      gather(to, s, i, atUs, used(own, s, i, nowUs))
+    }
+    s[i + COUNTS] = (s[i + COUNTS] as number) + cost
+    s[i + FULL] = (s[i + FULL] as number) + cost
+    return atUs - nowUs
+  },
+
+  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+    look(own, s, i, nowUs)
+    const present = seen[SEEN_SLOT] as number
+    const newest = ofUs < 0 ? present : mulDiv(ofUs, own.perPeriod, own.periodUs)
+    const oldest = ofUs < 0 ? present - own.slots : newest
+    if (newest > present || oldest < present - own.slots || heldBetween(s, i, oldest, newest) === 0) return false
+    advance(own, s, i, effectiveUs(s, i, nowUs))
+    takeOut(own, s, i, cost, oldest, newest)
+    return true
+  },
+
+  fields(own, s, i) {
+    const fields: Record<string, number> = { atUs: s[i + AT] as number }
+    for (let slot = (s[i + SLOT] as number) - own.slots; slot <= (s[i + SLOT] as number); slot++) {
+      const count = s[placeOf(s, i, slot)] as number
+      if (count > 0) fields[`${slot}`] = count
+    }
+    return fields
+  },
 }
 
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
@@ -209,116 +174,91 @@ function startUs(rule: SlidingWindowRule, slot: number, offset: number): number 
   return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
 }
 
-/** Sees the window as it is now: which slot, how far into it, and the counts of the slots, without changing anything. */
-function look(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): void {
-  const slot = mulDiv(effectiveUs(s, i, nowUs), rule.perPeriod, rule.periodUs)
-  seen.slot = slot
-  seen.offset = remainder[0] as number
-  seen.full = fullFrom(rule, s, i, slot)
-  seen.oldest = slot - rule.slots <= (s[i + SLOT] as number) ? (s[placeOf(s, i, slot - rule.slots)] as number) : 0
+/** Sees the window as it is now, without changing anything. */
+function look(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): void {
+  const slot = mulDiv(effectiveUs(s, i, nowUs), own.perPeriod, own.periodUs)
+  seen[SEEN_SLOT] = slot
+  seen[SEEN_OFFSET] = remainder[0] as number
+  seen[SEEN_FULL] = fullFrom(own, s, i, slot)
+  seen[SEEN_OLDEST] = slot - own.slots <= (s[i + SLOT] as number) ? (s[placeOf(s, i, slot - own.slots)] as number) : 0
 }
 
 /** The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted. */
-function fullFrom(rule: SlidingWindowRule, s: Float64Array, i: number, slot: number): number {
+function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: number): number {
   const written = s[i + SLOT] as number
-  if (slot - written >= rule.slots) return 0
+  if (slot - written >= own.slots) return 0
   let full = s[i + FULL] as number
-  for (let left = written - rule.slots + 1; left <= slot - rule.slots; left++) full -= s[placeOf(s, i, left)] as number
+  for (let left = written - own.slots + 1; left <= slot - own.slots; left += 1) full -= s[placeOf(s, i, left)] as number
   return full
 }
 
 /** What a count weighs when only the rest of its slot, behind the offset, is still in the window. Rounded up. */
-function weighed(rule: SlidingWindowRule, count: number, offset: number): number {
-  return count === 0 ? 0 : mulAddDivUp(count, rule.periodUs - offset, 0, rule.periodUs)
+function weighed(own: SlidingWindowRule, count: number, offset: number): number {
+  return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
 }
 
-function usedAt(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): number {
-  look(rule, s, i, nowUs)
-  return seen.full + weighed(rule, seen.oldest, seen.offset)
-}
-
-/** Whether `cost` fits into what the last `look` saw. */
-function seenToFit(rule: SlidingWindowRule, cost: number): boolean {
-  const room = rule.capacity - cost - seen.full
-  return room >= seen.oldest || (room >= 0 && room >= weighed(rule, seen.oldest, seen.offset))
+function used(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): number {
+  look(own, s, i, nowUs)
+  return (seen[SEEN_FULL] as number) + weighed(own, seen[SEEN_OLDEST] as number, seen[SEEN_OFFSET] as number)
 }
 
 /** When no more than `room` is in use: within some slot from the present one on, as its oldest count fades. */
-function firstFitUs(rule: SlidingWindowRule, s: Float64Array, i: number, room: number): number {
+function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: number): number {
   const written = s[i + SLOT] as number
-  let full = seen.full
-  for (let slot = seen.slot; ; slot++) {
-    const leaving = slot - rule.slots
+  let full = seen[SEEN_FULL] as number
+  let slot = seen[SEEN_SLOT] as number
+  while (true) {
+    const leaving = slot - own.slots
     const oldest = leaving <= written ? (s[placeOf(s, i, leaving)] as number) : 0
     if (full <= room) {
-      if (full + oldest <= room) return startUs(rule, slot, 0)
-      const fadedTo = mulDiv(room - full, rule.periodUs, oldest)
-      if (fadedTo > 0) return startUs(rule, slot, rule.periodUs - fadedTo)
+      if (full + oldest <= room) return startUs(own, slot, 0)
+      const fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      if (fadedTo > 0) return startUs(own, slot, own.periodUs - fadedTo)
     }
     // In the next slot this one's successor is the oldest and no longer full.
-    full -= leaving + 1 <= written ? (s[placeOf(s, i, leaving + 1)] as number) : 0
+    if (leaving + 1 <= written) full -= s[placeOf(s, i, leaving + 1)] as number
+    slot += 1
   }
-}
-
-/** Counts in the present slot. */
-function add(s: Float64Array, i: number, cost: number): void {
-  s[i + COUNTS] = (s[i + COUNTS] as number) + cost
-  s[i + FULL] = (s[i + FULL] as number) + cost
 }
 
 /** Moves the state to what the last `look` saw: counts move back by the slots that have passed, and those that leave the window are gone. */
-function advance(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): void {
-  const written = s[i + SLOT] as number
-  const passed = Math.min(seen.slot - written, rule.slots + 1)
+function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: number): void {
+  const slot = seen[SEEN_SLOT] as number
+  const passed = Math.min(slot - (s[i + SLOT] as number), own.slots + 1)
   if (passed > 0) {
     const counts = i + COUNTS
-    s.copyWithin(counts + passed, counts, counts + rule.slots + 1 - passed)
-    s.fill(0, counts, counts + passed)
+    moveWords(s, counts + passed, counts, own.slots + 1 - passed)
+    clearWords(s, counts, passed)
   }
-  s[i + AT] = effectiveUs(s, i, nowUs)
-  s[i + SLOT] = seen.slot
-  s[i + FULL] = seen.full
+  s[i + AT] = atUs
+  s[i + SLOT] = slot
+  s[i + FULL] = seen[SEEN_FULL] as number
 }
 
 /** Starts anew at `atUs` with everything that is used in the slot of that time. */
-function gather(rule: SlidingWindowRule, s: Float64Array, i: number, atUs: number, used: number): void {
-  slidingWindowAlgorithm.fresh(rule, s, i, atUs)
-  putCount(rule, s, i, s[i + SLOT] as number, used)
-}
-
-function putCount(rule: SlidingWindowRule, s: Float64Array, i: number, slot: number, count: number): void {
-  s[placeOf(s, i, slot)] = count
-  if (slot > (s[i + SLOT] as number) - rule.slots) s[i + FULL] = (s[i + FULL] as number) + count
+function gather(to: SlidingWindowRule, s: Float64Array, i: number, atUs: number, permits: number): void {
+  s[i + AT] = atUs
+  s[i + SLOT] = mulDiv(atUs, to.perPeriod, to.periodUs)
+  s[i + FULL] = permits
+  clearWords(s, i + COUNTS, to.slots + 1)
+  s[i + COUNTS] = permits
 }
 
 function heldBetween(s: Float64Array, i: number, oldest: number, newest: number): number {
+  const last = Math.min(newest, s[i + SLOT] as number)
   let held = 0
-  for (let slot = oldest; slot <= newest && slot <= (s[i + SLOT] as number); slot++) held += s[placeOf(s, i, slot)] as number
+  for (let slot = oldest; slot <= last; slot += 1) held += s[placeOf(s, i, slot)] as number
   return held
 }
 
 /** Takes `cost` out of the slots from the newest to the oldest. */
-function giveBack(rule: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): void {
+function takeOut(own: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): void {
   let left = cost
-  for (let slot = newest; slot >= oldest && left > 0; slot--) {
+  for (let slot = newest; slot >= oldest && left > 0; slot -= 1) {
     const place = placeOf(s, i, slot)
     const given = Math.min(left, s[place] as number)
     s[place] = (s[place] as number) - given
-    if (slot > (s[i + SLOT] as number) - rule.slots) s[i + FULL] = (s[i + FULL] as number) - given
+    if (slot > (s[i + SLOT] as number) - own.slots) s[i + FULL] = (s[i + FULL] as number) - given
     left -= given
   }
-}
-
-/** What moves to new numbers keeps its date while it counts in full there, so that two sets of numbers in turn, with windows alike, cannot hold it for ever. */
-function datedUs(rule: SlidingWindowRule, writtenUs: number, nowUs: number): number {
-  const written = mulDiv(writtenUs, rule.perPeriod, rule.periodUs)
-  return mulDiv(nowUs, rule.perPeriod, rule.periodUs) - written < rule.slots ? writtenUs : nowUs
-}
-
-/** A state dated more than one window ahead is re-dated: what was in use then is counted in the present slot. */
-function repair(rule: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): boolean {
-  const atUs = s[i + AT] as number
-  if (atUs - nowUs <= rule.windowUs) return false
-  gather(rule, s, i, nowUs, usedAt(rule, s, i, atUs))
-  return true
 }

@@ -1,12 +1,26 @@
 /**
  * Token bucket: tokens flow in at a steady pace up to the capacity, and each permit takes one out. See token-bucket.md.
  *
- * State: a bucket (../bucket.ts) whose level is the tokens that are missing. People see the tokens that are there.
+ * State: a level (../level.ts) whose level is the tokens that are missing. People see the tokens that are there.
  */
-import { type Algorithm, type EncodedState, figuresNamed, type Limit, limitOf } from '../algorithm.ts'
-import { bucket, readBucket, writeBucket } from '../bucket.ts'
-import { type LevelRule, level, levelRule, levelRuleOf } from '../level.ts'
-import { notOurs, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
+import {
+  AT,
+  type LevelRule,
+  levelCancel,
+  levelCharge,
+  levelDueUs,
+  levelGiveBack,
+  levelInPermits,
+  levelRepair,
+  levelResetUs,
+  levelRule,
+  levelUntilUs,
+  levelUsed,
+  reachedUs,
+  shorten,
+} from '../level.ts'
+import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface TokenBucketOptions {
   /** How many tokens an idle bucket holds, and so admits at once: whole, 1 to 1e9. */
@@ -20,41 +34,36 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketLimit {
   onlyOptionsOf('tokenBucket', options, ['capacity', 'refill'])
   const pace = paceOf(options.refill, 'tokenBucket refill')
   const capacity = permitsOf(options.capacity, 'tokenBucket capacity')
-  const compile = (maxAheadUs: number) => levelRule(tokenBucketAlgorithm, capacity, pace, maxAheadUs)
-  compile(0)
-  return limitOf({ type: 'tokenBucket', capacity: options.capacity, refill: options.refill }, compile)
+  const rule = tokenBucketAlgorithm.ruleOf(levelFigures(capacity, pace))
+  return limitOf({ type: 'tokenBucket', capacity: options.capacity, refill: options.refill }, rule)
 }
 
 export type TokenBucketLimit = Limit & { readonly type: 'tokenBucket'; readonly capacity: number; readonly refill: Rate }
 
 export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
-  ...bucket,
   type: 'tokenBucket',
+  bookable: true,
+  spaced: false,
 
-  encode(rule, s, i) {
-    const atUs = readBucket(rule, s, i)
-    const [used, part] = level as unknown as [number, number]
-    const tokens = rule.capacity - used - (part > 0 ? 1 : 0)
-    return { tokens: `${tokens}`, part: `${part > 0 ? rule.periodUs - part : 0}`, time: `${atUs}`, limit: rule.numbers }
+  ruleOf: (figures) => levelRule(tokenBucketAlgorithm, figures),
+  repair: levelRepair,
+  used: levelUsed,
+  untilUs: levelUntilUs,
+  resetUs: levelResetUs,
+  dueUs: levelDueUs,
+  charge: levelCharge,
+
+  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
+    if (booked === undefined) return levelGiveBack(own, s, i, nowUs, cost, ofUs)
+    return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
   },
 
-  ruleOf(figures, maxAheadUs) {
-    return levelRuleOf(tokenBucketAlgorithm, figures, maxAheadUs)
+  actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
+  shorten,
+
+  fields(own, s, i) {
+    const { whole, part } = levelInPermits(own, s, i)
+    const tokens = own.capacity - whole - (part > 0 ? 1 : 0)
+    return { tokens, part: part > 0 ? own.periodUs - part : 0, atUs: s[i + AT] as number }
   },
-}
-
-/** Reads what `encode` wrote: puts down its words and returns the numbers it was written under. Throws on anything else. */
-export function decodeTokenBucket(encoded: EncodedState, s: Float64Array, i: number): string {
-  const { tokens, part, time, limit } = fieldsOf(encoded)
-  const [capacity, permits, periodUs] = figuresNamed(limit) as [number, number, number]
-  if (part > 0) writeBucket({ permits, periodUs }, s, i, capacity - tokens - 1, periodUs - part, time)
-  else writeBucket({ permits, periodUs }, s, i, capacity - tokens, 0, time)
-  return limit
-}
-
-function fieldsOf(encoded: EncodedState): { tokens: number; part: number; time: number; limit: string } {
-  const { tokens = '', part = '', time = '', limit = '' } = typeof encoded === 'string' ? {} : encoded
-  const ours = /^-?\d+$/.test(tokens) && /^\d+$/.test(part) && /^\d+$/.test(time) && /^\d+ \d+ \d+$/.test(limit)
-  if (!ours) throw notOurs('tokenBucket', encoded, 'must be a hash of tokens, part, time and limit')
-  return { tokens: Number(tokens), part: Number(part), time: Number(time), limit }
 }
