@@ -1,5 +1,5 @@
 /** What a limiter is made from, checked when it is made. */
-import { COMPILE, type Limit, type Rule } from '../algorithms/algorithm.ts'
+import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
 import { MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -129,7 +129,7 @@ function checkedUs(us: number): number {
 }
 
 /** The limits as rules, in their order. `of` begins the messages, where there are limits of several plans. */
-export function compiled<Name extends string>(limits: Limits, maxAheadUs: number, of = ''): NamedRule<Name>[] {
+export function compiled<Name extends string>(limits: Limits, of = ''): NamedRule<Name>[] {
   const named: unknown = isLimit(limits) ? { default: limits } : limits
   if (!isRecord(named) || Object.keys(named).length === 0) {
     throw new SluiceError(
@@ -143,7 +143,7 @@ export function compiled<Name extends string>(limits: Limits, maxAheadUs: number
         'CONFIG',
         `${of}limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config`,
       )
-    return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[COMPILE](maxAheadUs) }
+    return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[RULE] }
   })
 }
 
@@ -168,7 +168,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 function isLimit(value: unknown): value is Limit {
-  return typeof value === 'object' && value !== null && COMPILE in value
+  return typeof value === 'object' && value !== null && RULE in value
 }
 
 let unnamed = 0

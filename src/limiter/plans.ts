@@ -28,16 +28,14 @@ export interface PlanDesk<Name extends string> {
 }
 
 export class Plans<Name extends string> {
-  readonly #maxAheadUs: number
   readonly #desk: PlanDesk<Name>
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
-  constructor(limits: Limits, plans: PlanLimits, maxAheadUs: number, desk: PlanDesk<Name>) {
-    this.#maxAheadUs = maxAheadUs
+  constructor(limits: Limits, plans: PlanLimits, desk: PlanDesk<Name>) {
     this.#desk = desk
-    const base = compiled<Name>(limits, maxAheadUs)
+    const base = compiled<Name>(limits)
     const named = this.#compiled(base, plans)
     ;[this.base, this.#named] = this.#opened(base, named)
   }
@@ -67,7 +65,7 @@ export class Plans<Name extends string> {
 
   /** Checks other numbers, which must have the same limits. What it returns puts them in place. Without `plans` those stay. */
   changed(limits: Limits, plans: PlanLimits | undefined): () => void {
-    const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits, this.#maxAheadUs), 'update')
+    const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits), 'update')
     const [base, named] = this.#opened(next, plans === undefined ? [] : this.#compiled(next, plans))
     return () => {
       const before = [this.base, ...(plans === undefined ? [] : this.#named.values())]
@@ -86,7 +84,7 @@ export class Plans<Name extends string> {
       throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
     }
     return Object.entries(plans).map(([name, limits]) => {
-      const next = compiled<Name>(limits as Limits, this.#maxAheadUs, `plan '${name}': `)
+      const next = compiled<Name>(limits as Limits, `plan '${name}': `)
       return [name, inPlaceOf(base, next, `plan '${name}'`)]
     })
   }

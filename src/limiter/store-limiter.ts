@@ -80,7 +80,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, this.#maxAheadUs, {
+    this.#plans = new Plans(limits, plans, {
       open: (opened) => this.#plan(opened),
       release: ({ scope }) => this.#store.release?.(scope),
     })
@@ -271,7 +271,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const store = this.#store
     const { nowUs } = this.#ownClock
     store.open?.(scope, nowUs)
-    const spaced = limits.some(({ rule }) => rule.algorithm.delayUs !== undefined)
+    const spaced = limits.some(({ rule }) => rule.algorithm.spaced)
     // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
     const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)
     return { scope, spaced, lane: hasLane ? store.lane?.(scope, nowUs) : undefined }

@@ -92,7 +92,11 @@ export const slidingLogAlgorithm: Algorithm = {
   /** The entries keep their times. Those that have left the window of `to` too are dropped. */
   charge(own, to, s, i, nowUs, cost) {
     dropDead(own, s, i, nowUs)
-    if (own.windowUs !== to.windowUs) dropDead(to, s, i, nowUs)
+    if (own !== to) {
+      dropDead(to, s, i, nowUs)
+      // A smaller log has less room.
+      moveToFront(s, i)
+    }
     const atUs = effectiveUs(s, i, nowUs)
     enter(to, s, i, atUs, cost)
     return atUs - nowUs

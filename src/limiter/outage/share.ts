@@ -9,7 +9,7 @@ export function shareOf(rule: Rule, share: number): Rule {
   const { algorithm } = rule
   // What can be booked ahead has a pace: permits and the time they take. A window has none, its permits come back all together.
   const pace = algorithm.bookable ? slower(rest as [number, number], share) : rest
-  return algorithm.ruleOf([atLeastOne(capacity * share), ...pace], rule.maxAheadUs)
+  return algorithm.ruleOf([atLeastOne(capacity * share), ...pace])
 }
 
 function slower([permits, periodUs]: readonly [number, number], share: number): [number, number] {

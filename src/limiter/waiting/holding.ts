@@ -187,5 +187,5 @@ function without(booked: Booked, permits: number): Booked {
 
 /** When whoever holds the last `cost` permits of a booking may act, by the store's time. */
 export function dueAtStoreUs({ rule, ticket, cost }: Booked, ofCost = cost): number {
-  return rule.algorithm.dueUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY
+  return rule.algorithm.actUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY
 }

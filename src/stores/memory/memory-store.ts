@@ -1,7 +1,7 @@
 /**
  * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
  */
-import type { EncodedState } from '../../algorithms/algorithm.ts'
+import type { StateFields } from '../../algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
@@ -19,8 +19,8 @@ export interface MemoryStoreOptions {
 }
 
 export interface MemoryStore extends SyncStore {
-  /** The state held for a key as text, or undefined. For tests and for looking. */
-  inspect(limiter: string, limit: string, key: string): EncodedState | undefined
+  /** The state held for a key by the names of its numbers, or undefined. For tests and for looking. */
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /** How many keys are held, idle ones that have not left yet included. */
   readonly size: number
   /** How many of them one limit of a limiter holds. */
@@ -135,7 +135,7 @@ class ProcessMemory implements MemoryStore {
     return table.lane(rule, nowUs)
   }
 
-  inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined {
     return this.#held.get(limiter)?.table(limit)?.inspect(key)
   }
 
@@ -208,7 +208,16 @@ class ProcessMemory implements MemoryStore {
   }
 
   #resize(parts: readonly Part[]): void {
-    this.#cells = parts.map(({ rule, cost, ticket }) => ({ rule, cost, ticket, s: NOTHING, i: 0, written: undefined, changed: false }))
+    this.#cells = parts.map(({ rule, cost, ticket }) => ({
+      rule,
+      cost,
+      ticket,
+      s: NOTHING,
+      i: 0,
+      own: rule,
+      isHeld: false,
+      changed: false,
+    }))
     this.#verdicts = parts.map(emptyVerdict)
   }
 
@@ -217,7 +226,7 @@ class ProcessMemory implements MemoryStore {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
       const { key, cost } = parts[k] as Part
-      if ((this.#cells[k] as Cell).written !== undefined || cost === 0) continue
+      if ((this.#cells[k] as Cell).isHeld || cost === 0) continue
       fullForUs = Math.max(fullForUs, tableOf(tables, parts, k).fullForUs(key, nowUs))
     }
     return fullForUs

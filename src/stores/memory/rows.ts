@@ -4,10 +4,10 @@
  * to speak of; only the first page begins small and is doubled until it is as large as the others, because most tables hold few keys. States that
  * grow, or are large, have a page each.
  */
-import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
-import { type Cell, emptyVerdict, takeOne } from '../../algorithms/decide.ts'
+import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
+import { type Cell, decide, emptyVerdict, takeOne } from '../../algorithms/decide.ts'
 import type { Lane } from '../store.ts'
-import { NO_NUMBER, Rules } from './rules.ts'
+import { Rules } from './rules.ts'
 
 /** States up to this many doubles share pages. */
 const MAX_SHARED_WORDS = 64
@@ -17,7 +17,7 @@ const FIRST_ROWS = 4
 
 /** How many doubles a state may need after one more charge. */
 export function wordsFor(rule: Rule, s: Float64Array, i: number): number {
-  return rule.algorithm.neededWords?.(rule, s, i) ?? rule.algorithm.words(rule)
+  return rule.algorithm.neededWords?.(s, i) ?? rule.words
 }
 
 export class Rows {
@@ -32,7 +32,7 @@ export class Rows {
   readonly #rules: Rules
 
   constructor(rule: Rule) {
-    const words = rule.algorithm.words(rule)
+    const { words } = rule
     this.#grow = rule.algorithm.neededWords !== undefined
     this.#bits = this.#grow || words > MAX_SHARED_WORDS ? 0 : SHARED_BITS
     this.#mask = (1 << this.#bits) - 1
@@ -48,7 +48,8 @@ export class Rows {
     const at = (row & this.#mask) * this.#stride
     cell.s = page
     cell.i = at + 1
-    cell.written = this.#rules.of(page[at] as number)
+    cell.own = this.#rules.of(page[at] as number)
+    cell.isHeld = true
   }
 
   /** Makes `row`, which holds nothing, hold a state written under a rule. */
@@ -66,6 +67,7 @@ export class Rows {
     const page = this.#page(row)
     const at = (row & this.#mask) * this.#stride
     const before = page[at] as number
+    if (this.#rules.of(before) === rule) return
     page[at] = this.#rules.add(rule)
     this.#rules.drop(before)
   }
@@ -84,46 +86,41 @@ export class Rows {
     return rule.algorithm.resetUs(rule, page, at + 1, nowUs)
   }
 
-  encode(row: number): EncodedState {
+  fields(row: number): StateFields {
     const page = this.#page(row)
     const at = (row & this.#mask) * this.#stride
     const rule = this.#rules.of(page[at] as number)
-    return rule.algorithm.encode(rule, page, at + 1)
+    return rule.algorithm.fields(rule, page, at + 1)
   }
 
   /** Decisions under a rule, for the keys that have rows. */
   lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>, nowUs: () => number): Lane {
-    const { algorithm, capacity } = rule
-    let number = NO_NUMBER
+    const { capacity } = rule
     const verdict = emptyVerdict()
-    const pageOf = this.#grow ? (row: number) => this.#roomy(row, rule) : (row: number) => this.#page(row)
-    // The rule may have got a number, or another one, since it was looked up last.
-    const isUnderOthers = (written: number | undefined) => {
-      number = this.#rules.known(rule)
-      return written !== number
-    }
+    const cell: Cell = { rule, cost: 0, ticket: undefined, s: NOTHING, i: 0, own: rule, isHeld: true, changed: false }
+    const cells = [cell]
+    const verdicts = [verdict]
     return {
       take: (key, cost) => {
         // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
         const atUs = nowUs()
         const row = rowOf.get(key)
         if (row === undefined || cost < 1 || cost > capacity) return undefined
-        const page = pageOf(row)
-        const at = (row & this.#mask) * this.#stride
-        if (page[at] !== number && isUnderOthers(page[at])) return undefined
-        takeOne(rule, page, at + 1, atUs, cost, verdict)
+        this.pointAt(row, cell)
+        cell.cost = cost
+        decide('take', cells, atUs, -1, -1, verdicts)
+        this.sign(row, cell.own)
         return verdict
       },
       tryTake: (key, cost) => {
         const atUs = nowUs()
         const row = rowOf.get(key)
-        // A question and what can never fit still repair the clock, and that is the long way's business.
         if (row === undefined || cost < 1 || cost > capacity) return undefined
-        const page = pageOf(row)
-        const at = (row & this.#mask) * this.#stride
-        // Written under other numbers: that takes the long way once.
-        if (page[at] !== number && isUnderOthers(page[at])) return undefined
-        return algorithm.tryTake(rule, page, at + 1, atUs, cost)
+        this.pointAt(row, cell)
+        cell.cost = cost
+        const taken = takeOne(cell, atUs)
+        this.sign(row, cell.own)
+        return taken
       },
     }
   }
@@ -152,7 +149,7 @@ export class Rows {
     const page = this.#pages[row] as Float64Array
     const words = 1 + wordsFor(rule, page, 1)
     if (page.length >= words) return page
-    const larger = new Float64Array(Math.max(words, Math.min(Math.ceil(page.length * 1.5), 1 + rule.algorithm.words(rule))))
+    const larger = new Float64Array(Math.max(words, Math.min(Math.ceil(page.length * 1.5), 1 + rule.words)))
     larger.set(page)
     this.#pages[row] = larger
     return larger
@@ -162,7 +159,7 @@ export class Rows {
   #widen(rule: Rule): void {
     this.#roomFor = rule
     if (this.#grow) return
-    const stride = 1 + rule.algorithm.words(rule)
+    const stride = 1 + rule.words
     if (stride <= this.#stride) return
     const narrow = this.#stride
     this.#stride = stride
@@ -176,3 +173,5 @@ function widened(page: Float64Array, narrow: number, stride: number): Float64Arr
   for (let row = 0; row < rows; row++) wide.set(page.subarray(row * narrow, (row + 1) * narrow), row * stride)
   return wide
 }
+
+const NOTHING = new Float64Array(0)

@@ -12,9 +12,6 @@ interface Held {
   rows: number
 }
 
-/** No rule has it. */
-export const NO_NUMBER = -1
-
 export class Rules {
   #numbers = 0
   #last: Held
@@ -30,16 +27,9 @@ export class Rules {
     return this.#held(number).rule
   }
 
-  /** The number of a rule, if there is one. Rules with equal numbers have one together. */
-  known(rule: Rule): number {
-    const last = this.#last
-    if (rule === last.rule || isAlike(rule, last.rule)) return last.number
-    return this.#all?.get(nameOf(rule))?.number ?? NO_NUMBER
-  }
-
   /** A row refers to it from now on: answers with its number. */
   add(rule: Rule): number {
-    if (rule !== this.#last.rule && !isAlike(rule, this.#last.rule)) this.#turnTo(rule)
+    if (rule !== this.#last.rule && rule.numbers !== this.#last.rule.numbers) this.#turnTo(rule)
     this.#last.rows += 1
     return this.#last.number
   }
@@ -64,28 +54,20 @@ export class Rules {
   #other(rule: Rule): Held {
     this.#all ??= new Map([
       [this.#last.number, this.#last],
-      [nameOf(this.#last.rule), this.#last],
+      [this.#last.rule.numbers, this.#last],
     ] as [number | string, Held][])
-    const known = this.#all.get(nameOf(rule))
+    const known = this.#all.get(rule.numbers)
     if (known !== undefined) return known
     this.#numbers += 1
     const held = { rule, number: this.#numbers, rows: 0 }
     this.#all.set(held.number, held)
-    this.#all.set(nameOf(rule), held)
+    this.#all.set(rule.numbers, held)
     return held
   }
 
   #dropIfUnused(held: Held): void {
     if (held.rows > 0 || held === this.#last) return
     this.#all?.delete(held.number)
-    this.#all?.delete(nameOf(held.rule))
+    this.#all?.delete(held.rule.numbers)
   }
-}
-
-function isAlike(a: Rule, b: Rule): boolean {
-  return a.numbers === b.numbers && a.maxAheadUs === b.maxAheadUs
-}
-
-function nameOf(rule: Rule): string {
-  return `${rule.numbers} ${rule.maxAheadUs}`
 }

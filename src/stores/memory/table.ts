@@ -1,5 +1,6 @@
-import type { EncodedState, Rule } from '../../algorithms/algorithm.ts'
+import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
+import { clearWords } from '../../algorithms/words.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Lane } from '../store.ts'
 import { Rows, wordsFor } from './rows.ts'
@@ -67,8 +68,8 @@ export class Table {
   /** Keeps what `decide` changed, and tells whether that was a new key. A new key for which there is no room is not kept. */
   save(key: string, cell: Cell, nowUs: number): boolean {
     if (!cell.changed) return false
-    if (cell.written === undefined) return this.#insert(key, cell, nowUs)
-    if (cell.written !== cell.rule) this.#rows.sign(this.#rowOf.get(key) as number, cell.rule)
+    if (!cell.isHeld) return this.#insert(key, cell, nowUs)
+    this.#rows.sign(this.#rowOf.get(key) as number, cell.own)
     return false
   }
 
@@ -87,9 +88,9 @@ export class Table {
     this.#freeRows.push(row)
   }
 
-  inspect(key: string): EncodedState | undefined {
+  inspect(key: string): StateFields | undefined {
     const row = this.#rowOf.get(key)
-    return row === undefined ? undefined : this.#rows.encode(row)
+    return row === undefined ? undefined : this.#rows.fields(row)
   }
 
   /** Lets keys go that have been idle for so long, a few at a time. */
@@ -159,11 +160,11 @@ function bytesOf(key: string): number {
 function pointAtScratch(cell: Cell, place: number): void {
   let scratch = scratches[place]
   if (scratch === undefined) scratch = scratches[place] = new Float64Array(64)
-  // What a state that grows needs is read from it; the others are written by `fresh` from end to end.
-  if (cell.rule.algorithm.neededWords !== undefined) scratch.fill(0, 0, 8)
+  clearWords(scratch, 0, Math.min(cell.rule.freshWords, scratch.length))
   const words = wordsFor(cell.rule, scratch, 0)
   if (scratch.length < words) scratch = scratches[place] = new Float64Array(words)
   cell.s = scratch
   cell.i = 0
-  cell.written = undefined
+  cell.own = cell.rule
+  cell.isHeld = false
 }

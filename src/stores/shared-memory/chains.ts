@@ -54,8 +54,6 @@ export interface Chains {
   /** Looks at a whole chain. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
   look(headAt: number): void
   isAsSeen(): boolean
-  /** Whether words differ from those of the record that was found. If that has been rewritten since, they may: then a swap fails. */
-  differs(words: Float64Array): boolean
   /**
    * Puts the key that was looked for in the place of a record that was seen: under a limiter's number, or 0 if it is to be forgotten. Set `idleAtUs` first.
    * False if another thread was faster.
@@ -149,12 +147,6 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     return isStill(seen.headAt + 1, seen.version, fence)
   }
 
-  function differs(words: Float64Array): boolean {
-    const from = ((recordsAt + (chain[seen.length - 1] as number) * recordInts) >> 1) + RECORD_HEADER_WORDS
-    for (let k = 0; k < words.length; k++) if (words[k] !== doubles[from + k]) return true
-    return false
-  }
-
   /**
    * As many records are let go as are written: the usual case. Claim, note, swap, exchange and release (cells.ts) are spelt out here, as is the
    * writing: the compiler leaves a function of this size in one piece. In small pieces the path takes a fifth longer.
@@ -226,5 +218,5 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     ints[recordsAt + record * recordInts + NEXT] = next
   }
 
-  return { seen, chain, bore, sought, idleAtUs, find, look, isAsSeen, differs, replace, copied, link }
+  return { seen, chain, bore, sought, idleAtUs, find, look, isAsSeen, replace, copied, link }
 }

@@ -3,7 +3,7 @@
  * what they need, as in chains.ts.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
-import { emptyVerdict, takeOne } from '../../algorithms/decide.ts'
+import { type Cell, decide, emptyVerdict, takeOne } from '../../algorithms/decide.ts'
 import type { Lane } from '../store.ts'
 import type { Cells } from './cells.ts'
 import { ABSENT, type Address, type Chains, fixedDoubles } from './chains.ts'
@@ -18,15 +18,18 @@ export function sharedLane(
   onLost: (lost: number) => void,
 ): Lane {
   const { nextLookUs } = cells
-  const { find, differs, replace, idleAtUs } = chains
+  const { find, replace, idleAtUs } = chains
   const { algorithm, capacity } = rule
-  const { tryTake, resetUs } = algorithm
+  const { resetUs } = algorithm
   const { scope } = address
   const first = rule.figures.length
   const figures = fixedDoubles(first)
   figures.set(rule.figures)
-  const words = fixedDoubles(first + algorithm.words(rule))
+  const words = fixedDoubles(first + rule.words)
   const verdict = emptyVerdict()
+  const cell: Cell = { rule, cost: 0, ticket: undefined, s: words, i: first, own: rule, isHeld: true, changed: false }
+  const asked = [cell]
+  const verdicts = [verdict]
 
   /** `tells` if the verdict is wanted. Kept small, so that the compiler can fit it and the algorithm into its callers. */
   function attempts(key: unknown, cost: number, tells: boolean): boolean | undefined {
@@ -38,9 +41,10 @@ export function sharedLane(
         // Not before the record was seen, and anew for each: a thread that is held up in between would take a newer record for one from the future.
         const nowUs = clock()
         if (nowUs >= (nextLookUs[0] as number)) cells.look(nowUs)
-        const taken = tells ? told(cost, nowUs) : tryTake(rule, words, first, nowUs, cost)
+        cell.cost = cost
+        const taken = tells ? decide('take', asked, nowUs, -1, -1, verdicts) : takeOne(cell, nowUs)
         // A refusal that changed the state repaired its clock, and that is written.
-        if (!taken && !differs(words)) return false
+        if (!cell.changed) return false
         idleAtUs[0] = nowUs + resetUs(rule, words, first, nowUs)
         if (replace(place, scope, words)) return taken
       } else if (place === ABSENT) return undefined
@@ -52,11 +56,6 @@ export function sharedLane(
   function isPresent(): boolean {
     for (let k = 0; k < first; k++) if (words[k] !== figures[k]) return false
     return true
-  }
-
-  function told(cost: number, nowUs: number): boolean {
-    takeOne(rule, words, first, nowUs, cost, verdict)
-    return verdict.outcome === 'allowed'
   }
 
   return {

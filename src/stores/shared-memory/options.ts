@@ -1,5 +1,5 @@
 /** What a shared store is made from, checked before anything is made. */
-import { COMPILE, type Limit, type Rule } from '../../algorithms/algorithm.ts'
+import { type Limit, RULE, type Rule } from '../../algorithms/algorithm.ts'
 import { onlyKnown } from '../../algorithms/rate.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { MOST_CELLS } from './cell-layout.ts'
@@ -22,8 +22,8 @@ export interface SharedStoreOptions {
    */
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
-   * The same as a number of doubles, instead of `limits`: gcra 5, token bucket 6, leaky bucket 6, fixed window 7, sliding window 7 and its slots,
-   * sliding log 6 and two and a half times its limit. Whole, 1 to 250,010, default 12.
+   * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6, fixed window 8, sliding window 7 and its slots,
+   * sliding log 6 and two and a half times its limit. Whole, 1 to 250,010, default 14.
    */
   readonly recordWords?: number
   /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */
@@ -57,7 +57,7 @@ export function memoryFrom(from: SharedStoreOptions | SharedHandle): SharedMemor
   return memory
 }
 
-const DEFAULT_WORDS = 12
+const DEFAULT_WORDS = 14
 
 function wordsFrom({ limits, recordWords = DEFAULT_WORDS }: SharedStoreOptions): number {
   whole('recordWords', recordWords, 1, MOST_WORDS)
@@ -68,13 +68,13 @@ function wordsFrom({ limits, recordWords = DEFAULT_WORDS }: SharedStoreOptions):
 }
 
 function rulesOf(limits: unknown): Rule[] {
-  const all = typeof limits === 'object' && limits !== null ? (COMPILE in limits ? [limits] : Object.values(limits)) : []
-  if (all.length > 0 && all.every(isLimit)) return all.map((limit) => limit[COMPILE](0))
+  const all = typeof limits === 'object' && limits !== null ? (RULE in limits ? [limits] : Object.values(limits)) : []
+  if (all.length > 0 && all.every(isLimit)) return all.map((limit) => limit[RULE])
   throw refused('limits', limits, 'must be a limit such as gcra({ ... }), or an object of them by name')
 }
 
 function isLimit(value: unknown): value is Limit {
-  return typeof value === 'object' && value !== null && COMPILE in value
+  return typeof value === 'object' && value !== null && RULE in value
 }
 
 function whole(name: string, value: number, least: number, most: number): void {

@@ -132,7 +132,7 @@ export function wordsOfAll(rules: readonly Rule[]): number {
 }
 
 function wordsOf(rule: Rule): number {
-  return rule.algorithm.words(rule)
+  return rule.words
 }
 
 /** One limit behind the other, each with as many words as `room` says. */
@@ -149,14 +149,22 @@ function sizeOf(limits: Scope['limits'], room: (limit: Scope['limits'][number], 
   return limits.reduce((size, limit, k) => size + limit.rule.figures.length + room(limit, k), 0)
 }
 
+/** The rules of other numbers that were met last: most keys that are written under others are written under the same ones. */
+const others = new WeakMap<Rule, Rule>()
+
 /** The rule that the figures stand for, which begin at `first`. */
 function ruleAt(present: Rule, words: Float64Array, first: number): Rule {
-  const { figures } = present
-  for (let k = 0; k < figures.length; k++) {
-    if (figures[k] !== words[first + k])
-      return present.algorithm.ruleOf([...words.subarray(first, first + figures.length)], present.maxAheadUs)
-  }
-  return present
+  if (standsAt(present, words, first)) return present
+  const known = others.get(present)
+  if (known !== undefined && standsAt(known, words, first)) return known
+  const other = present.algorithm.ruleOf([...words.subarray(first, first + present.figures.length)])
+  others.set(present, other)
+  return other
+}
+
+function standsAt({ figures }: Rule, words: Float64Array, first: number): boolean {
+  for (let k = 0; k < figures.length; k++) if (figures[k] !== words[first + k]) return false
+  return true
 }
 
 /** How many words stand behind the figures that begin at `first`. */

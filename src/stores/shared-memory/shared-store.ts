@@ -3,7 +3,7 @@
  * A step reads the record, decides on a private copy, writes that to a spare record and compares and swaps the key's head.
  * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
  */
-import type { EncodedState } from '../../algorithms/algorithm.ts'
+import type { StateFields } from '../../algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { SluiceError, shown } from '../../errors.ts'
@@ -30,8 +30,8 @@ export interface SharedStore extends SyncStore {
   readonly size: number
   /** How many bytes are shared. They are all there from the beginning. */
   readonly bytes: number
-  /** The state held for a key of a limiter of this thread as text, or undefined. For tests and for looking. */
-  inspect(limiter: string, limit: string, key: string): EncodedState | undefined
+  /** The state held for a key of a limiter of this thread by the names of its numbers, or undefined. For tests and for looking. */
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /**
    * Takes back what a thread held in the middle of a step, if it is terminated there, as soon as it has ended. For threads that this one started:
    * `store.watch(new Worker(...))`. Returns the worker. In Node only.
@@ -117,7 +117,7 @@ class Shared implements SharedStore {
     this.#cellsOfThreads.free(otherThread(threadId))
   }
 
-  inspect(limiter: string, limit: string, key: string): EncodedState | undefined {
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined {
     const scope = this.#scopes.get(limiter)
     const known = scope?.limits.find(({ name }) => name === limit)
     if (scope === undefined || known === undefined) return undefined
@@ -127,7 +127,7 @@ class Shared implements SharedStore {
     if (place === ABSENT) return undefined
     shape.take()
     const written = shape.writtenRule(limit, known.rule)
-    return written?.algorithm.encode(written, shape.words, shape.wordsAt(limit, known.rule))
+    return written?.algorithm.fields(written, shape.words, shape.wordsAt(limit, known.rule))
   }
 
   /** One try at the step. False if another thread was faster. */
@@ -172,7 +172,7 @@ class Shared implements SharedStore {
     const { parts } = step
     for (let k = 0; k < parts.length; k++) {
       const cell = this.#cells[k] as Cell
-      if (cell.changed) shape.sign((parts[k] as Part).limit, cell.rule)
+      if (cell.changed) shape.sign((parts[k] as Part).limit, cell.own)
     }
     this.#table.chains.idleAtUs[0] = shape.idleAtUs(nowUs)
     if (place !== ABSENT) return this.#table.chains.replace(place, scope, shape.packed())
@@ -192,7 +192,8 @@ class Shared implements SharedStore {
     for (let k = 0; k < parts.length; k++) {
       const { limit, rule, cost, ticket } = parts[k] as Part
       const i = shape.wordsAt(limit, rule)
-      this.#cells[k] = { rule, cost, ticket, s: shape.words, i, written: shape.writtenRule(limit, rule), changed: false }
+      const own = shape.writtenRule(limit, rule)
+      this.#cells[k] = { rule, cost, ticket, s: shape.words, i, own: own ?? rule, isHeld: own !== undefined, changed: false }
       this.#verdicts[k] ??= emptyVerdict()
     }
   }
