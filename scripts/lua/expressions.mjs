@@ -15,6 +15,9 @@ const ARITHMETIC = { '+': SUM, '-': SUM, '*': PRODUCT, '/': PRODUCT, '%': PRODUC
 const ORDER = new Set(['<', '<=', '>', '>='])
 const EQUALITY = { '===': '==', '!==': '~=' }
 
+/** A table that is wider has a line for each member. */
+const WIDE = 80
+
 /** @param f the function that is being written: see writer.mjs */
 export function expression(f, node) {
   const constant = constantOf(node, (name) => (f.local(name) === undefined ? f.program.constant(f.source, name, node) : undefined))
@@ -75,7 +78,7 @@ const EXPRESSIONS = {
   },
 
   UnaryExpression(f, node) {
-    if (node.operator === '!') return { text: `not ${within(condition(f, node.argument), UNARY)}`, level: UNARY, type: BOOLEAN }
+    if (node.operator === '!') return negated(condition(f, node.argument))
     if (node.operator !== '-') f.fail(node, `the operator '${node.operator}' does not become Lua`)
     const text = within(number(f, node.argument), UNARY)
     return { text: text.startsWith('-') ? `-(${text})` : `-${text}`, level: UNARY, type: NUMBER }
@@ -103,27 +106,27 @@ const EXPRESSIONS = {
     const test = condition(f, node.test)
     const middle = expression(f, node.consequent)
     const last = expression(f, node.alternate)
-    if (!isAlwaysTrue(middle.type)) {
+    const first = `${within(test, AND)} and ${within(middle, COMPARISON)}`
+    if (isAlwaysTrue(middle.type)) return { text: `${first} or ${within(last, OR)}`, level: OR, type: either(middle.type, last.type) }
+    if (middle.type.kind !== 'boolean' || middle.type.isOptional || last.type.kind !== 'boolean' || test.text.includes('(')) {
       f.fail(node.consequent, `the middle of '? :' is ${named(middle.type)}: where it may be false or undefined, write an if`)
     }
-    return {
-      text: `${within(test, AND)} and ${within(middle, COMPARISON)} or ${within(last, OR)}`,
-      level: OR,
-      type: either(middle.type, last.type),
-    }
+    return { text: `${first} or ${within(negated(test), AND)} and ${within(last, COMPARISON)}`, level: OR, type: BOOLEAN }
   },
 
   MemberExpression: (f, node) => (node.computed ? element(f, node) : member(f, node)),
   CallExpression: (f, node) => call(f, node),
 
   ObjectExpression(f, node) {
-    if (node.properties.length === 0) return atom('{}', { kind: 'object' })
     const parts = node.properties.map((each) => {
       if (each.type !== 'Property' || each.computed || each.method || each.kind !== 'init')
         f.fail(each, 'an object is made of names and values')
       return `${keyText(keyOf(each))} = ${expression(f, each.value).text}`
     })
-    return atom(`{ ${parts.join(', ')} }`, { kind: 'table' })
+    const line = `{ ${parts.join(', ')} }`
+    return atom(line.length > WIDE ? `{\n${parts.map((each) => `  ${each.replaceAll('\n', '\n  ')},`).join('\n')}\n}` : line, {
+      kind: 'object',
+    })
   },
 
   /** From 0 on, like in TypeScript. */
@@ -142,6 +145,10 @@ export function keyOf(property) {
 
 export function keyText(name) {
   return isKeyword(name) || !/^[A-Za-z_]\w*$/.test(name) ? `[${quoted(name)}]` : name
+}
+
+function negated(read) {
+  return { text: `not ${within(read, UNARY)}`, level: UNARY, type: BOOLEAN }
 }
 
 /** Casts say what the type checker cannot know; nothing happens. */
@@ -211,7 +218,7 @@ function call(f, node) {
   return atom(`${callee.text}(${argumentTexts(f, node).join(', ')})`, callee.type.returns ?? UNKNOWN)
 }
 
-/** `Math.max(a, b)`, `Object.freeze(x)` and `figures.join(' ')`. */
+/** `Math.max(a, b)`, `Object.freeze(x)`, `figures.join(' ')` and `s.slice(from, to)`. */
 function specialCall(f, node) {
   const { object, property } = node.callee
   if (object.name === 'Math' && f.local('Math') === undefined) {
@@ -220,10 +227,15 @@ function specialCall(f, node) {
     return atom(`${property.name}(${argumentTexts(f, node).join(', ')})`, NUMBER)
   }
   if (object.name === 'Object' && property.name === 'freeze') return expression(f, node.arguments[0])
-  if (property.name !== 'join') return undefined
   const array = prefix(f, object)
-  return array.type.kind === 'array' ? atom(`join(${[array.text, ...argumentTexts(f, node)].join(', ')})`, STRING) : undefined
+  if (array.type.kind !== 'array') return undefined
+  const method = METHODS[property.name]
+  if (method?.takes !== node.arguments.length) f.fail(node, `'${property.name}' of an array does not become Lua with these arguments`)
+  return atom(`${property.name}(${[array.text, ...argumentTexts(f, node)].join(', ')})`, method.returns ?? array.type)
 }
+
+/** Methods of arrays that the prelude has as functions. */
+const METHODS = { join: { takes: 1, returns: STRING }, slice: { takes: 2 } }
 
 function argumentTexts(f, node) {
   return node.arguments.map((each) =>

@@ -19,13 +19,12 @@ export const prelude = PRELUDE
  * @param options.root the URL that paths start from
  * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of functions or of the algorithm. What stands
  * in them is hidden from the rest of the script, except the roots.
- * @param options.handWritten the module whose functions stand in the prelude
  */
-export function generateLua({ root, entries, handWritten }) {
+export function generateLua({ root, entries }) {
   const passed = new Set()
   for (;;) {
     const known = passed.size
-    const modules = new Generation(new Program(root, handWritten), entries, passed).modules()
+    const modules = new Generation(new Program(root), entries, passed).modules()
     // An array that turned out to be passed on is a table everywhere, so what was written before that is written again.
     if (passed.size === known) return modules
   }
@@ -126,7 +125,7 @@ class Generation {
       else this.#module(each.source).arrays.add(each)
     }
     const module = this.#module(source)
-    for (const each of uses) module.uses.add(each.source.path)
+    for (const each of uses) if (each.source !== source) module.uses.add(each.source.path)
     module.texts.push(lines)
   }
 
@@ -184,7 +183,7 @@ class Generation {
     const needed = new Set()
     const visit = (path) => {
       for (const each of this.#modules.get(path).uses) {
-        if (each === module.path || needed.has(each)) continue
+        if (needed.has(each)) continue
         visit(each)
         needed.add(each)
       }

@@ -1,4 +1,5 @@
--- What generated code may call besides functions of its own.
+-- What generated code may call besides functions of its own. A function of TypeScript that has the name of one of these is not generated:
+-- these are written by hand, to do the same.
 
 local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
 
@@ -12,6 +13,26 @@ local function join(array, between)
     texts[k + 1] = string.format('%.0f', array[k])
   end
   return table.concat(texts, between)
+end
+
+-- The figures that a text names.
+local function figuresNamed(numbers)
+  local figures, length = {}, 0
+  for figure in string.gmatch(numbers, '%d+') do
+    figures[length] = tonumber(figure)
+    length = length + 1
+  end
+  figures.length = length
+  return figures
+end
+
+-- The elements from one index to before another, from 0 on.
+local function slice(array, from, to)
+  local elements = { length = to - from }
+  for k = from, to - 1 do
+    elements[k - from] = array[k]
+  end
+  return elements
 end
 
 -- Moves so many words of a state; the two places may overlap.

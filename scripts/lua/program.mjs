@@ -7,14 +7,11 @@ import { Types } from './types.mjs'
 export class Program {
   types = new Types(this)
   #root
-  #handWritten
   #sources = new Map()
   #bindings = new Map()
 
-  /** `handWritten`: the module whose functions stand in the prelude. */
-  constructor(root, handWritten) {
+  constructor(root) {
     this.#root = root
-    this.#handWritten = handWritten
   }
 
   source(path) {
@@ -46,9 +43,7 @@ export class Program {
     const common = { source, name, node, statement }
     if (node.type === 'FunctionDeclaration') {
       const type = this.types.ofFunction(source, node)
-      if (source.path !== this.#handWritten) return { ...common, kind: 'function', type }
-      if (!PRELUDE_FUNCTIONS.has(name)) fail(source, node, `'${name}' is missing in prelude.lua`)
-      return { ...common, kind: 'prelude', type }
+      return { ...common, kind: PRELUDE_FUNCTIONS.has(name) ? 'prelude' : 'function', type }
     }
     if (isConst && node.init) {
       const value = constantOf(node.init, (each) => this.constant(source, each, node.init))

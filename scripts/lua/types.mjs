@@ -1,7 +1,7 @@
 // What little of the types decides how an expression becomes Lua: there 0 and '' are true, and only false and nil are not.
 //
-// A type is { kind, isOptional? } with more by kind: `of` for arrays, `node`, `source` and `names` for objects, `returns` and `parameters`
-// for functions. `isOptional`: may be undefined.
+// A type is { kind, isOptional? } with more by kind: `of` for arrays, `node`, `source` and `names` for objects that are declared, `returns` and
+// `parameters` for functions. `isOptional`: may be undefined.
 
 export const NUMBER = { kind: 'number' }
 export const STRING = { kind: 'string' }
@@ -100,7 +100,7 @@ export class Types {
   /** What a member of an object is, and whether it is readonly. */
   member(type, name) {
     if (type.kind === 'array' && name === 'length') return { type: NUMBER, isReadonly: true }
-    if (type.kind !== 'object') return { type: UNKNOWN, isReadonly: false }
+    if (type.node === undefined) return { type: UNKNOWN, isReadonly: false }
     const { node, source, names } = type
     const body = node.members ?? node.body.body
     const member = body.find((each) => each.key?.name === name)

@@ -43,7 +43,7 @@ export class Writer {
   }
 
   line(text) {
-    this.#lines.push('  '.repeat(this.#scopes.length - 1) + text)
+    for (const each of text.split('\n')) this.#lines.push('  '.repeat(this.#scopes.length - 1) + each)
   }
 
   nested(write) {

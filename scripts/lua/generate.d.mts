@@ -1,0 +1,12 @@
+export interface LuaModule {
+  readonly name: string
+  readonly path: string
+  readonly text: string
+  readonly needs: readonly string[]
+}
+export interface Entry {
+  readonly path: string
+  readonly roots: readonly string[]
+}
+export const prelude: string
+export function generateLua(options: { readonly root: URL; readonly entries: readonly Entry[] }): LuaModule[]

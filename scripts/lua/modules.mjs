@@ -1,0 +1,25 @@
+// The modules of the library that run in Redis: every algorithm, and the decision.
+import { readdirSync } from 'node:fs'
+import { generateLua, prelude } from './generate.mjs'
+
+const root = new URL('../../', import.meta.url)
+const ALGORITHMS = 'src/algorithms'
+
+export const camelCase = (name) => name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())
+
+/** Every algorithm has a folder, and in it a module of the same name. */
+export function algorithmFolders() {
+  const entries = readdirSync(new URL(ALGORITHMS, root), { withFileTypes: true })
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+}
+
+/** `{ name, path, text, needs }` for each, the prelude first, and each behind those that it needs. */
+export function luaModules() {
+  const algorithms = algorithmFolders().map((name) => ({
+    path: `${ALGORITHMS}/${name}/${name}.ts`,
+    roots: [`${camelCase(name)}Algorithm`],
+  }))
+  const entries = [...algorithms, { path: `${ALGORITHMS}/decide.ts`, roots: ['decide'] }]
+  const generated = generateLua({ root, entries }).map((each) => ({ ...each, needs: ['prelude', ...each.needs] }))
+  return [{ name: 'prelude', path: 'scripts/lua/prelude.lua', text: prelude, needs: [] }, ...generated]
+}
