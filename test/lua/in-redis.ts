@@ -1,0 +1,78 @@
+/** Runs Lua in the real Redis on cases that TypeScript runs too. Answers travel as text: a reply would cut numbers to whole ones. */
+import type { LuaModule } from '../../scripts/lua/generate.mjs'
+import type { TestRedis } from '../support/redis-client.ts'
+
+const BATCH = 500
+
+/** Texts of modules, in the order in which they were generated. */
+export function joined(modules: readonly LuaModule[]): string {
+  return modules.map(({ text }) => text).join('\n')
+}
+
+const DRIVER = `
+-- JSON's lists as arrays of TypeScript: from 0 on, with a length.
+local function arrayOf(list)
+  local array = { length = #list }
+  for k = 1, #list do
+    array[k - 1] = list[k]
+  end
+  return array
+end
+
+-- All digits of a number, and arrays by their elements.
+local function shown(value)
+  if value == nil then
+    return 'undefined'
+  elseif type(value) == 'number' then
+    return string.format('%.17g', value)
+  elseif type(value) ~= 'table' then
+    return tostring(value)
+  end
+  local texts = {}
+  if value.length then
+    for k = 0, value.length - 1 do
+      texts[k + 1] = shown(value[k])
+    end
+    return '[' .. table.concat(texts, ' ') .. ']'
+  end
+  for name, member in pairs(value) do
+    texts[#texts + 1] = name .. ':' .. shown(member)
+  end
+  table.sort(texts)
+  return '{' .. table.concat(texts, ' ') .. '}'
+end
+`
+
+/** The same text on this side. */
+export function shown(value: unknown): string {
+  if (typeof value === 'number') return shownNumber(value)
+  if (value instanceof Float64Array || Array.isArray(value)) return `[${Array.from(value, shown).join(' ')}]`
+  if (typeof value !== 'object' || value === null) return String(value)
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return `{${members
+    .map(([name, member]) => `${name}:${shown(member)}`)
+    .sort()
+    .join(' ')}}`
+}
+
+function shownNumber(value: number): string {
+  if (Object.is(value, -0)) return '-0'
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
+  return Number.isInteger(value) ? String(value) : value.toPrecision(17).replace(/0+$/, '')
+}
+
+/** What `answer(case)` of the script says to each case, as text. */
+export async function inRedis(redis: TestRedis, script: string, answer: string, cases: readonly unknown[]): Promise<string[]> {
+  const text = `${script}\n${DRIVER}\n${answer}
+    local answers = {}
+    for k = 1, #ARGV do
+      answers[k] = answer(cjson.decode(ARGV[k]))
+    end
+    return answers`
+  const answers: string[] = []
+  for (let from = 0; from < cases.length; from += BATCH) {
+    const batch = cases.slice(from, from + BATCH).map((each) => JSON.stringify(each))
+    answers.push(...((await redis.send(['EVAL', text, '0', ...batch])) as string[]))
+  }
+  return answers
+}
