@@ -1,7 +1,7 @@
 /**
  * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again. See gcra.md.
  *
- * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date; otherwise the date is 0. Without a date an
+ * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date; otherwise the date is -1. Without a date an
  * earlier reading of the clock sees a higher level, up to the capacity that the state was written under.
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
@@ -24,6 +24,8 @@ import {
   TAT,
 } from '../level.ts'
 import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+
+const NO_DATE = -1
 
 export interface GcraOptions {
   /** The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
@@ -51,7 +53,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
 
   repair(own, s, i, nowUs) {
-    if ((s[i + AT] as number) > 0) return levelRepair(own, s, i, nowUs)
+    if ((s[i + AT] as number) >= 0) return levelRepair(own, s, i, nowUs)
     if (isWithinCapacity(own, s, i, nowUs)) return false
     s[i + TAT] = nowUs + own.toleranceUs
     s[i + PART] = own.tolerancePart
@@ -86,5 +88,5 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
 /** Drops the date of a level that is no more than the capacity. */
 function dateIfBooked(own: LevelRule, s: Float64Array, i: number): void {
-  if (isWithinCapacity(own, s, i, s[i + AT] as number)) s[i + AT] = 0
+  if (isWithinCapacity(own, s, i, s[i + AT] as number)) s[i + AT] = NO_DATE
 }
