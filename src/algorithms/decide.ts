@@ -63,7 +63,10 @@ export function emptyVerdict(): Verdict {
   return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }
 }
 
-/** Decides `op` for all cells. The answers are written over `verdicts`, one for each cell. Tells whether the step was granted. */
+/**
+ * Decides `op` for all cells. The answers are written over `verdicts`, one for each cell; without `isTold` only in part. Tells whether the
+ * step was granted.
+ */
 export function decide(
   op: Op,
   cells: readonly Cell[],
@@ -71,6 +74,7 @@ export function decide(
   aheadUs: number,
   ofUs: number,
   verdicts: readonly Verdict[],
+  isTold: boolean,
 ): boolean {
   for (let k = 0; k < cells.length; k += 1) prepare(cells[k] as Cell, nowUs)
   let granted = true
@@ -80,25 +84,10 @@ export function decide(
   }
   const taken = op === 'take' && granted
   for (let k = 0; k < cells.length; k += 1) {
-    const cell = cells[k] as Cell
-    const verdict = verdicts[k] as Verdict
-    const charged = taken && cell.cost > 0
-    verdict.atUs = nowUs
-    verdict.enteredUs = charged ? nowUs + charge(cell, nowUs) : nowUs
-    describe(cell, nowUs, verdict)
-    // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-    verdict.ticket = charged && aheadUs >= 0 && cell.rule.algorithm.bookable ? ticketOf(cell) : undefined
+    const lateUs = taken ? charge(cells[k] as Cell, nowUs) : 0
+    if (isTold) describe(cells[k] as Cell, nowUs, lateUs, verdicts[k] as Verdict, taken && aheadUs >= 0)
   }
   return granted
-}
-
-/** `take` for one limit whose state is held. `cost` is from 1 to the capacity. */
-export function takeOne(cell: Cell, nowUs: number): boolean {
-  const { rule, own, s, i, cost } = cell
-  cell.changed = own.algorithm.repair(own, s, i, nowUs)
-  if (own.algorithm.untilUs(own, s, i, nowUs, rule.capacity - cost) > 0) return false
-  charge(cell, nowUs)
-  return true
 }
 
 function prepare(cell: Cell, nowUs: number): void {
@@ -158,8 +147,9 @@ function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
   return false
 }
 
-/** Answers how much later than now the charge was entered. */
+/** Answers how much later than now the charge was entered. Cost 0 is a question: it charges nothing and creates no key. */
 function charge(cell: Cell, nowUs: number): number {
+  if (cell.cost === 0) return 0
   const lateUs = cell.rule.algorithm.charge(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
   cell.own = cell.rule
   cell.changed = true
@@ -183,10 +173,14 @@ function bookedBy(own: Rule, ticket: Ticket): Booked {
 }
 
 /** What is left of the caller's capacity, and when the key is idle, by the state after the decision. */
-function describe(cell: Cell, nowUs: number, verdict: Verdict): void {
+function describe(cell: Cell, nowUs: number, lateUs: number, verdict: Verdict, isReserved: boolean): void {
   const own = cell.own
   verdict.remaining = Math.max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+  verdict.atUs = nowUs
+  verdict.enteredUs = nowUs + lateUs
+  // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
+  verdict.ticket = isReserved && cell.cost > 0 && own.algorithm.bookable ? ticketOf(cell) : undefined
 }
 
 function ticketOf(cell: Cell): Ticket {

@@ -10,8 +10,8 @@ import type { Part, Scope, Step } from '../stores/store.ts'
 export class AskedPart implements Part {
   declare readonly limit: string
   declare readonly rule: Rule
-  declare readonly key: string
-  declare readonly cost: number
+  declare key: string
+  declare cost: number
   declare readonly ticket: undefined
 
   constructor(limit: string, rule: Rule, key: string, cost: number) {
@@ -24,11 +24,11 @@ export class AskedPart implements Part {
 }
 
 export class AskedStep implements Step {
-  declare readonly op: Step['op']
+  declare op: Step['op']
   declare readonly scope: Scope
   declare readonly parts: readonly Part[]
-  declare readonly aheadUs: number
-  declare readonly ofUs: number
+  declare aheadUs: number
+  declare ofUs: number
   declare readonly nowUs: number | undefined
 
   constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {

@@ -100,12 +100,14 @@ function checkOutage({ onStoreError = 'throw', storeTimeoutMs = 1, localShare = 
   }
 }
 
-const MODES = ['sync', 'async']
-
 export function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
-  if (typeof store === 'object' && store !== null && typeof store.apply === 'function' && MODES.includes(store.mode)) return store
+  if (typeof store === 'object' && store !== null && isStore(store)) return store
   throw new SluiceError('CONFIG', `store ${shown(store)} must be a store such as memoryStore() or redisStore(client)`)
+}
+
+function isStore(store: Store): boolean {
+  return store.mode === 'sync' ? typeof store.open === 'function' : store.mode === 'async' && typeof store.apply === 'function'
 }
 
 /** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */

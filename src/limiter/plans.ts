@@ -1,16 +1,19 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import { SluiceError, shown } from '../errors.ts'
-import type { Lane, Part } from '../stores/store.ts'
-import { AskedPart } from './asked.ts'
+import type { OpenStates, Part } from '../stores/store.ts'
+import { AskedPart, type AskedStep } from './asked.ts'
 import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
-/** One set of numbers, and the store's short way for them if it has one. */
+/** One set of numbers. */
 export interface Plan<Name extends string> {
   readonly scope: NamedScope<Name>
   /** Whether one of the limits lets callers act only some time after they were charged. */
   readonly spaced: boolean
-  readonly lane: Lane | undefined
+  /** What a synchronous store holds for it. */
+  readonly states: OpenStates | undefined
+  /** The step that is filled in for each call to a synchronous store, so that nothing has to be made. */
+  readonly step: AskedStep
 }
 
 /** Limits by the name of the plan. */
@@ -111,8 +114,20 @@ export class Plans<Name extends string> {
 }
 
 /** What a step asks of each limit. */
-export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Part[] {
+export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): AskedPart[] {
   const { limits } = scope
   checkNames(key, cost, limits)
   return limits.map(({ name, rule }) => new AskedPart(name, rule, keyFor(key, name), costFor(cost, name)))
+}
+
+/** The same in the plan's own step. Checks everything before anything is filled in. */
+export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): AskedStep {
+  const { parts } = step
+  if (typeof key !== 'string' || typeof cost !== 'number') checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
+  for (let k = 0; k < parts.length; k++) {
+    const part = parts[k] as Part
+    part.key = keyFor(key, part.limit as Name)
+    part.cost = costFor(cost, part.limit as Name)
+  }
+  return step
 }

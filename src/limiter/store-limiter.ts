@@ -3,9 +3,18 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type Part, type Scope, type Step, type Store, type SyncStore } from '../stores/store.ts'
-import { AskedStep } from './asked.ts'
-import { atItsTime, type Decision, decisionOf, decisionOfOne } from './decision.ts'
+import {
+  type AsyncStore,
+  allAllowed,
+  type OpenStates,
+  type Part,
+  type Scope,
+  type Step,
+  type Store,
+  type SyncStore,
+} from '../stores/store.ts'
+import { AskedPart, AskedStep } from './asked.ts'
+import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
 import type {
@@ -26,7 +35,7 @@ import { GuardedStore } from './outage/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from './outage/health.ts'
 import { type FailurePolicy, substituteFor } from './outage/substitute.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
-import { type Plan, Plans, partsOf } from './plans.ts'
+import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { partsAt, takenOf } from './taken.ts'
 import type { Verb } from './waiting/desk.ts'
 import { bookedOf } from './waiting/holding.ts'
@@ -82,7 +91,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const plans = options.plans === undefined ? {} : options.plans
     this.#plans = new Plans(limits, plans, {
       open: (opened) => this.#plan(opened),
-      release: ({ scope }) => this.#store.release?.(scope),
+      release: ({ scope, states }) => (this.#store.mode === 'sync' ? states?.close() : this.#store.release(scope)),
     })
   }
 
@@ -94,9 +103,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>> = 1,
     options?: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    // Kept small, and the rare ways in functions of their own, so that the compiler can fit the short way into its callers.
     if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
-    return this.#tryTake(this.#plans.base.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, this.#plans.base, undefined)
+    return this.#tryAcquireUnder(this.#plans.base, key, cost, undefined)
   }
 
   #tryAcquireWith(
@@ -105,39 +113,24 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     options: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
     if (isTimed(options)) return this.#tryToWait(key, cost, options)
-    const plan = this.#planOf(options, TIMED_OPTIONS)
-    return this.#tryTake(plan.lane, key, cost) ?? this.#tryAcquireByStep(key, cost, plan, options)
+    return this.#tryAcquireUnder(this.#planOf(options, TIMED_OPTIONS), key, cost, options)
   }
 
-  /** By the short way, or undefined. */
-  #tryTake(lane: Lane | undefined, key: unknown, cost: unknown): Answer<S, boolean> | undefined {
-    if (lane === undefined || !Number.isInteger(cost) || this.#closed || this.#listeners.any) return undefined
-    return lane.tryTake(key, cost as number) as Answer<S, boolean> | undefined
-  }
-
-  #tryAcquireByStep(
+  #tryAcquireUnder(
+    plan: Plan<LimitName<L>>,
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
-    plan: Plan<LimitName<L>>,
     options: VerbOptions<P> | undefined,
   ): Answer<S, boolean> {
-    if (this.#listeners.any) return this.#told('tryAcquire', key, cost, plan, options, ({ allowed }) => allowed)
-    return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
+    if (this.#listeners.any) return this.#consume('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
+    if (plan.states === undefined) return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
+    this.#checkOpen()
+    return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#plans.base : this.#planOf(options)
-    const { lane } = plan
-    if (lane !== undefined && Number.isInteger(cost) && !this.#closed) {
-      const sinceUs = this.#heardSinceUs()
-      const verdict = lane.take(key, cost as number)
-      if (verdict !== undefined) {
-        const decision = decisionOfOne(plan.scope.limits[0] as NamedRule<LimitName<L>>, verdict)
-        if (this.#listeners.any) this.#tell('consume', key, cost, options, decision, sinceUs)
-        return decision as Answer<S, Decision<LimitName<L>>>
-      }
-    }
-    return this.#told('consume', key, cost, plan, options, (decision) => decision)
+    return this.#consume('consume', plan, key, cost, options, (decision) => decision)
   }
 
   peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
@@ -269,12 +262,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
-    const { nowUs } = this.#ownClock
-    store.open?.(scope, nowUs)
+    const states = store.mode === 'sync' ? store.open(scope, this.#ownClock.nowUs) : store.open(scope)
     const spaced = limits.some(({ rule }) => rule.algorithm.spaced)
-    // A remote store's short way goes by the clock of this process. With another clock it is a test, which wants to see the store's answers.
-    const hasLane = limits.length === 1 && (store.mode === 'sync' || this.#clock === undefined)
-    return { scope, spaced, lane: hasLane ? store.lane?.(scope, nowUs) : undefined }
+    const parts = limits.map(({ name, rule }) => new AskedPart(name, rule, '', 0))
+    return { scope, spaced, states: states as OpenStates | undefined, step: new AskedStep('take', scope, parts, -1, -1, undefined) }
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
@@ -283,21 +274,28 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#plans.of(options.plan)
   }
 
-  /** A take, and whoever listens is told. */
-  #told<T>(
+  /** Takes, and tells the listeners. */
+  #consume<T>(
     verb: DecisionEvent['verb'],
+    plan: Plan<LimitName<L>>,
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
-    plan: Plan<LimitName<L>>,
     options: VerbOptions<P> | undefined,
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const sinceUs = this.#heardSinceUs()
-    return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts)
-      this.#tell(verb, key, cost, options, decision, sinceUs)
-      return answer(decision)
-    })
+    if (plan.states === undefined) {
+      return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
+        const decision = decisionOf(plan.scope.limits, verdicts)
+        this.#tell(verb, key, cost, options, decision, sinceUs)
+        return answer(decision)
+      })
+    }
+    this.#checkOpen()
+    plan.states.apply(filled(plan, key, cost), true)
+    const decision = decisionOf(plan.scope.limits, plan.states.verdicts)
+    this.#tell(verb, key, cost, options, decision, sinceUs)
+    return answer(decision) as Answer<S, T>
   }
 
   /** The time, for whoever listens; -1, without a look at the clock, if nobody does. */
@@ -342,9 +340,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       nowUs: () => clock.nowUs(),
       apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
         const store = this.#store
-        const step = this.#step(verb, this.#plans.still(plan), parts)
+        const { scope, states } = this.#plans.still(plan)
+        const step = this.#step(verb, scope, parts)
+        if (store.mode === 'sync') return answered(states as OpenStates, step)
         // What the store was charged is not given back to who stands in for it.
-        if (verb.op === 'give' && store.mode === 'async' && store.isDownFor(step)) return []
+        if (verb.op === 'give' && store.isDownFor(step)) return []
         return store.apply(step)
       },
     }
@@ -419,13 +419,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     this.#checkOpen()
-    return this.#applyStep(this.#step(verb, plan, parts), read)
+    return this.#applyTo(plan, this.#step(verb, plan.scope, parts), read)
   }
 
   /** The same for a limiter that may have been closed. */
-  #applyStep<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+  #applyTo<T>({ states }: Plan<LimitName<L>>, step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     const store = this.#store
-    return (store.mode === 'sync' ? read(store.apply(step)) : this.#asked(store, step, read)) as Answer<S, T>
+    return (store.mode === 'sync' ? read(answered(states as OpenStates, step)) : this.#asked(store, step, read)) as Answer<S, T>
   }
 
   /** One promise less where nobody wants to hear of failures. */
@@ -434,10 +434,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return store.apply(step).then(read, (error) => this.#failed(error))
   }
 
-  #step({ op, aheadUs, ofUs }: Verb, { scope }: Plan<LimitName<L>>, parts: readonly Part[]): Step {
-    // Where other threads write, the store reads the time itself, once it has seen what they wrote.
-    const isRead = this.#store.mode === 'sync' && this.#store.nowUs !== undefined
-    return new AskedStep(op, scope, parts, aheadUs, ofUs, isRead ? undefined : this.#clock?.nowUs())
+  #step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
+    return new AskedStep(op, scope, parts, aheadUs, ofUs, this.#store.mode === 'sync' ? undefined : this.#clock?.nowUs())
   }
 
   /**
@@ -466,7 +464,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       }
       // Also after `close`: the store stays open, and others would stand behind the booking.
       const answers = taken.map(({ atUs: ofUs, places }) =>
-        this.#applyStep(this.#step({ ...GIVE, ofUs }, plan, partsAt(given, places)), tellQueues),
+        this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, partsAt(given, places)), tellQueues),
       )
       return (this.#store.mode === 'sync' ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
     }
@@ -491,4 +489,10 @@ function queueId(parts: readonly Part[], plan: string | undefined): string {
   const isOne = parts.every((part) => part.key === key)
   if (isOne && plan === undefined) return `=${key}`
   return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+}
+
+/** The verdicts of a synchronous store, which are overwritten by its next step. */
+function answered(states: OpenStates, step: Step): readonly Verdict[] {
+  states.apply(step, true)
+  return step.op === 'forget' ? [] : states.verdicts
 }

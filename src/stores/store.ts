@@ -12,7 +12,7 @@
  * - A key that nobody wrote is fresh; `decide` never creates one by asking, by refusing or by giving back.
  * - A state may be forgotten once it is idle (`resetUs` has passed), never before: forgetting frees memory and changes no answer.
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
- * - A synchronous store answers with verdicts that are its own and are overwritten by the next step: read them at once.
+ * - A synchronous store's verdicts are its own and are overwritten by the next step: read them at once.
  */
 import type { Rule } from '../algorithms/algorithm.ts'
 import type { Op, Ticket, Verdict } from '../algorithms/decide.ts'
@@ -27,57 +27,51 @@ export interface Part {
   /** The name of the limit within its limiter. */
   readonly limit: string
   readonly rule: Rule
-  readonly key: string
-  readonly cost: number
+  key: string
+  cost: number
   /** For `give`: the reservation to cancel. */
   readonly ticket?: Ticket | undefined
 }
 
 export interface Step {
   /** `forget` drops the states of all parts; the rest is `decide`'s. */
-  readonly op: Op | 'forget'
+  op: Op | 'forget'
   readonly scope: Scope
   readonly parts: readonly Part[]
   /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
-  readonly aheadUs: number
+  aheadUs: number
   /** For `give`: when the cost was taken; -1 where that is not known. */
-  readonly ofUs: number
-  /** The time, for stores without a clock of their own. A store with one (Redis, shared memory) reads that, unless this is given. */
+  ofUs: number
+  /** The time, for a remote store that is to decide by another clock than its own. */
   readonly nowUs: number | undefined
 }
 
-/** One verdict for each part, in order; none for `forget`. */
+/** A store that answers at once. */
 export interface SyncStore {
   readonly mode: 'sync'
   /** Whether others than the limiters of this thread may hold the same states. Then limiters must be named. */
   readonly shared: boolean
-  /**
-   * The clock of a store that other threads write to, in whole microseconds. Such a store reads the time itself, after it has seen the states: an
-   * earlier reading may be older than what it sees, and a state from the future looks like a clock that stepped back. Steps have no `nowUs` then.
-   */
+  /** The store's own time in whole microseconds, where it has one: limiters go by it unless they are given a clock. */
   readonly nowUs?: (() => number) | undefined
-  /** Told of every limiter, plan and update before its first step: throws what that step would. `nowUs` reads the limiter's clock. */
-  open?(scope: Scope, nowUs: () => number): void
-  /**
-   * Told of everything that was opened, once, when its limiter is closed or has got other numbers: what was only kept for it can be freed. States
-   * are kept until they are idle: a limiter that is made again under the name finds them.
-   */
-  release?(scope: Scope): void
-  apply(step: Step): readonly Verdict[]
-  /** A short way that a store may offer for a limiter of one limit. */
-  lane?(scope: Scope, nowUs: () => number): Lane
+  /** Opens the states of a limiter, for each plan and update anew. Throws what its first step would. `nowUs` reads the limiter's clock. */
+  open(scope: Scope, nowUs: () => number): OpenStates
 }
 
-/**
- * One limit of one limiter in a store, where a `take` needs no step to be made. Answers undefined where there is no short way
- * for this key and cost now (it is not held, say): then the caller goes through `apply`. So anything may be asked for as a key, because what is
- * no key is not held, and any whole number as a cost.
- */
-export interface Lane {
-  /** Only yes or no. */
-  tryTake(key: unknown, cost: number): boolean | undefined
-  /** The verdict is the lane's own and is overwritten by the next call. */
-  take(key: unknown, cost: number): Verdict | undefined
+/** The states of one limiter under one set of numbers. */
+export interface OpenStates {
+  /** One for each limit: of the last step that was told, until the next step. */
+  readonly verdicts: readonly Verdict[]
+  /**
+   * Decides a step. Tells whether every limit agreed. The time is read here, where other threads write not before the states were seen: an earlier
+   * reading may be older than what is seen, and a state from the future looks like a clock that stepped back.
+   * `isTold`: whether the verdicts are wanted. Without it they are not filled in.
+   */
+  apply(step: Step, isTold: boolean): boolean
+  /**
+   * What was only kept for the limiter can be freed: it is closed, or has got other numbers. States are kept until they are idle: a limiter that is
+   * made again under the name finds them.
+   */
+  close(): void
 }
 
 /**
@@ -97,11 +91,10 @@ export interface AsyncStore {
    * known. Each part has a circuit breaker of its own. Only asked while some part is down.
    */
   shardOf?(scope: Scope, part: Part): string | undefined
-  /** As of a synchronous store. */
-  open?(scope: Scope, nowUs: () => number): void
+  /** Told of every limiter, plan and update before its first step: throws what that step would. */
+  open?(scope: Scope): void
+  /** Told of everything that was opened, once, when its limiter is closed or has got other numbers. */
   release?(scope: Scope): void
-  /** A short way for takes that are refused, where it is known without asking. `nowUs` reads the clock of this process. */
-  lane?(scope: Scope, nowUs: () => number): Lane | undefined
 }
 
 export type OnVerdicts = (verdicts: readonly Verdict[]) => void

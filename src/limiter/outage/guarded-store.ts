@@ -12,7 +12,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { AsyncStore, Lane, OnFailure, OnVerdicts, Part, Scope, Step } from '../../stores/store.ts'
+import type { AsyncStore, OnFailure, OnVerdicts, Part, Scope, Step } from '../../stores/store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
 import { type Ask, Deadlines } from './deadlines.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
@@ -69,27 +69,12 @@ export class GuardedStore implements AsyncStore {
     return this.#openFor(step) !== undefined
   }
 
-  open(scope: Scope, nowUs: () => number): void {
-    this.#store.open?.(scope, nowUs)
+  open(scope: Scope): void {
+    this.#store.open?.(scope)
   }
 
   release(scope: Scope): void {
     this.#store.release?.(scope)
-  }
-
-  /** The store's short way, while it is up: when it is down, the policy decides everything. */
-  lane(scope: Scope, nowUs: () => number): Lane | undefined {
-    const lane = this.#store.lane?.(scope, nowUs)
-    if (lane === undefined) return undefined
-    const isUsable = () => this.#health.error === undefined && this.#inARow < MOST_IN_A_ROW
-    const counted = <T>(answer: T | undefined): T | undefined => {
-      if (answer !== undefined) this.#inARow += 1
-      return answer
-    }
-    return {
-      tryTake: (key, cost) => (isUsable() ? counted(lane.tryTake(key, cost)) : undefined),
-      take: (key, cost) => (isUsable() ? counted(lane.take(key, cost)) : undefined),
-    }
   }
 
   apply(step: Step): Promise<readonly Verdict[]> {

@@ -2,7 +2,7 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
 import { memoryStore } from '../../stores/memory/memory-store.ts'
-import type { Part, Step, SyncStore } from '../../stores/store.ts'
+import type { OpenStates, Part, Scope, Step } from '../../stores/store.ts'
 import { shareOf } from './share.ts'
 
 /** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */
@@ -18,11 +18,36 @@ export function substituteFor(policy: FailurePolicy, localShare: number): Substi
   return policy === 'local' ? deciding(localShare) : undefined
 }
 
+/** The memory of this process, at the times that it is told. */
+class FallbackMemory {
+  readonly #store = memoryStore()
+  #scope: Scope | undefined = undefined
+  #states: OpenStates | undefined = undefined
+  #nowUs = 0
+
+  apply(step: Step, nowUs: number): readonly Verdict[] {
+    this.#nowUs = nowUs
+    const states = this.#statesOf(step.scope)
+    states.apply(step, true)
+    return states.verdicts
+  }
+
+  /** The limits may have got other numbers. */
+  #statesOf(scope: Scope): OpenStates {
+    if (this.#states !== undefined && scope === this.#scope) return this.#states
+    const states = this.#store.open(scope, () => this.#nowUs)
+    this.#states?.close()
+    this.#states = states
+    this.#scope = scope
+    return states
+  }
+}
+
 /** As if the key had never been used: an empty memory is asked. */
 function allowing(): Substitute {
-  const memory = memoryStore()
+  const memory = new FallbackMemory()
   return (step, nowUs) => {
-    const verdicts = memory.apply({ ...step, op: 'ask', aheadUs: -1, ofUs: -1, nowUs, parts: step.parts.map(withoutTicket) })
+    const verdicts = memory.apply({ ...step, op: 'ask', aheadUs: -1, ofUs: -1, parts: step.parts.map(withoutTicket) }, nowUs)
     return verdicts.map((verdict, k) => {
       const cost = step.op === 'take' && verdict.outcome === 'allowed' ? (step.parts[k] as Part).cost : 0
       return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
@@ -42,7 +67,7 @@ function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
 
 /** By the memory of this process, with a share of each limit. It outlives the outage: the next one begins where this one ended. */
 function deciding(share: number): Substitute {
-  const memory: SyncStore = memoryStore()
+  const memory = new FallbackMemory()
   const shares = new WeakMap<Rule, Rule>()
   const shareFor = (rule: Rule): Rule => {
     const known = shares.get(rule)
@@ -58,7 +83,7 @@ function deciding(share: number): Substitute {
     // What the store booked is not the memory's to cancel.
     if (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
-    const verdicts = memory.apply({ ...step, parts, aheadUs: Math.min(step.aheadUs, 0), nowUs })
+    const verdicts = memory.apply({ ...step, parts, aheadUs: Math.min(step.aheadUs, 0) }, nowUs)
     return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
   }
 }

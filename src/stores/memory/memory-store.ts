@@ -4,7 +4,7 @@
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
-import type { Lane, Part, Scope, Step, SyncStore } from '../store.ts'
+import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
 
 export interface MemoryStoreOptions {
@@ -38,7 +38,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     throw refused('memoryStore maxKeys', maxKeys, `must be a whole number from 1 to ${MOST_KEYS}`)
   }
   if (onFull !== 'deny' && onFull !== 'allow') throw refused('memoryStore onFull', onFull, "must be 'deny' or 'allow'")
-  return new ProcessMemory(maxKeys, onFull)
+  return new ProcessMemory(maxKeys, onFull === 'deny')
 }
 
 /** What is held for the limiters of one name: their tables, and how often it was opened. */
@@ -51,10 +51,8 @@ class Held {
     this.name = name
   }
 
-  /** `place`: where it probably is. */
-  table(limit: string, place = 0): Table | undefined {
-    const likely = this.tables[place]
-    return likely?.limit === limit ? likely : this.tables.find((table) => table.limit === limit)
+  table(limit: string): Table | undefined {
+    return this.tables.find((table) => table.limit === limit)
   }
 
   add(table: Table): Table {
@@ -71,68 +69,29 @@ class Held {
 class ProcessMemory implements MemoryStore {
   readonly mode = 'sync'
   readonly shared = false
+  readonly deniesWhenFull: boolean
   readonly #maxKeys: number
-  readonly #onFull: 'deny' | 'allow'
   readonly #held = new Map<string, Held>()
   /** What nobody has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
   #closed: Set<Held> | undefined = undefined
   /** Where the sweep of those goes on. */
   #hand: IterableIterator<Held> | undefined = undefined
-  #cells: Cell[] = []
-  #verdicts: Verdict[] = []
-  /** The tables of the limiter that was here last, in the order of its limits: most stores serve one limiter. */
-  #lastScope: Scope | undefined = undefined
-  #lastTables: readonly Table[] = []
 
-  constructor(maxKeys: number, onFull: 'deny' | 'allow') {
+  constructor(maxKeys: number, deniesWhenFull: boolean) {
     this.#maxKeys = maxKeys
-    this.#onFull = onFull
+    this.deniesWhenFull = deniesWhenFull
   }
 
-  open(scope: Scope): void {
+  open(scope: Scope, nowUs: () => number): OpenStates {
     const held = this.#heldFor(scope.name)
+    const tables = scope.limits.map(({ name, rule }) => {
+      const table = held.table(name)
+      table?.check(rule)
+      return table ?? held.add(new Table(name, rule, this.#maxKeys))
+    })
     held.open += 1
     this.#closed?.delete(held)
-    try {
-      this.#tablesOf(scope)
-    } catch (error) {
-      this.release(scope)
-      throw error
-    }
-  }
-
-  release({ name }: Scope): void {
-    const held = this.#held.get(name) as Held
-    held.open -= 1
-    if (held.open > 0) return
-    if (held.size > 0) this.#keepUntilIdle(held)
-    else this.#drop(held)
-  }
-
-  apply(step: Step): readonly Verdict[] {
-    const { op, parts } = step
-    const tables = this.#tablesOf(step.scope)
-    if (op === 'forget') {
-      for (let k = 0; k < parts.length; k++) tableOf(tables, parts, k).remove((parts[k] as Part).key)
-      return []
-    }
-    const nowUs = step.nowUs as number
-    this.#load(tables, parts)
-    const fullForUs = op !== 'give' && this.#onFull === 'deny' ? this.#fullForUs(tables, parts, nowUs) : 0
-    decide(fullForUs > 0 ? 'ask' : op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.#verdicts)
-    let isNew = false
-    for (let k = 0; k < parts.length; k++) {
-      if (tableOf(tables, parts, k).save((parts[k] as Part).key, this.#cells[k] as Cell, nowUs)) isNew = true
-      if (fullForUs > 0) limitedFor(this.#verdicts[k] as Verdict, fullForUs)
-    }
-    if (isNew && this.#closed !== undefined) this.#sweepClosed(this.#closed, nowUs)
-    return this.#verdicts
-  }
-
-  lane(scope: Scope, nowUs: () => number): Lane {
-    const [table] = this.#tablesOf(scope) as [Table]
-    const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    return table.lane(rule, nowUs)
+    return new MemoryStates(this, tables, nowUs, () => this.#close(held))
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
@@ -149,42 +108,11 @@ class ProcessMemory implements MemoryStore {
     return this.#held.get(limiter)?.table(limit)?.size ?? 0
   }
 
-  #tablesOf(scope: Scope): readonly Table[] {
-    if (scope === this.#lastScope) return this.#lastTables
-    const held = this.#heldFor(scope.name)
-    if (held.open === 0) this.#keepUntilIdle(held)
-    this.#lastTables = scope.limits.map(({ name, rule }, k) => {
-      const table = held.table(name, k) ?? held.add(new Table(name, rule, this.#maxKeys))
-      table.check(rule)
-      return table
-    })
-    this.#lastScope = scope
-    return this.#lastTables
-  }
-
-  #heldFor(name: string): Held {
-    const known = this.#held.get(name)
-    if (known !== undefined) return known
-    const held = new Held(name)
-    this.#held.set(name, held)
-    return held
-  }
-
-  #keepUntilIdle(held: Held): void {
-    this.#closed ??= new Set()
-    this.#closed.add(held)
-  }
-
-  #drop(held: Held): void {
-    this.#held.delete(held.name)
-    this.#closed?.delete(held)
-    if (this.#lastScope?.name === held.name) this.#lastScope = undefined
-  }
-
   /** Looks at some keys of what nobody has open: more than one, so that it shrinks faster than it grows. */
-  #sweepClosed(closed: Set<Held>, nowUs: number): void {
+  sweepClosed(nowUs: number): void {
+    if (this.#closed === undefined) return
     for (let k = 0; k < 2; k++) {
-      this.#hand ??= closed.values()
+      this.#hand ??= this.#closed.values()
       const { value: held, done } = this.#hand.next()
       if (done) {
         this.#hand = undefined
@@ -195,16 +123,103 @@ class ProcessMemory implements MemoryStore {
     }
   }
 
-  #load(tables: readonly Table[], parts: readonly Part[]): void {
-    if (this.#cells.length !== parts.length) this.#resize(parts)
-    for (let k = 0; k < parts.length; k++) {
-      const { rule, key, cost, ticket } = parts[k] as Part
-      const cell = this.#cells[k] as Cell
-      cell.rule = rule
-      cell.cost = cost
-      cell.ticket = ticket
-      tableOf(tables, parts, k).load(key, cell, k)
+  #heldFor(name: string): Held {
+    const known = this.#held.get(name)
+    if (known !== undefined) return known
+    const held = new Held(name)
+    this.#held.set(name, held)
+    return held
+  }
+
+  #close(held: Held): void {
+    held.open -= 1
+    if (held.open > 0) return
+    if (held.size === 0) {
+      this.#drop(held)
+      return
     }
+    this.#closed ??= new Set()
+    this.#closed.add(held)
+  }
+
+  #drop(held: Held): void {
+    this.#held.delete(held.name)
+    this.#closed?.delete(held)
+  }
+}
+
+class MemoryStates implements OpenStates {
+  readonly #store: ProcessMemory
+  readonly #tables: readonly Table[]
+  readonly #nowUs: () => number
+  readonly #onClose: () => void
+  #cells: readonly Cell[] = []
+  verdicts: readonly Verdict[] = []
+
+  constructor(store: ProcessMemory, tables: readonly Table[], nowUs: () => number, onClose: () => void) {
+    this.#store = store
+    this.#tables = tables
+    this.#nowUs = nowUs
+    this.#onClose = onClose
+  }
+
+  apply(step: Step, isTold: boolean): boolean {
+    const { op, parts } = step
+    if (op === 'forget') return this.#forget(parts)
+    // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
+    const nowUs = this.#nowUs()
+    if (this.#cells.length !== parts.length) this.#resize(parts)
+    let isNew = false
+    for (let k = 0; k < parts.length; k++) {
+      const cell = this.#cells[k] as Cell
+      this.#load(parts[k] as Part, k, cell)
+      if (!cell.isHeld) isNew = true
+    }
+    if (isNew) return this.#applyToNew(step, nowUs, isTold)
+    const granted = decide(op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.verdicts, isTold)
+    this.#save(parts, nowUs)
+    return granted
+  }
+
+  close(): void {
+    this.#onClose()
+  }
+
+  /** Some of the keys are new: there may be no room for them. */
+  #applyToNew(step: Step, nowUs: number, isTold: boolean): boolean {
+    const { op, parts } = step
+    const fullForUs = op !== 'give' && this.#store.deniesWhenFull ? this.#fullForUs(parts, nowUs) : 0
+    const granted = decide(fullForUs > 0 ? 'ask' : (op as 'take'), this.#cells, nowUs, step.aheadUs, step.ofUs, this.verdicts, isTold)
+    this.#save(parts, nowUs)
+    if (granted) this.#store.sweepClosed(nowUs)
+    if (fullForUs === 0) return granted
+    for (const verdict of this.verdicts) limitedFor(verdict, fullForUs)
+    return false
+  }
+
+  #forget(parts: readonly Part[]): boolean {
+    for (let k = 0; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).remove((parts[k] as Part).key)
+    return true
+  }
+
+  #load(part: Part, k: number, cell: Cell): void {
+    cell.rule = part.rule
+    cell.cost = part.cost
+    cell.ticket = part.ticket
+    this.#tableOf(part, k).load(part.key, cell, k)
+  }
+
+  #save(parts: readonly Part[], nowUs: number): void {
+    for (let k = 0; k < parts.length; k++) {
+      const cell = this.#cells[k] as Cell
+      if (cell.changed) this.#tableOf(parts[k] as Part, k).save((parts[k] as Part).key, cell, nowUs)
+    }
+  }
+
+  /** Mostly the parts are all limits of the limiter, in their order. */
+  #tableOf({ limit }: Part, k: number): Table {
+    const likely = this.#tables[k]
+    return likely?.limit === limit ? likely : (this.#tables.find((table) => table.limit === limit) as Table)
   }
 
   #resize(parts: readonly Part[]): void {
@@ -218,26 +233,19 @@ class ProcessMemory implements MemoryStore {
       isHeld: false,
       changed: false,
     }))
-    this.#verdicts = parts.map(emptyVerdict)
+    this.verdicts = parts.map(emptyVerdict)
   }
 
   /** How long a new key has to wait for room; 0 when there is room for all of them. */
-  #fullForUs(tables: readonly Table[], parts: readonly Part[], nowUs: number): number {
+  #fullForUs(parts: readonly Part[], nowUs: number): number {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
       const { key, cost } = parts[k] as Part
       if ((this.#cells[k] as Cell).isHeld || cost === 0) continue
-      fullForUs = Math.max(fullForUs, tableOf(tables, parts, k).fullForUs(key, nowUs))
+      fullForUs = Math.max(fullForUs, this.#tableOf(parts[k] as Part, k).fullForUs(key, nowUs))
     }
     return fullForUs
   }
-}
-
-/** The table of a part. Mostly the parts are all limits of the scope, in their order. */
-function tableOf(tables: readonly Table[], parts: readonly Part[], k: number): Table {
-  const { limit } = parts[k] as Part
-  const likely = tables[k]
-  return likely?.limit === limit ? likely : (tables.find((table) => table.limit === limit) as Table)
 }
 
 function limitedFor(verdict: Verdict, us: number): void {

@@ -5,8 +5,7 @@
  * grow, or are large, have a page each.
  */
 import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, takeOne } from '../../algorithms/decide.ts'
-import type { Lane } from '../store.ts'
+import type { Cell } from '../../algorithms/decide.ts'
 import { Rules } from './rules.ts'
 
 /** States up to this many doubles share pages. */
@@ -62,13 +61,11 @@ export class Rows {
     for (let k = 1; k <= words; k++) page[at + k] = state[k - 1] as number
   }
 
-  /** Notes the rule that a row's state is now written under. */
-  sign(row: number, rule: Rule): void {
-    const page = this.#page(row)
-    const at = (row & this.#mask) * this.#stride
-    const before = page[at] as number
-    if (this.#rules.of(before) === rule) return
-    page[at] = this.#rules.add(rule)
+  /** Notes the rule that the state which a cell points at is now written under. */
+  sign({ s, i, own }: Cell): void {
+    const before = s[i - 1] as number
+    if (this.#rules.of(before) === own) return
+    s[i - 1] = this.#rules.add(own)
     this.#rules.drop(before)
   }
 
@@ -91,38 +88,6 @@ export class Rows {
     const at = (row & this.#mask) * this.#stride
     const rule = this.#rules.of(page[at] as number)
     return rule.algorithm.fields(rule, page, at + 1)
-  }
-
-  /** Decisions under a rule, for the keys that have rows. */
-  lane(rule: Rule, rowOf: ReadonlyMap<unknown, number>, nowUs: () => number): Lane {
-    const { capacity } = rule
-    const verdict = emptyVerdict()
-    const cell: Cell = { rule, cost: 0, ticket: undefined, s: NOTHING, i: 0, own: rule, isHeld: true, changed: false }
-    const cells = [cell]
-    const verdicts = [verdict]
-    return {
-      take: (key, cost) => {
-        // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
-        const atUs = nowUs()
-        const row = rowOf.get(key)
-        if (row === undefined || cost < 1 || cost > capacity) return undefined
-        this.pointAt(row, cell)
-        cell.cost = cost
-        decide('take', cells, atUs, -1, -1, verdicts)
-        this.sign(row, cell.own)
-        return verdict
-      },
-      tryTake: (key, cost) => {
-        const atUs = nowUs()
-        const row = rowOf.get(key)
-        if (row === undefined || cost < 1 || cost > capacity) return undefined
-        this.pointAt(row, cell)
-        cell.cost = cost
-        const taken = takeOne(cell, atUs)
-        this.sign(row, cell.own)
-        return taken
-      },
-    }
   }
 
   #page(row: number): Float64Array {
@@ -173,5 +138,3 @@ function widened(page: Float64Array, narrow: number, stride: number): Float64Arr
   for (let row = 0; row < rows; row++) wide.set(page.subarray(row * narrow, (row + 1) * narrow), row * stride)
   return wide
 }
-
-const NOTHING = new Float64Array(0)

@@ -6,7 +6,8 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 
 interface Held {
-  readonly rule: Rule
+  /** Of those with these numbers the one that came last. */
+  rule: Rule
   readonly number: number
   /** How many rows refer to it. */
   rows: number
@@ -29,7 +30,8 @@ export class Rules {
 
   /** A row refers to it from now on: answers with its number. */
   add(rule: Rule): number {
-    if (rule !== this.#last.rule && rule.numbers !== this.#last.rule.numbers) this.#turnTo(rule)
+    if (rule.numbers !== this.#last.rule.numbers) this.#turnTo(rule)
+    this.#last.rule = rule
     this.#last.rows += 1
     return this.#last.number
   }

@@ -2,7 +2,6 @@ import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { clearWords } from '../../algorithms/words.ts'
 import { SluiceError } from '../../errors.ts'
-import type { Lane } from '../store.ts'
 import { Rows, wordsFor } from './rows.ts'
 
 /** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
@@ -65,18 +64,10 @@ export class Table {
     else this.#rows.pointAt(row, cell)
   }
 
-  /** Keeps what `decide` changed, and tells whether that was a new key. A new key for which there is no room is not kept. */
-  save(key: string, cell: Cell, nowUs: number): boolean {
-    if (!cell.changed) return false
-    if (!cell.isHeld) return this.#insert(key, cell, nowUs)
-    this.#rows.sign(this.#rowOf.get(key) as number, cell.own)
-    return false
-  }
-
-  /** Load, decide and save in one, for keys that are held and an answer of yes or no. */
-  lane(rule: Rule, nowUs: () => number): Lane {
-    this.check(rule)
-    return this.#rows.lane(rule, this.#rowOf, nowUs)
+  /** Keeps what `decide` changed. A new key for which there is no room is not kept. */
+  save(key: string, cell: Cell, nowUs: number): void {
+    if (!cell.isHeld) this.#insert(key, cell, nowUs)
+    else this.#rows.sign(cell)
   }
 
   remove(key: string): void {
@@ -120,14 +111,13 @@ export class Table {
     return this.#rowOf.size < this.#maxKeys && this.#bytes + bytesOf(key) <= this.#maxBytes
   }
 
-  #insert(key: string, cell: Cell, nowUs: number): boolean {
+  #insert(key: string, cell: Cell, nowUs: number): void {
     this.sweep(nowUs, GRACE_US)
-    if (this.fullForUs(key, nowUs) > 0) return false
+    if (this.fullForUs(key, nowUs) > 0) return
     const row = this.#freeRows.pop() ?? this.#rowCount++
     this.#rows.put(row, cell.s, cell.rule)
     this.#rowOf.set(key, row)
     this.#bytes += bytesOf(key)
-    return true
   }
 
   /** Looks at one key and lets it go if it has been idle for so long. */

@@ -1,121 +1,121 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
+import type { Cell } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Scope } from '../store.ts'
-
-/** A limit and where its share of a record begins: its figures, then its words. */
-interface Place {
-  readonly limit: string
-  readonly rule: Rule
-  readonly first: number
-}
+import { fixedDoubles } from './chains.ts'
 
 /**
- * Where each limit of a limiter lies in a record, and a private copy of one record to work on.
+ * Where each limit of a limiter lies in a record: its figures, then its words. A limit without state has 0 as its first figure, and as its
+ * second how many words follow.
  *
  * The words of some algorithms are more under some numbers than under others, so a record is read by the figures in it: they say how many
- * words follow. A limit without state has 0 as its first figure, and as its second how many words follow. Nearly always a record lies as one of
- * the present numbers would; only the first contact after they changed has to unpack it.
+ * words follow. Nearly always a record lies as one of the present numbers would, and is worked on where it was read to. Another one is spread out
+ * first, so that each limit has room for its words under both numbers.
  */
 export class RecordShape {
-  readonly #recordWords: number
-  readonly #present: readonly Place[]
-  readonly #presentWords: Float64Array
-  /** Where a whole record is read to. */
+  /** Where a record is read to, and what is written: as long as one of the present numbers. */
   readonly record: Float64Array
-  /** The present places and words, unless the record that was read lies otherwise. */
-  #places: readonly Place[]
-  #words: Float64Array
+  /** One for each limit, in their order. Valid after `clear`, `read` or `readOther`. */
+  readonly cells: readonly Cell[]
+  readonly names: readonly string[]
+  readonly #rules: readonly Rule[]
+  readonly #firsts: readonly number[]
+  readonly #recordWords: number
+  /** Where the limits begin in what was spread out; the present ones if nothing was. */
+  #spreadFirsts: readonly number[]
 
   constructor(scope: Scope, recordWords: number) {
-    this.#recordWords = recordWords
-    this.#present = placesOf(scope.limits, ({ rule }) => wordsOf(rule))
-    const size = sizeOf(scope.limits, ({ rule }) => wordsOf(rule))
+    this.names = scope.limits.map(({ name }) => name)
+    this.#rules = scope.limits.map(({ rule }) => rule)
+    const size = wordsOfAll(this.#rules)
     if (size > recordWords) throw tooLarge(`limiter '${scope.name}'`, size, recordWords)
-    this.#presentWords = new Float64Array(size)
-    this.record = new Float64Array(recordWords)
-    this.#places = this.#present
-    this.#words = this.#presentWords
+    this.record = fixedDoubles(size)
+    this.#firsts = firstsOf(this.#rules, (rule) => rule.words)
+    this.#spreadFirsts = this.#firsts
+    this.#recordWords = recordWords
+    this.cells = this.#rules.map((rule) => ({
+      rule,
+      cost: 0,
+      ticket: undefined,
+      s: this.record,
+      i: 0,
+      own: rule,
+      isHeld: false,
+      changed: false,
+    }))
   }
 
-  /** The private copy. */
-  get words(): Float64Array {
-    return this.#words
-  }
-
+  /** A record without states. */
   clear(): void {
-    this.#usePresent()
-    this.#words.fill(0)
+    this.record.fill(0)
+    this.read()
   }
 
-  /** Makes the private copy of what was read into `record`. */
-  take(): void {
-    this.#usePresent()
-    if (this.#present.some(({ rule, first }) => writtenWords(rule, this.record, first) !== wordsOf(rule))) this.#unpack(this.record)
-    else for (let k = 0; k < this.#words.length; k++) this.#words[k] = this.record[k] as number
+  /** Points the cells at what was read to `record`. False if that lies otherwise: then the whole record is needed. */
+  read(): boolean {
+    this.#spreadFirsts = this.#firsts
+    for (let k = 0; k < this.cells.length; k++) {
+      const rule = this.#rules[k] as Rule
+      const first = this.#firsts[k] as number
+      this.#point(k, this.record, first)
+      const { own, isHeld } = this.cells[k] as Cell
+      const words = isHeld ? own.words : (this.record[first + 1] as number) || rule.words
+      if (words !== rule.words) return false
+    }
+    return true
+  }
+
+  /** Points the cells at a copy of a whole record, spread out. */
+  readOther(record: Float64Array): void {
+    const from = firstsIn(record, this.#rules)
+    const wordsAt = (rule: Rule, k: number) => writtenWords(rule, record, from[k] as number)
+    const roomFor = (rule: Rule, k: number) => Math.max(rule.words, wordsAt(rule, k))
+    this.#spreadFirsts = firstsOf(this.#rules, roomFor)
+    const spread = new Float64Array(this.#rules.reduce((size, rule, k) => size + rule.figures.length + roomFor(rule, k), 0))
+    this.#rules.forEach((rule, k) => {
+      const first = from[k] as number
+      spread.set(record.subarray(first, first + rule.figures.length + wordsAt(rule, k)), this.#spreadFirsts[k])
+      this.#point(k, spread, this.#spreadFirsts[k] as number)
+    })
+  }
+
+  /** What the cells hold, as a record. */
+  packed(): Float64Array {
+    const [{ s }] = this.cells as [Cell]
+    for (let k = 0; k < this.cells.length; k++) this.#sign(this.cells[k] as Cell, s, this.#spreadFirsts[k] as number)
+    if (s === this.record) return this.record
+    const words = this.#rules.flatMap((rule, k) => {
+      const first = this.#spreadFirsts[k] as number
+      return [...s.subarray(first, first + rule.figures.length + writtenWords(rule, s, first))]
+    })
+    if (words.length > this.#recordWords) throw tooLarge('a key', words.length, this.#recordWords)
+    return Float64Array.from(words)
   }
 
   /** When every limit is idle, if nothing else happens. */
   idleAtUs(nowUs: number): number {
-    let idleAtUs = nowUs
-    for (const { limit, rule } of this.#places) {
-      const written = this.writtenRule(limit, rule)
-      if (written === undefined) continue
-      idleAtUs = Math.max(idleAtUs, nowUs + written.algorithm.resetUs(written, this.#words, this.wordsAt(limit, rule), nowUs))
+    let idleInUs = 0
+    for (let k = 0; k < this.cells.length; k++) {
+      const { own, s, i, isHeld, changed } = this.cells[k] as Cell
+      if (isHeld || changed) idleInUs = Math.max(idleInUs, own.algorithm.resetUs(own, s, i, nowUs))
     }
-    return idleAtUs
+    return nowUs + idleInUs
   }
 
-  /** Spreads out a record, so that each limit has room for its words under the old numbers and under the present ones. */
-  #unpack(record: Float64Array): void {
-    const written = firstsIn(record, this.#present)
-    const roomOf = ({ rule }: Place, k: number) => Math.max(wordsOf(rule), writtenWords(rule, record, written[k] as number))
-    this.#places = placesOf(this.#limits(), (_, k) => roomOf(this.#present[k] as Place, k))
-    this.#words = new Float64Array(sizeOf(this.#limits(), (_, k) => roomOf(this.#present[k] as Place, k)))
-    this.#places.forEach(({ rule, first }, k) => {
-      const from = written[k] as number
-      this.#words.set(record.subarray(from, from + rule.figures.length + writtenWords(rule, record, from)), first)
-    })
+  #point(k: number, s: Float64Array, first: number): void {
+    const rule = this.#rules[k] as Rule
+    const cell = this.cells[k] as Cell
+    cell.s = s
+    cell.i = first + rule.figures.length
+    cell.isHeld = s[first] !== 0
+    cell.own = cell.isHeld ? ruleAt(rule, s, first) : rule
+    cell.changed = false
   }
 
-  /** The private copy as a record. */
-  packed(): Float64Array {
-    for (const { rule, first } of this.#places) if (this.#words[first] === 0) this.#words[first + 1] = wordsOf(rule)
-    if (this.#words === this.#presentWords) return this.#presentWords
-    const record = this.#places.flatMap(({ rule, first }) => [
-      ...this.#words.subarray(first, first + rule.figures.length + writtenWords(rule, this.#words, first)),
-    ])
-    if (record.length > this.#recordWords) throw tooLarge('a key', record.length, this.#recordWords)
-    return Float64Array.from(record)
-  }
-
-  /** Where the state of a limit begins in `words`: behind its figures. */
-  wordsAt(limit: string, rule: Rule): number {
-    return this.#first(limit) + rule.figures.length
-  }
-
-  /** The rule that the state of a limit was written under, or undefined if there is no state. */
-  writtenRule(limit: string, rule: Rule): Rule | undefined {
-    const first = this.#first(limit)
-    return this.#words[first] === 0 ? undefined : ruleAt(rule, this.#words, first)
-  }
-
-  /** Notes the rule that the state of a limit is now written under. */
-  sign(limit: string, rule: Rule): void {
-    this.#words.set(rule.figures, this.#first(limit))
-  }
-
-  #usePresent(): void {
-    this.#places = this.#present
-    this.#words = this.#presentWords
-  }
-
-  #limits(): Scope['limits'] {
-    return this.#present.map(({ limit, rule }) => ({ name: limit, rule }))
-  }
-
-  #first(limit: string): number {
-    for (const place of this.#places) if (place.limit === limit) return place.first
-    throw new SluiceError('STORE', `there is no limit '${limit}' in this limiter`)
+  /** Notes the rule that the state of a limit is written under, or how much room it has without one. */
+  #sign({ own, rule, isHeld, changed }: Cell, s: Float64Array, first: number): void {
+    if (changed) for (let k = 0; k < own.figures.length; k++) s[first + k] = own.figures[k] as number
+    else if (!isHeld) s[first + 1] = rule.words
   }
 }
 
@@ -128,25 +128,32 @@ function tooLarge(what: string, words: number, recordWords: number): SluiceError
 
 /** How many doubles the states of these limits take, with the numbers they were written under. */
 export function wordsOfAll(rules: readonly Rule[]): number {
-  return rules.reduce((words, rule) => words + rule.figures.length + wordsOf(rule), 0)
+  return rules.reduce((words, rule) => words + rule.figures.length + rule.words, 0)
 }
 
-function wordsOf(rule: Rule): number {
-  return rule.words
-}
-
-/** One limit behind the other, each with as many words as `room` says. */
-function placesOf(limits: Scope['limits'], room: (limit: Scope['limits'][number], k: number) => number): Place[] {
-  let first = 0
-  return limits.map((limit, k) => {
-    const place = { limit: limit.name, rule: limit.rule, first }
-    first += limit.rule.figures.length + room(limit, k)
-    return place
+/** Where limits begin that lie one behind the other, each with as many words as `room` says. */
+function firstsOf(rules: readonly Rule[], room: (rule: Rule, k: number) => number): number[] {
+  let next = 0
+  return rules.map((rule, k) => {
+    const first = next
+    next += rule.figures.length + room(rule, k)
+    return first
   })
 }
 
-function sizeOf(limits: Scope['limits'], room: (limit: Scope['limits'][number], k: number) => number): number {
-  return limits.reduce((size, limit, k) => size + limit.rule.figures.length + room(limit, k), 0)
+/** Where each limit begins in a record, read off the figures before it. */
+function firstsIn(record: Float64Array, rules: readonly Rule[]): number[] {
+  let next = 0
+  return rules.map((rule) => {
+    const first = next
+    next += rule.figures.length + writtenWords(rule, record, first)
+    return first
+  })
+}
+
+/** How many words stand behind the figures that begin at `first`. */
+function writtenWords(rule: Rule, words: Float64Array, first: number): number {
+  return words[first] === 0 ? (words[first + 1] as number) : ruleAt(rule, words, first).words
 }
 
 /** The rules of other numbers that were met last: most keys that are written under others are written under the same ones. */
@@ -165,19 +172,4 @@ function ruleAt(present: Rule, words: Float64Array, first: number): Rule {
 function standsAt({ figures }: Rule, words: Float64Array, first: number): boolean {
   for (let k = 0; k < figures.length; k++) if (figures[k] !== words[first + k]) return false
   return true
-}
-
-/** How many words stand behind the figures that begin at `first`. */
-function writtenWords(present: Rule, words: Float64Array, first: number): number {
-  return words[first] === 0 ? (words[first + 1] as number) : wordsOf(ruleAt(present, words, first))
-}
-
-/** Where each limit begins in a record, read off the figures before it. */
-function firstsIn(record: Float64Array, limits: readonly Place[]): number[] {
-  let next = 0
-  return limits.map(({ rule }) => {
-    const first = next
-    next += rule.figures.length + writtenWords(rule, record, first)
-    return first
-  })
 }
