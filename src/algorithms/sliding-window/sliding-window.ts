@@ -128,7 +128,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   /** Under other slots everything that is in use goes into the present one. */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
-    if (own.slots === to.slots && own.periodUs === to.periodUs) {
+    if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
       look(own, s, i, nowUs)
       advance(own, s, i, atUs)
     } else {

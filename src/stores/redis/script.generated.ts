@@ -2666,7 +2666,7 @@ do
   -- Drops the date of a level that is no more than the capacity.
   local function dateIfBooked(own, s, i)
     if isWithinCapacity(own, s, i, s[i + 2]) then
-      s[i + 2] = 0
+      s[i + 2] = -1
     end
   end
 
@@ -2678,7 +2678,7 @@ do
       return levelRule(algorithms.gcra, figures)
     end,
     repair = function(own, s, i, nowUs)
-      if s[i + 2] > 0 then
+      if s[i + 2] >= 0 then
         return levelRepair(own, s, i, nowUs)
       end
       if isWithinCapacity(own, s, i, nowUs) then
@@ -3135,7 +3135,7 @@ do
     -- Under other slots everything that is in use goes into the present one.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = effectiveUs(s, i, nowUs)
-      if own.slots == to.slots and own.periodUs == to.periodUs then
+      if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
         look(own, s, i, nowUs)
         advance(own, s, i, atUs)
       else
@@ -3286,19 +3286,15 @@ do
     return true
   end
 
-  -- Answers how much later than now the charge was entered.
+  -- Answers how much later than now the charge was entered. Cost 0 is a question: it charges nothing and creates no key.
   local function charge(cell, nowUs)
+    if cell.cost == 0 then
+      return 0
+    end
     local lateUs = cell.rule.algorithm.charge(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
     cell.own = cell.rule
     cell.changed = true
     return lateUs
-  end
-
-  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, verdict)
-    local own = cell.own
-    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
-    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   end
 
   local function ticketOf(cell)
@@ -3308,8 +3304,19 @@ do
     }
   end
 
-  -- Decides \`op\` for all cells. The answers are written over \`verdicts\`, one for each cell. Tells whether the step was granted.
-  function decide(op, cells, nowUs, aheadUs, ofUs, verdicts)
+  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
+  local function describe(cell, nowUs, lateUs, verdict, isReserved)
+    local own = cell.own
+    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
+    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+    verdict.atUs = nowUs
+    verdict.enteredUs = nowUs + lateUs
+    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
+  end
+
+  -- Decides \`op\` for all cells. The answers are written over \`verdicts\`, one for each cell; without \`isTold\` only in part. Tells whether the
+  -- step was granted.
+  function decide(op, cells, nowUs, aheadUs, ofUs, verdicts, isTold)
     for k = 0, cells.length - 1 do
       prepare(cells[k], nowUs)
     end
@@ -3323,13 +3330,10 @@ do
     end
     local taken = op == 'take' and granted
     for k = 0, cells.length - 1 do
-      local cell = cells[k]
-      local verdict = verdicts[k]
-      local charged = taken and cell.cost > 0
-      verdict.atUs = nowUs
-      verdict.enteredUs = charged and nowUs + charge(cell, nowUs) or nowUs
-      describe(cell, nowUs, verdict)
-      verdict.ticket = charged and aheadUs >= 0 and cell.rule.algorithm.bookable and ticketOf(cell) or nil
+      local lateUs = taken and charge(cells[k], nowUs) or 0
+      if isTold then
+        describe(cells[k], nowUs, lateUs, verdicts[k], taken and aheadUs >= 0)
+      end
     end
     return granted
   end
