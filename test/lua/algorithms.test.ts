@@ -10,7 +10,7 @@ import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { inRedis, joined, shown } from './in-redis.ts'
 import { ALGORITHMS, LATEST_US, nextTime, rulesOf } from './rules.ts'
 
-const WALKS = 400
+const WALKS = 250
 const STEPS = 40
 /** Where the words stand in TypeScript. In Lua they start at 1. */
 const BASE = 2
