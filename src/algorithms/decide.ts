@@ -36,6 +36,8 @@ export interface Cell {
   isHeld: boolean
   /** Set by `decide`: the state differs from what was loaded and must be written, under `own`. */
   changed: boolean
+  /** The answer of `decide`, overwritten each time. */
+  readonly verdict: Verdict
 }
 
 export type Outcome = 'allowed' | 'limited' | 'impossible'
@@ -64,28 +66,20 @@ export function emptyVerdict(): Verdict {
 }
 
 /**
- * Decides `op` for all cells. The answers are written over `verdicts`, one for each cell; without `isTold` only in part. Tells whether the
- * step was granted.
+ * Decides `op` for all cells, and writes the verdict of each; without `isTold` only in part. Tells whether all agreed. `aheadUs`: for a
+ * reservation, -1 otherwise. `ofUs`: for giving back, when the cost was entered, or -1.
  */
-export function decide(
-  op: Op,
-  cells: readonly Cell[],
-  nowUs: number,
-  aheadUs: number,
-  ofUs: number,
-  verdicts: readonly Verdict[],
-  isTold: boolean,
-): boolean {
+export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
   for (let k = 0; k < cells.length; k += 1) prepare(cells[k] as Cell, nowUs)
   let granted = true
   for (let k = 0; k < cells.length; k += 1) {
-    if (op === 'give') giveBack(cells[k] as Cell, nowUs, ofUs, verdicts[k] as Verdict)
-    else if (!ask(cells[k] as Cell, nowUs, aheadUs, verdicts[k] as Verdict)) granted = false
+    if (op === 'give') giveBack(cells[k] as Cell, nowUs, ofUs)
+    else if (!ask(cells[k] as Cell, nowUs, aheadUs)) granted = false
   }
   const taken = op === 'take' && granted
   for (let k = 0; k < cells.length; k += 1) {
     const lateUs = taken ? charge(cells[k] as Cell, nowUs) : 0
-    if (isTold) describe(cells[k] as Cell, nowUs, lateUs, verdicts[k] as Verdict, taken && aheadUs >= 0)
+    if (isTold) describe(cells[k] as Cell, nowUs, lateUs, taken && aheadUs >= 0)
   }
   return granted
 }
@@ -100,7 +94,8 @@ function prepare(cell: Cell, nowUs: number): void {
 }
 
 /** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. */
-function ask(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
+function ask(cell: Cell, nowUs: number, aheadUs: number): boolean {
+  const verdict = cell.verdict
   const rule = cell.rule
   const algorithm = rule.algorithm
   verdict.delayUs = 0
@@ -108,7 +103,7 @@ function ask(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): bool
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   if (cell.cost === 0) return true
-  if (aheadUs >= 0 && algorithm.bookable) return askToBook(cell, nowUs, aheadUs, verdict)
+  if (aheadUs >= 0 && algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
   const waitUs = algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
   if (waitUs > 0) return refuse(verdict, 'limited', waitUs)
   if (algorithm.spaced) verdict.delayUs = dueUs(cell, nowUs)
@@ -116,10 +111,10 @@ function ask(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): bool
 }
 
 /** A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits. */
-function askToBook(cell: Cell, nowUs: number, aheadUs: number, verdict: Verdict): boolean {
+function askToBook(cell: Cell, nowUs: number, aheadUs: number): boolean {
   const actUs = dueUs(cell, nowUs)
-  if (actUs > aheadUs) return refuse(verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
-  verdict.delayUs = actUs
+  if (actUs > aheadUs) return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
+  cell.verdict.delayUs = actUs
   return true
 }
 
@@ -157,7 +152,8 @@ function charge(cell: Cell, nowUs: number): number {
 }
 
 /** Giving back never creates a key, and never changes the numbers that a state is written under. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number, verdict: Verdict): void {
+function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
+  const verdict = cell.verdict
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
@@ -173,8 +169,9 @@ function bookedBy(own: Rule, ticket: Ticket): Booked {
 }
 
 /** What is left of the caller's capacity, and when the key is idle, by the state after the decision. */
-function describe(cell: Cell, nowUs: number, lateUs: number, verdict: Verdict, isReserved: boolean): void {
+function describe(cell: Cell, nowUs: number, lateUs: number, isReserved: boolean): void {
   const own = cell.own
+  const verdict = cell.verdict
   verdict.remaining = Math.max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   verdict.atUs = nowUs

@@ -1,7 +1,8 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
+import type { Verdict } from '../algorithms/decide.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { OpenStates, Part } from '../stores/store.ts'
-import { AskedPart, type AskedStep } from './asked.ts'
+import { Part, type Step } from '../stores/step.ts'
+import type { OpenStates } from '../stores/store.ts'
 import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
@@ -13,7 +14,9 @@ export interface Plan<Name extends string> {
   /** What a synchronous store holds for it. */
   readonly states: OpenStates | undefined
   /** The step that is filled in for each call to a synchronous store, so that nothing has to be made. */
-  readonly step: AskedStep
+  readonly step: Step
+  /** The verdicts of its parts. */
+  readonly verdicts: readonly Verdict[]
 }
 
 /** Limits by the name of the plan. */
@@ -63,7 +66,7 @@ export class Plans<Name extends string> {
   /** Parts that were made some time ago, with the numbers of now. */
   renumbered(parts: readonly Part[], name: string | undefined): Part[] {
     const { limits } = this.still(name).scope
-    return parts.map((part, k) => ({ ...part, rule: (limits[k] as NamedRule).rule }))
+    return parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
   }
 
   /** Checks other numbers, which must have the same limits. What it returns puts them in place. Without `plans` those stay. */
@@ -114,14 +117,14 @@ export class Plans<Name extends string> {
 }
 
 /** What a step asks of each limit. */
-export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): AskedPart[] {
+export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Part[] {
   const { limits } = scope
   checkNames(key, cost, limits)
-  return limits.map(({ name, rule }) => new AskedPart(name, rule, keyFor(key, name), costFor(cost, name)))
+  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name)))
 }
 
 /** The same in the plan's own step. Checks everything before anything is filled in. */
-export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): AskedStep {
+export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
   if (typeof key !== 'string' || typeof cost !== 'number') checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
   for (let k = 0; k < parts.length; k++) {

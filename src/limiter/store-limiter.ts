@@ -3,17 +3,8 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import {
-  type AsyncStore,
-  allAllowed,
-  type OpenStates,
-  type Part,
-  type Scope,
-  type Step,
-  type Store,
-  type SyncStore,
-} from '../stores/store.ts'
-import { AskedPart, AskedStep } from './asked.ts'
+import { Part, type Scope, Step } from '../stores/step.ts'
+import { type AsyncStore, allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
@@ -264,8 +255,14 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const store = this.#store
     const states = store.mode === 'sync' ? store.open(scope, this.#ownClock.nowUs) : store.open(scope)
     const spaced = limits.some(({ rule }) => rule.algorithm.spaced)
-    const parts = limits.map(({ name, rule }) => new AskedPart(name, rule, '', 0))
-    return { scope, spaced, states: states as OpenStates | undefined, step: new AskedStep('take', scope, parts, -1, -1, undefined) }
+    const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
+    return {
+      scope,
+      spaced,
+      states: states as OpenStates | undefined,
+      step: new Step('take', scope, parts, -1, -1, undefined),
+      verdicts: parts.map(({ verdict }) => verdict),
+    }
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
@@ -293,7 +290,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     }
     this.#checkOpen()
     plan.states.apply(filled(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.states.verdicts)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts)
     this.#tell(verb, key, cost, options, decision, sinceUs)
     return answer(decision) as Answer<S, T>
   }
@@ -435,7 +432,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   #step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
-    return new AskedStep(op, scope, parts, aheadUs, ofUs, this.#store.mode === 'sync' ? undefined : this.#clock?.nowUs())
+    return new Step(op, scope, parts, aheadUs, ofUs, this.#store.mode === 'sync' ? undefined : this.#clock?.nowUs())
   }
 
   /**
@@ -458,7 +455,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
       // The plan's numbers may have been updated since, or the plan dropped.
       const plan = this.#plans.still(planName)
-      const given = this.#plans.renumbered(parts, planName).map((part, k) => ({ ...part, ticket: tickets[k] }))
+      const given = this.#plans.renumbered(parts, planName).map((part, k) => part.with({ ticket: tickets[k] }))
       const tellQueues = () => {
         for (const queue of this.#queuesOf(parts)) queue.tryAgain()
       }
@@ -475,7 +472,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 /** No call took more than the limit admits at once, so none gives back more: otherwise a refund that is too large would let all go who wait. */
 function withinCapacity(part: Part): Part {
   const { capacity } = part.rule
-  return part.cost <= capacity ? part : { ...part, cost: capacity }
+  return part.cost <= capacity ? part : part.with({ cost: capacity })
 }
 
 /** Whether the options make `tryAcquire` wait. They may be anything that a caller passes. */
@@ -491,8 +488,8 @@ function queueId(parts: readonly Part[], plan: string | undefined): string {
   return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
 }
 
-/** The verdicts of a synchronous store, which are overwritten by its next step. */
+/** The verdicts of a synchronous store: they are in the parts. */
 function answered(states: OpenStates, step: Step): readonly Verdict[] {
   states.apply(step, true)
-  return step.op === 'forget' ? [] : states.verdicts
+  return step.op === 'forget' ? [] : step.parts.map(({ verdict }) => verdict)
 }

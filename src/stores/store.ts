@@ -12,39 +12,11 @@
  * - A key that nobody wrote is fresh; `decide` never creates one by asking, by refusing or by giving back.
  * - A state may be forgotten once it is idle (`resetUs` has passed), never before: forgetting frees memory and changes no answer.
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
- * - A synchronous store's verdicts are its own and are overwritten by the next step: read them at once.
  */
-import type { Rule } from '../algorithms/algorithm.ts'
-import type { Op, Ticket, Verdict } from '../algorithms/decide.ts'
+import type { Verdict } from '../algorithms/decide.ts'
+import type { Part, Scope, Step } from './step.ts'
 
-/** A limiter as a store sees it: its name, under which nobody else's states are, and its limits, which never change their order. */
-export interface Scope {
-  readonly name: string
-  readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
-}
-
-export interface Part {
-  /** The name of the limit within its limiter. */
-  readonly limit: string
-  readonly rule: Rule
-  key: string
-  cost: number
-  /** For `give`: the reservation to cancel. */
-  readonly ticket?: Ticket | undefined
-}
-
-export interface Step {
-  /** `forget` drops the states of all parts; the rest is `decide`'s. */
-  op: Op | 'forget'
-  readonly scope: Scope
-  readonly parts: readonly Part[]
-  /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
-  aheadUs: number
-  /** For `give`: when the cost was taken; -1 where that is not known. */
-  ofUs: number
-  /** The time, for a remote store that is to decide by another clock than its own. */
-  readonly nowUs: number | undefined
-}
+export type { Part, Scope, Step } from './step.ts'
 
 /** A store that answers at once. */
 export interface SyncStore {
@@ -59,12 +31,10 @@ export interface SyncStore {
 
 /** The states of one limiter under one set of numbers. */
 export interface OpenStates {
-  /** One for each limit: of the last step that was told, until the next step. */
-  readonly verdicts: readonly Verdict[]
   /**
    * Decides a step. Tells whether every limit agreed. The time is read here, where other threads write not before the states were seen: an earlier
    * reading may be older than what is seen, and a state from the future looks like a clock that stepped back.
-   * `isTold`: whether the verdicts are wanted. Without it they are not filled in.
+   * `isTold`: whether the verdicts of the parts are wanted. Without it they are not filled in.
    */
   apply(step: Step, isTold: boolean): boolean
   /**

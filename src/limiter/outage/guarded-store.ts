@@ -12,7 +12,8 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { AsyncStore, OnFailure, OnVerdicts, Part, Scope, Step } from '../../stores/store.ts'
+import { Part, type Scope, Step } from '../../stores/step.ts'
+import type { AsyncStore, OnFailure, OnVerdicts } from '../../stores/store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
 import { type Ask, Deadlines } from './deadlines.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
@@ -172,7 +173,7 @@ export class GuardedStore implements AsyncStore {
       const breaker = this.#breakers.get(shard) ?? new Breaker(this.#watch.clock, () => this.#tellHealth())
       if (breaker.error !== undefined || sentUs < breaker.closedUs) continue
       this.#breakers.set(shard, breaker)
-      breaker.open(error, this.#probing({ ...step, parts }))
+      breaker.open(error, this.#probing(new Step(step.op, step.scope, parts, step.aheadUs, step.ofUs, step.nowUs)))
     }
     this.#tellHealth()
   }
@@ -189,9 +190,9 @@ export class GuardedStore implements AsyncStore {
   #probed(step: Step): Promise<unknown> {
     if (this.#store.probe !== undefined) return this.#store.probe(step)
     // About a key of its own: the numbers may have changed since, and a question about a key in use would move its state to the old ones.
-    const parts = step.parts.map((part) => ({ ...part, key: PROBED_KEY, ticket: undefined }))
+    const parts = step.parts.map(({ limit, rule, cost }) => new Part(limit, rule, PROBED_KEY, cost))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
-    return this.#store.apply({ ...step, op: 'ask', parts, aheadUs: -1, ofUs: -1, nowUs })
+    return this.#store.apply(new Step('ask', step.scope, parts, -1, -1, nowUs))
   }
 
   /** Told when the first breaker opens, and when the last one closes. */

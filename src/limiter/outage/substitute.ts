@@ -2,7 +2,8 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
 import { memoryStore } from '../../stores/memory/memory-store.ts'
-import type { OpenStates, Part, Scope, Step } from '../../stores/store.ts'
+import { Part, type Scope, Step } from '../../stores/step.ts'
+import type { OpenStates } from '../../stores/store.ts'
 import { shareOf } from './share.ts'
 
 /** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */
@@ -29,7 +30,7 @@ class FallbackMemory {
     this.#nowUs = nowUs
     const states = this.#statesOf(step.scope)
     states.apply(step, true)
-    return states.verdicts
+    return step.parts.map(({ verdict }) => verdict)
   }
 
   /** The limits may have got other numbers. */
@@ -47,7 +48,7 @@ class FallbackMemory {
 function allowing(): Substitute {
   const memory = new FallbackMemory()
   return (step, nowUs) => {
-    const verdicts = memory.apply({ ...step, op: 'ask', aheadUs: -1, ofUs: -1, parts: step.parts.map(withoutTicket) }, nowUs)
+    const verdicts = memory.apply(new Step('ask', step.scope, step.parts.map(withoutTicket), -1, -1, undefined), nowUs)
     return verdicts.map((verdict, k) => {
       const cost = step.op === 'take' && verdict.outcome === 'allowed' ? (step.parts[k] as Part).cost : 0
       return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
@@ -77,17 +78,17 @@ function deciding(share: number): Substitute {
     return made
   }
   return (step, nowUs, retryUs) => {
-    const parts = step.parts.map((part) => ({ ...withoutTicket(part), rule: shareFor(part.rule) }))
+    const parts = step.parts.map((part) => new Part(part.limit, shareFor(part.rule), part.key, part.cost))
     // What is more than the share, but not more than the limit, must wait for the store.
     if (step.op !== 'give' && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
     // What the store booked is not the memory's to cancel.
     if (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
-    const verdicts = memory.apply({ ...step, parts, aheadUs: Math.min(step.aheadUs, 0) }, nowUs)
+    const verdicts = memory.apply(new Step(step.op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
     return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
   }
 }
 
 function withoutTicket(part: Part): Part {
-  return { ...part, ticket: undefined }
+  return new Part(part.limit, part.rule, part.key, part.cost)
 }

@@ -1,5 +1,5 @@
 /** What the waiters of one key hold, limit by limit, and how it is given back to the store. */
-import type { Part } from '../../stores/store.ts'
+import { Part } from '../../stores/step.ts'
 import { partsAt, type Taken } from '../taken.ts'
 import type { Desk } from './desk.ts'
 import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
@@ -147,7 +147,9 @@ export class Book {
     for (const booked of given) {
       const { cost, ticket } = booked
       const cameUs = this.#cameAtStoreUs(booked)
-      const back = parts.map((part, k) => (k === limit ? { ...part, cost, ticket: cameUs < 0 ? ticket : undefined } : { ...part, cost: 0 }))
+      const back = parts.map(
+        (part, k) => new Part(part.limit, part.rule, part.key, k === limit ? cost : 0, k === limit && cameUs < 0 ? ticket : undefined),
+      )
       this.#give(back, cameUs)
     }
   }

@@ -2,7 +2,7 @@
  * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
+import { decide, type Op, type Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
@@ -153,8 +153,6 @@ class MemoryStates implements OpenStates {
   readonly #tables: readonly Table[]
   readonly #nowUs: () => number
   readonly #onClose: () => void
-  #cells: readonly Cell[] = []
-  verdicts: readonly Verdict[] = []
 
   constructor(store: ProcessMemory, tables: readonly Table[], nowUs: () => number, onClose: () => void) {
     this.#store = store
@@ -168,16 +166,14 @@ class MemoryStates implements OpenStates {
     if (op === 'forget') return this.#forget(parts)
     // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
     const nowUs = this.#nowUs()
-    if (this.#cells.length !== parts.length) this.#resize(parts)
-    let isNew = false
+    let areHeld = true
     for (let k = 0; k < parts.length; k++) {
-      const cell = this.#cells[k] as Cell
-      this.#load(parts[k] as Part, k, cell)
-      if (!cell.isHeld) isNew = true
+      const part = parts[k] as Part
+      if (!this.#tableOf(part, k).load(part, k)) areHeld = false
     }
-    if (isNew) return this.#applyToNew(step, nowUs, isTold)
-    const granted = decide(op, this.#cells, nowUs, step.aheadUs, step.ofUs, this.verdicts, isTold)
-    this.#save(parts, nowUs)
+    if (!areHeld) return this.#applyToNew(step, nowUs, isTold)
+    const granted = decide(op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (granted) this.#save(parts, nowUs)
     return granted
   }
 
@@ -189,11 +185,11 @@ class MemoryStates implements OpenStates {
   #applyToNew(step: Step, nowUs: number, isTold: boolean): boolean {
     const { op, parts } = step
     const fullForUs = op !== 'give' && this.#store.deniesWhenFull ? this.#fullForUs(parts, nowUs) : 0
-    const granted = decide(fullForUs > 0 ? 'ask' : (op as 'take'), this.#cells, nowUs, step.aheadUs, step.ofUs, this.verdicts, isTold)
-    this.#save(parts, nowUs)
-    if (granted) this.#store.sweepClosed(nowUs)
+    const granted = decide(fullForUs > 0 ? 'ask' : (op as Op), parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (granted) this.#save(parts, nowUs)
+    this.#store.sweepClosed(nowUs)
     if (fullForUs === 0) return granted
-    for (const verdict of this.verdicts) limitedFor(verdict, fullForUs)
+    for (const { verdict } of parts) limitedFor(verdict, fullForUs)
     return false
   }
 
@@ -202,17 +198,11 @@ class MemoryStates implements OpenStates {
     return true
   }
 
-  #load(part: Part, k: number, cell: Cell): void {
-    cell.rule = part.rule
-    cell.cost = part.cost
-    cell.ticket = part.ticket
-    this.#tableOf(part, k).load(part.key, cell, k)
-  }
-
+  /** What was refused may have been repaired, but that is written in place. */
   #save(parts: readonly Part[], nowUs: number): void {
     for (let k = 0; k < parts.length; k++) {
-      const cell = this.#cells[k] as Cell
-      if (cell.changed) this.#tableOf(parts[k] as Part, k).save((parts[k] as Part).key, cell, nowUs)
+      const part = parts[k] as Part
+      if (part.changed) this.#tableOf(part, k).save(part, nowUs)
     }
   }
 
@@ -222,27 +212,13 @@ class MemoryStates implements OpenStates {
     return likely?.limit === limit ? likely : (this.#tables.find((table) => table.limit === limit) as Table)
   }
 
-  #resize(parts: readonly Part[]): void {
-    this.#cells = parts.map(({ rule, cost, ticket }) => ({
-      rule,
-      cost,
-      ticket,
-      s: NOTHING,
-      i: 0,
-      own: rule,
-      isHeld: false,
-      changed: false,
-    }))
-    this.verdicts = parts.map(emptyVerdict)
-  }
-
   /** How long a new key has to wait for room; 0 when there is room for all of them. */
   #fullForUs(parts: readonly Part[], nowUs: number): number {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
-      const { key, cost } = parts[k] as Part
-      if ((this.#cells[k] as Cell).isHeld || cost === 0) continue
-      fullForUs = Math.max(fullForUs, this.#tableOf(parts[k] as Part, k).fullForUs(key, nowUs))
+      const part = parts[k] as Part
+      if (part.isHeld || part.cost === 0) continue
+      fullForUs = Math.max(fullForUs, this.#tableOf(part, k).fullForUs(part.key, nowUs))
     }
     return fullForUs
   }
@@ -254,5 +230,3 @@ function limitedFor(verdict: Verdict, us: number): void {
   verdict.retryUs = Math.max(verdict.retryUs, us)
   verdict.delayUs = 0
 }
-
-const NOTHING = new Float64Array(0)

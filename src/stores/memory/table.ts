@@ -2,6 +2,7 @@ import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { clearWords } from '../../algorithms/words.ts'
 import { SluiceError } from '../../errors.ts'
+import type { Part } from '../store.ts'
 import { Rows, wordsFor } from './rows.ts'
 
 /** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
@@ -56,18 +57,18 @@ export class Table {
     return this.#rowOf.size
   }
 
-  /** Points the cell at the key's state, or at the scratch for the cell's `place` in the step. */
-  load(key: string, cell: Cell, place: number): void {
-    this.check(cell.rule)
-    const row = this.#rowOf.get(key)
-    if (row === undefined) pointAtScratch(cell, place)
-    else this.#rows.pointAt(row, cell)
+  /** Points a part at its key's state, or at the scratch for its `place` in the step. Tells whether the key is held. */
+  load(part: Part, place: number): boolean {
+    const row = this.#rowOf.get(part.key)
+    if (row === undefined) pointAtScratch(part, place)
+    else this.#rows.pointAt(row, part)
+    return row !== undefined
   }
 
   /** Keeps what `decide` changed. A new key for which there is no room is not kept. */
-  save(key: string, cell: Cell, nowUs: number): void {
-    if (!cell.isHeld) this.#insert(key, cell, nowUs)
-    else this.#rows.sign(cell)
+  save(part: Part, nowUs: number): void {
+    if (part.isHeld) this.#rows.sign(part)
+    else this.#insert(part.key, part, nowUs)
   }
 
   remove(key: string): void {

@@ -1,7 +1,7 @@
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { SluiceError } from '../../errors.ts'
-import type { Scope } from '../store.ts'
+import { Part, type Scope } from '../step.ts'
 import { fixedDoubles } from './chains.ts'
 
 /**
@@ -15,9 +15,10 @@ import { fixedDoubles } from './chains.ts'
 export class RecordShape {
   /** Where a record is read to, and what is written: as long as one of the present numbers. */
   readonly record: Float64Array
-  /** One for each limit, in their order. Valid after `clear`, `read` or `readOther`. */
-  readonly cells: readonly Cell[]
-  readonly names: readonly string[]
+  /** One for each limit, in their order: the parts of a step, and for limits that it has none for a cell of our own. */
+  cells: readonly Cell[]
+  readonly #limits: readonly string[]
+  readonly #ownCells: readonly Cell[]
   readonly #rules: readonly Rule[]
   readonly #firsts: readonly number[]
   readonly #recordWords: number
@@ -25,7 +26,7 @@ export class RecordShape {
   #spreadFirsts: readonly number[]
 
   constructor(scope: Scope, recordWords: number) {
-    this.names = scope.limits.map(({ name }) => name)
+    this.#limits = scope.limits.map(({ name }) => name)
     this.#rules = scope.limits.map(({ rule }) => rule)
     const size = wordsOfAll(this.#rules)
     if (size > recordWords) throw tooLarge(`limiter '${scope.name}'`, size, recordWords)
@@ -33,16 +34,14 @@ export class RecordShape {
     this.#firsts = firstsOf(this.#rules, (rule) => rule.words)
     this.#spreadFirsts = this.#firsts
     this.#recordWords = recordWords
-    this.cells = this.#rules.map((rule) => ({
-      rule,
-      cost: 0,
-      ticket: undefined,
-      s: this.record,
-      i: 0,
-      own: rule,
-      isHeld: false,
-      changed: false,
-    }))
+    this.#ownCells = scope.limits.map(({ name, rule }) => new Part(name, rule, '', 0))
+    this.cells = this.#ownCells
+  }
+
+  /** The parts of the next step. Their states are known after `clear`, `read` or `readOther`. */
+  use(parts: readonly Part[]): void {
+    this.cells =
+      parts.length === this.#limits.length ? parts : this.#limits.map((name, k) => partNamed(parts, name) ?? (this.#ownCells[k] as Cell))
   }
 
   /** A record without states. */
@@ -117,6 +116,10 @@ export class RecordShape {
     if (changed) for (let k = 0; k < own.figures.length; k++) s[first + k] = own.figures[k] as number
     else if (!isHeld) s[first + 1] = rule.words
   }
+}
+
+function partNamed(parts: readonly Part[], name: string): Part | undefined {
+  return parts.find(({ limit }) => limit === name)
 }
 
 function tooLarge(what: string, words: number, recordWords: number): SluiceError {

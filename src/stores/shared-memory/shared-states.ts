@@ -2,7 +2,7 @@
  * The steps of one limiter in shared memory. A step reads the record of its key, decides on a private copy and compares and swaps the key's
  * head. A thread that loses the race starts again from what the winner wrote.
  */
-import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../algorithms/decide.ts'
+import { decide, type Verdict } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import type { OpenStates, Part, Step } from '../store.ts'
 import type { Cells } from './cells.ts'
@@ -24,27 +24,22 @@ export interface SharedParts {
 }
 
 export class SharedStates implements OpenStates {
-  readonly verdicts: readonly Verdict[]
   readonly shape: RecordShape
   readonly address: Address
   readonly #shared: SharedParts
   readonly #nowUs: () => number
-  /** The cells of the step: all limits, or those that it names. */
-  #cells: readonly Cell[]
 
   constructor(shared: SharedParts, shape: RecordShape, address: Address, nowUs: () => number) {
     this.#shared = shared
     this.shape = shape
     this.address = address
     this.#nowUs = nowUs
-    this.#cells = shape.cells
-    this.verdicts = shape.cells.map(emptyVerdict)
   }
 
   apply(step: Step, isTold: boolean): boolean {
     const { parts, op } = step
     const key = onlyKey(parts)
-    this.#ask(parts)
+    this.shape.use(parts)
     for (let lost = 0; ; lost++) {
       const granted = this.#attempt(step, key, isTold)
       if (granted !== undefined) {
@@ -76,19 +71,6 @@ export class SharedStates implements OpenStates {
     return again
   }
 
-  /** What is asked of each limit. The states are not known yet. */
-  #ask(parts: readonly Part[]): void {
-    const all = this.shape.cells
-    this.#cells = parts.length === all.length ? all : parts.map(({ limit }) => this.#cellOf(limit))
-    for (let k = 0; k < parts.length; k++) {
-      const { rule, cost, ticket } = parts[k] as Part
-      const cell = this.#cells[k] as Cell
-      cell.rule = rule
-      cell.cost = cost
-      cell.ticket = ticket
-    }
-  }
-
   /** One try at the step. Undefined if another thread was faster. */
   #attempt(step: Step, key: string, isTold: boolean): boolean | undefined {
     const place = this.#find(key)
@@ -99,20 +81,11 @@ export class SharedStates implements OpenStates {
     const nowUs = this.#nowUs()
     const { cells } = this.#shared
     if (nowUs >= (cells.nextLookUs[0] as number)) cells.look(nowUs)
-    const granted = this.#decide(step, step.op, nowUs, isTold)
-    if (this.#hasChanged()) return this.#publish(step, place, nowUs, isTold, granted)
+    const granted = decide(step.op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (hasChanged(step.parts)) return this.#publish(step, place, nowUs, isTold, granted)
     // A question about a key for which there is no room is answered as the call would be.
-    if (place === ABSENT && this.#mayBeRefused(step) && !this.#shared.table.hasRoom(nowUs)) return this.#refuse()
+    if (place === ABSENT && this.#mayBeRefused(step) && !this.#shared.table.hasRoom(nowUs)) return this.#refuse(step.parts)
     return granted
-  }
-
-  #decide({ aheadUs, ofUs }: Step, op: Op, nowUs: number, isTold: boolean): boolean {
-    return decide(op, this.#cells, nowUs, aheadUs, ofUs, this.verdicts, isTold)
-  }
-
-  #hasChanged(): boolean {
-    for (let k = 0; k < this.#cells.length; k++) if ((this.#cells[k] as Cell).changed) return true
-    return false
   }
 
   #publish(step: Step, place: number, nowUs: number, isTold: boolean, granted: boolean): boolean | undefined {
@@ -125,8 +98,8 @@ export class SharedStates implements OpenStates {
     if (inserted || this.#shared.allowWhenFull) return granted
     // Nothing is charged: it is decided again as a question, and refused.
     this.shape.clear()
-    this.#decide(step, 'ask', nowUs, isTold)
-    return this.#refuse()
+    decide('ask', step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    return this.#refuse(step.parts)
   }
 
   #forget(place: number): true | undefined {
@@ -138,17 +111,17 @@ export class SharedStates implements OpenStates {
   }
 
   /** Says of all limits that they limit until there is room. */
-  #refuse(): false {
+  #refuse(parts: readonly Part[]): false {
     const { soonestIdleUs } = this.#shared.table
     const us = soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : soonestIdleUs
-    for (const verdict of this.verdicts) limitedFor(verdict, us)
+    for (const { verdict } of parts) limitedFor(verdict, us)
     return false
   }
+}
 
-  #cellOf(limit: string): Cell {
-    const k = this.shape.names.indexOf(limit)
-    return this.shape.cells[k] as Cell
-  }
+function hasChanged(parts: readonly Part[]): boolean {
+  for (let k = 0; k < parts.length; k++) if ((parts[k] as Part).changed) return true
+  return false
 }
 
 function onlyKey(parts: readonly Part[]): string {

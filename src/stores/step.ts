@@ -1,0 +1,82 @@
+/**
+ * What a limiter asks of a store: a step, with a part for each limit.
+ *
+ * Both are classes, as is everything that waits for the answer of a remote store. V8 makes objects of a literal in its old generation at once after many
+ * of them lived long, and then nothing that hangs on them is swept with the young; that took a process twice the time. Objects made by `new`
+ * begin young. (Fields are only declared, because every bundle carries these classes, and the constructor makes them anyway.)
+ */
+import type { Rule } from '../algorithms/algorithm.ts'
+import { type Cell, emptyVerdict, type Op, type Ticket, type Verdict } from '../algorithms/decide.ts'
+
+/** A limiter as a store sees it: its name, under which nobody else's states are, and its limits, which never change their order. */
+export interface Scope {
+  readonly name: string
+  readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
+}
+
+/** What a step asks of one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies. */
+export class Part implements Cell {
+  /** The name of the limit within its limiter. */
+  declare readonly limit: string
+  declare rule: Rule
+  declare key: string
+  declare cost: number
+  /** For `give`: the reservation to cancel. */
+  declare ticket: Ticket | undefined
+  declare s: Float64Array
+  declare i: number
+  declare own: Rule
+  declare isHeld: boolean
+  declare changed: boolean
+  declare readonly verdict: Verdict
+
+  constructor(limit: string, rule: Rule, key: string, cost: number, ticket?: Ticket) {
+    this.limit = limit
+    this.rule = rule
+    this.key = key
+    this.cost = cost
+    this.ticket = ticket
+    this.s = NOTHING
+    this.i = 0
+    this.own = rule
+    this.isHeld = false
+    this.changed = false
+    this.verdict = emptyVerdict()
+  }
+
+  /** The same under other numbers, or with another cost or ticket. */
+  with({ rule = this.rule, key = this.key, cost = this.cost, ticket = this.ticket }: PartChange): Part {
+    return new Part(this.limit, rule, key, cost, ticket)
+  }
+}
+
+interface PartChange {
+  readonly rule?: Rule
+  readonly key?: string
+  readonly cost?: number
+  readonly ticket?: Ticket | undefined
+}
+
+const NOTHING = new Float64Array(0)
+
+export class Step {
+  /** `forget` drops the states of all parts; the rest is `decide`'s. */
+  declare op: Op | 'forget'
+  declare readonly scope: Scope
+  declare readonly parts: readonly Part[]
+  /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
+  declare aheadUs: number
+  /** For `give`: when the cost was taken; -1 where that is not known. */
+  declare ofUs: number
+  /** The time, for a remote store that is to decide by another clock than its own. */
+  declare readonly nowUs: number | undefined
+
+  constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {
+    this.op = op
+    this.scope = scope
+    this.parts = parts
+    this.aheadUs = aheadUs
+    this.ofUs = ofUs
+    this.nowUs = nowUs
+  }
+}
