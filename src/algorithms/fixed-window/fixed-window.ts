@@ -1,9 +1,9 @@
 /**
  * Fixed window: time is cut into windows, and each admits so many. See fixed-window.md.
  *
- * State: [startUs, endUs, count, atUs]: the window that is counted in, how many it admitted, and when that was written. The end is kept, because
- * calls under other numbers may have moved it: of two ends the later one stays. A count of 0 is no window at all: it equals a key that was
- * never used.
+ * State: [startUs, endUs, count, atUs]: when the window that is counted in was first charged and when it ends, how many it admitted, and when that was
+ * written. The end is kept, because calls under other numbers may have moved it: of two ends the later one stays. A count of 0 is no window
+ * at all: it equals a key that was never used.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
@@ -82,9 +82,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   repair(own, s, i, nowUs) {
     const lengthUs = Math.max(own.windowUs, (s[i + END] as number) - (s[i + START] as number))
     if ((s[i + AT] as number) - nowUs <= lengthUs) return false
-    const startUs = windowStartUs(own, nowUs)
-    s[i + START] = startUs
-    s[i + END] = startUs + lengthUs
+    s[i + START] = nowUs
+    s[i + END] = windowStartUs(own, nowUs) + lengthUs
     s[i + AT] = nowUs
     return true
   },
@@ -100,11 +99,17 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return used(own, s, i, nowUs) === 0 ? effectiveUs(s, i, nowUs) - nowUs : (s[i + END] as number) - nowUs
   },
 
+  /** The window that is counted in ends no sooner than the caller's: other numbers may have ended it in between two of the caller's windows. */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     const count = used(own, s, i, nowUs)
-    if (count === 0) openWindow(to, s, i, atUs)
-    else if (own !== to) s[i + END] = Math.max(s[i + END] as number, windowEndUs(to, s[i + START] as number, atUs))
+    if (count === 0) {
+      s[i + START] = atUs
+      s[i + END] = windowStartUs(to, atUs) + to.windowUs
+    } else {
+      const startUs = to.fromFirst ? (s[i + START] as number) : windowStartUs(to, atUs)
+      s[i + END] = Math.max(s[i + END] as number, startUs + to.windowUs)
+    }
     s[i + COUNT] = count + cost
     s[i + AT] = atUs
     return atUs - nowUs
@@ -136,19 +141,8 @@ function used(_own: FixedWindowRule, s: Float64Array, i: number, nowUs: number):
   return nowUs >= (s[i + END] as number) ? 0 : (s[i + COUNT] as number)
 }
 
-function openWindow(to: FixedWindowRule, s: Float64Array, i: number, atUs: number): void {
-  const startUs = windowStartUs(to, atUs)
-  s[i + START] = startUs
-  s[i + END] = startUs + to.windowUs
-}
-
 /** The start of the window that a time lies in. Before the first whole window it is negative, which is a time like any other. */
 function windowStartUs(rule: FixedWindowRule, atUs: number): number {
   if (rule.fromFirst) return atUs
   return Math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
-}
-
-/** The end of the window that a time lies in, where one was begun at `startUs`. */
-function windowEndUs(rule: FixedWindowRule, startUs: number, atUs: number): number {
-  return (rule.fromFirst ? startUs : windowStartUs(rule, atUs)) + rule.windowUs
 }
