@@ -9,30 +9,31 @@
  * whether something fits, whether there is room, whether a key is idle, at any time one likes to ask about. The tests find out from these
  * whether a claimed `retryUs`, `remaining`, `resetUs` or `delayUs` is the right one, by what it means.
  *
- * **Taking.** A cost above C is impossible. Cost 0 is always allowed, changes nothing and creates no key. A cost may be taken `aheadUs` early: then it
- * is allowed if it would fit at some moment not later than that, which (levels only fall) is to say that it fits then. A refusal changes nothing.
+ * **Numbers.** The level belongs to the key, the capacity to the caller. A state leaks at the pace it was written under. A caller with other
+ * numbers (`changeNumbers` before the call) compares that same level with its own C. Only a charge writes the caller's numbers into the state: then
+ * the level is expressed in the caller's 1 / q, rounded up, and leaks at the caller's pace from there on. Nothing is cut. Questions,
+ * refusals and giving back leave the numbers as they are. Numbers of the same pace need no rounding.
  *
- * **Ceiling.** Nobody books further ahead than A microseconds, so no honest level is above C + A x p / q. One that is gets cut down to it.
+ * **Taking.** A cost above C is impossible. Cost 0 is always allowed, changes nothing and creates no key. A refusal changes nothing. A reservation may
+ * take a cost `aheadUs` early: the caller may act once the cost fits, with the level expressed at the caller's pace now and leaking at it. It is
+ * allowed if that is so after `aheadUs`. If not, it becomes so by the state's own leaking.
+ *
+ * **A leaky bucket as a queue.** A caller acts when the water that was there before has leaked, at the caller's pace. A reservation bounds that by
+ * `aheadUs`, and its time has come when only its own water is left.
  *
  * **The clock steps back.** State carries the time at which it was written, and only writing moves that time.
- *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one window (the whole microseconds in which C permits leak).
- *    Beyond a window the state is re-dated: it now counts as written at the reading, its level kept.
- *  - gcra: keeps a moment, not a level: leaking runs backwards as well. An earlier reading sees a higher level, up to the ceiling; a state that
- *    was idle for a while has leaked below zero, and comes up again from there.
+ *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one window (the whole microseconds in which C permits leak,
+ *    by the numbers of the state). Beyond a window the state is re-dated: it now counts as written at the reading, its level kept.
+ *  - gcra: the same for a level above the C it is written under, that is, booked ahead. A lower level keeps a moment, not a date: leaking runs
+ *    backwards as well. An earlier reading sees a higher level, which is cut to that C; a state that was idle for a while has leaked
+ *    below zero, and comes up again from there.
  * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a question and by a refusal.
  *
- * **Changed numbers.** The first contact under new numbers, by any call, settles the level to now under the old ones (with the old window and the
- * old ceiling). What lies above the old C is booked, the rest is held. Held is clamped to the new C, booked stays on top; the
- * sum is rounded up to the new 1 / q, cut to the new ceiling and written, even if it is zero. Then the new window is looked at.
+ * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when nothing is in use, nothing when what is given back was
+ * taken a window ago or more, and never leads below zero.
  *
- * **Giving back** never creates a key, does nothing when nothing is in use, nothing when what is given back was taken a window ago or
- * more, and never leads below zero.
- *
- * **A leaky bucket as a queue.** Whoever reserves acts when the water that was there before has leaked, so that is what `aheadUs` bounds, and its
- * time has come when only its own water is left.
- *
- * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. Under other numbers: nothing. If the ticket's level has
- * leaked to C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
+ * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the state is at another pace now: nothing. If the ticket's
+ * level has leaked to its C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
  * what the key's level is above the ticket's.
  */
 export type OracleKind = 'gcra' | 'tokenBucket' | 'leakyBucket'
@@ -47,6 +48,8 @@ export interface OracleNumbers {
 export interface OracleState {
   readonly units: bigint
   readonly atUs: bigint
+  /** Whether an earlier reading counts as `atUs`. Without a date leaking runs backwards. */
+  readonly isDated: boolean
   readonly numbers: LowestTerms
 }
 
@@ -58,22 +61,18 @@ export interface LowestTerms {
   readonly periodUs: bigint
   /** The capacity in units. */
   readonly full: bigint
-  /** The highest honest level in units. */
-  readonly ceiling: bigint
   /** The whole microseconds in which the capacity leaks. */
   readonly windowUs: bigint
 }
 
 export class Oracle {
   readonly #kind: OracleKind
-  readonly #maxAheadUs: bigint
   readonly #known = new Map<OracleNumbers, LowestTerms>()
   #numbers: LowestTerms
   #state: OracleState | undefined
 
-  constructor(kind: OracleKind, numbers: OracleNumbers, maxAheadUs: number) {
+  constructor(kind: OracleKind, numbers: OracleNumbers) {
     this.#kind = kind
-    this.#maxAheadUs = BigInt(maxAheadUs)
     this.#numbers = this.#reduced(numbers)
   }
 
@@ -82,45 +81,52 @@ export class Oracle {
     return this.#state
   }
 
+  /** The numbers of the caller. */
   get numbers(): LowestTerms {
     return this.#numbers
   }
 
-  /** The key's state was written under other numbers than the present ones: the next contact will carry it over. */
-  get isOutdated(): boolean {
-    return this.#state !== undefined && this.#state.numbers !== this.#numbers
+  /** Whether the key's state leaks at another pace than the caller's. */
+  get isAtAnotherPace(): boolean {
+    return this.#state !== undefined && !isSamePace(this.#state.numbers, this.#numbers)
   }
 
-  /** Takes effect at the next contact with the key. */
+  /** Says who calls from now on. Changes nothing by itself. */
   changeNumbers(numbers: OracleNumbers): void {
     this.#numbers = this.#reduced(numbers)
   }
 
-  // Questions. They are about a key that has been touched under the present numbers, and about times from that contact on.
+  // Questions. They are about a key that has been touched, and about times from that contact on.
 
-  /** The level in units at a reading of the clock. */
+  /** The level in units of 1 / q permits, by the numbers of the state. */
   levelAt(nowUs: number): bigint {
-    return this.#state === undefined ? 0n : this.#inUse(this.#state, BigInt(nowUs))
+    return inUse(this.#stateAt(nowUs), BigInt(nowUs))
   }
 
-  /** Whether so many permits could be added without passing the capacity. */
+  /** Whether so many permits could be added without passing the caller's capacity. */
   hasRoom(nowUs: number, permits: number): boolean {
-    return this.levelAt(nowUs) + BigInt(permits) * this.#numbers.periodUs <= this.#numbers.full
+    return hasRoom(this.#stateAt(nowUs), BigInt(nowUs), BigInt(permits), this.#numbers.capacity)
   }
 
   /** Whether a cost may be taken at that reading: now, or for a reservation (`aheadUs` of 0 or more) at most `aheadUs` early. */
   fits(nowUs: number, cost: number, aheadUs: number): boolean {
     if (cost === 0) return true
-    // In a queue a reservation may act when the water before it has leaked.
-    if (this.#kind === 'leakyBucket' && aheadUs >= 0) return this.levelAt(nowUs + aheadUs) === 0n
-    return this.hasRoom(nowUs + Math.max(aheadUs, 0), cost)
+    return aheadUs < 0 ? this.hasRoom(nowUs, cost) : this.mayAct(nowUs, cost, aheadUs)
+  }
+
+  /** Whether a caller that is charged `cost` at that reading may act so long after it. */
+  mayAct(nowUs: number, cost: number, afterUs: number): boolean {
+    const before = this.#atCallersPace(nowUs)
+    const thenUs = BigInt(nowUs + afterUs)
+    if (this.#kind === 'leakyBucket') return inUse(before, thenUs) === 0n
+    return hasRoom(before, thenUs, BigInt(cost), this.#numbers.capacity)
   }
 
   /** Whether the key behaves as if never used: nothing in use, and its time does not stand still. */
   isIdleAt(nowUs: number): boolean {
     if (this.#state === undefined) return true
-    const standsStill = this.#kind !== 'gcra' && BigInt(nowUs) < this.#state.atUs
-    return !standsStill && this.levelAt(nowUs) === 0n
+    const standsStill = this.#state.isDated && BigInt(nowUs) < this.#state.atUs
+    return !standsStill && inUse(this.#state, BigInt(nowUs)) === 0n
   }
 
   // Verbs. Each touches the key first.
@@ -134,108 +140,111 @@ export class Oracle {
   /** Takes, if allowed. */
   take(nowUs: number, cost: number, aheadUs: number): 'allowed' | 'limited' | 'impossible' {
     const outcome = this.ask(nowUs, cost, aheadUs)
-    if (outcome === 'allowed' && cost > 0) this.#write(nowUs, this.levelAt(nowUs) + BigInt(cost) * this.#numbers.periodUs)
+    if (outcome === 'allowed' && cost > 0) {
+      const { units, atUs, numbers } = this.#atCallersPace(nowUs)
+      this.#write(numbers, units + BigInt(cost) * numbers.periodUs, atUs)
+    }
     return outcome
   }
 
   /** `ofUs`: when the cost was taken; -1 if that is not known. */
   give(nowUs: number, cost: number, ofUs: number): void {
     this.touch(nowUs)
-    const isPast = ofUs >= 0 && BigInt(nowUs) - BigInt(ofUs) >= this.#numbers.windowUs
-    if (!isPast) this.#lower(nowUs, BigInt(cost) * this.#numbers.periodUs)
+    if (this.#state === undefined) return
+    const { windowUs, periodUs } = this.#state.numbers
+    const isPast = ofUs >= 0 && BigInt(nowUs) - BigInt(ofUs) >= windowUs
+    if (!isPast) this.#lower(nowUs, BigInt(cost) * periodUs)
   }
 
   cancel(nowUs: number, cost: number, ticket: OracleState): void {
     this.touch(nowUs)
-    if (this.#state === undefined || ticket.numbers !== this.#numbers) return
-    const mark = this.#inUse(ticket, this.#countsAs(this.#state, BigInt(nowUs)))
-    const turn = this.#kind === 'leakyBucket' ? BigInt(cost) * this.#numbers.periodUs : this.#numbers.full
+    if (this.#state === undefined || !isSamePace(this.#state.numbers, ticket.numbers)) return
+    const units = BigInt(cost) * ticket.numbers.periodUs
+    const mark = inUse(ticket, countsAs(this.#state, BigInt(nowUs)))
+    const turn = this.#kind === 'leakyBucket' ? units : ticket.numbers.full
     if (mark <= turn) return
-    const takenAfter = larger(0n, this.levelAt(nowUs) - mark)
-    this.#lower(nowUs, BigInt(cost) * this.#numbers.periodUs - takenAfter)
+    const takenAfter = larger(0n, inUse(this.#state, BigInt(nowUs)) - mark)
+    this.#lower(nowUs, units - takenAfter)
   }
 
   forget(): void {
     this.#state = undefined
   }
 
-  /** What any contact does first: repair the clock, and carry over to the present numbers. */
+  /** What any contact does first: repair what a clock that stepped back left in the future. */
   touch(nowUs: number): void {
-    const before = this.#state
-    if (before === undefined) return
+    const state = this.#state
+    if (state === undefined) return
     const now = BigInt(nowUs)
-    this.#state = this.#repaired(before, now)
-    if (before.numbers !== this.#numbers) {
-      this.#state = this.#repaired(this.#carriedOver(this.#state, now), now)
+    const { numbers, atUs, isDated } = state
+    if (isDated) {
+      if (atUs - now > numbers.windowUs) this.#state = { ...state, atUs: now }
+    } else if (inUse(state, now) > numbers.full) {
+      this.#state = { numbers, units: numbers.full, atUs: now, isDated }
     }
   }
 
-  #repaired(state: OracleState, nowUs: bigint): OracleState {
-    const { numbers } = state
-    if (this.#kind === 'gcra') {
-      return this.#inUse(state, nowUs) > numbers.ceiling ? { numbers, units: numbers.ceiling, atUs: nowUs } : state
-    }
-    const atUs = state.atUs - nowUs > numbers.windowUs ? nowUs : state.atUs
-    return { numbers, units: smaller(state.units, numbers.ceiling), atUs }
+  /** The state, or what a key without one amounts to. */
+  #stateAt(nowUs: number): OracleState {
+    return this.#state ?? { numbers: this.#numbers, units: 0n, atUs: BigInt(nowUs), isDated: false }
   }
 
-  #carriedOver(state: OracleState, nowUs: bigint): OracleState {
-    const from = state.numbers
-    const to = this.#numbers
-    const level = this.#inUse(state, nowUs)
-    const booked = larger(0n, level - from.full)
-    const held = level - booked
-    // Both sides are brought to 1 / (old q x new q), so that nothing is lost before the one rounding at the end.
-    const exact = smaller(held * to.periodUs, to.full * from.periodUs) + booked * to.periodUs
-    const units = dividedUp(exact, from.periodUs)
-    return { numbers: to, units: smaller(units, to.ceiling), atUs: this.#countsAs(state, nowUs) }
-  }
-
-  /** The reading that a reading counts as: a bucket's time does not run before it was written. */
-  #countsAs(state: OracleState, nowUs: bigint): bigint {
-    return this.#kind === 'gcra' ? nowUs : larger(nowUs, state.atUs)
-  }
-
-  #inUse(state: OracleState, nowUs: bigint): bigint {
-    const elapsedUs = this.#countsAs(state, nowUs) - state.atUs
-    return larger(0n, state.units - elapsedUs * state.numbers.permits)
+  /** What a charge at this reading would find: the same permits at the caller's pace, dated as the charge would be. */
+  #atCallersPace(nowUs: number): OracleState {
+    const state = this.#stateAt(nowUs)
+    const numbers = this.#numbers
+    const atUs = countsAs(state, BigInt(nowUs))
+    // A level of x / q is at least x q' / q of the units of 1 / q'.
+    const units = dividedUp(inUse(state, atUs) * numbers.periodUs, state.numbers.periodUs)
+    return { numbers, units, atUs, isDated: true }
   }
 
   #lower(nowUs: number, units: bigint): void {
-    const level = this.levelAt(nowUs)
-    if (level > 0n && units > 0n) this.#write(nowUs, larger(0n, level - units))
+    const state = this.#state as OracleState
+    const level = inUse(state, BigInt(nowUs))
+    if (level > 0n && units > 0n) this.#write(state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
   }
 
-  #write(nowUs: number, units: bigint): void {
-    const now = BigInt(nowUs)
-    const atUs = this.#state === undefined ? now : this.#countsAs(this.#state, now)
-    this.#state = { numbers: this.#numbers, units, atUs }
+  #write(numbers: LowestTerms, units: bigint, atUs: bigint): void {
+    this.#state = { numbers, units, atUs, isDated: this.#kind !== 'gcra' || units > numbers.full }
   }
 
   #reduced(numbers: OracleNumbers): LowestTerms {
     let reduced = this.#known.get(numbers)
     if (reduced === undefined) {
-      reduced = this.#alreadyNamed(lowestTerms(numbers, this.#maxAheadUs))
+      reduced = lowestTerms(numbers)
       this.#known.set(numbers, reduced)
     }
     return reduced
   }
-
-  /** Equal numbers are one object, so that they can be compared by identity. */
-  #alreadyNamed(numbers: LowestTerms): LowestTerms {
-    for (const other of this.#known.values()) if (other.name === numbers.name) return other
-    return numbers
-  }
 }
 
-function lowestTerms(numbers: OracleNumbers, maxAheadUs: bigint): LowestTerms {
+/** The reading that a reading counts as: where there is a date, time does not run before it. */
+function countsAs({ atUs, isDated }: OracleState, nowUs: bigint): bigint {
+  return isDated ? larger(nowUs, atUs) : nowUs
+}
+
+/** The level in units of the state's numbers. */
+function inUse(state: OracleState, nowUs: bigint): bigint {
+  const elapsedUs = countsAs(state, nowUs) - state.atUs
+  return larger(0n, state.units - elapsedUs * state.numbers.permits)
+}
+
+function hasRoom(state: OracleState, nowUs: bigint, permits: bigint, capacity: bigint): boolean {
+  return inUse(state, nowUs) <= (capacity - permits) * state.numbers.periodUs
+}
+
+function isSamePace(a: LowestTerms, b: LowestTerms): boolean {
+  return a.permits === b.permits && a.periodUs === b.periodUs
+}
+
+function lowestTerms(numbers: OracleNumbers): LowestTerms {
   const divisor = commonDivisor(BigInt(numbers.permits), BigInt(numbers.periodUs))
   const capacity = BigInt(numbers.capacity)
   const permits = BigInt(numbers.permits) / divisor
   const periodUs = BigInt(numbers.periodUs) / divisor
   const full = capacity * periodUs
-  const windowUs = dividedUp(full, permits)
-  return { name: `${capacity} ${permits} ${periodUs}`, capacity, permits, periodUs, full, ceiling: full + maxAheadUs * permits, windowUs }
+  return { name: `${capacity} ${permits} ${periodUs}`, capacity, permits, periodUs, full, windowUs: dividedUp(full, permits) }
 }
 
 function commonDivisor(a: bigint, b: bigint): bigint {
@@ -248,8 +257,4 @@ function dividedUp(a: bigint, b: bigint): bigint {
 
 function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }

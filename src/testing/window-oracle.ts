@@ -4,7 +4,7 @@
  *
  * **The definition.** A key is a list of admissions: when, and how many permits of it are still held. What is in use at a time is counted over
  * the list:
- *  - fixedWindow: the admissions of the window that the time lies in. Windows lie side by side from an offset on; or (`'first'`) one begins with the
+ *  - fixedWindow: the admissions of the window that is running. Windows lie side by side from an offset on; or (`'first'`) one begins with the
  *    first admission for which no window is running. A window that holds nothing is no window.
  *  - slidingWindow: slot n is [n x W / S, (n + 1) x W / S). The S latest slots count in full, the one before them by the share of it that the window
  *    has not left yet.
@@ -12,13 +12,17 @@
  * A cost fits when used + cost <= limit. There is no closed form here for "when" or "how many": the oracle answers whether something fits or is
  * idle at any time one likes to ask about, and the tests find out from that whether a claimed figure is the right one.
  *
- * **The clock steps back.** State carries the time at which it was written, and only writing moves that time. An earlier reading counts as that time,
- * as long as it is earlier by at most one window. Beyond that the state is re-dated: everything that was in use when it was written, rounded up, is
- * one admission now. Any call writes that.
+ * **Numbers.** The list belongs to the key, the limit to the caller. What is in use is counted by the numbers that the state was written under. A
+ * caller with other numbers (`changeNumbers` before the call) compares that with its own limit. Only a charge writes the caller's numbers:
+ *  - fixedWindow: the window that is running ends when the last of the windows ends that its admissions were charged in, each by the
+ *    numbers of its caller. For `'first'` that is a window from the first admission on.
+ *  - slidingWindow: with another window or other slots everything in use, rounded up, is one admission, made with the charge.
+ *  - slidingLog: the admissions keep their times. Those that count no longer, by the state's numbers or by the caller's, are gone.
+ * Questions, refusals and giving back leave the numbers as they are.
  *
- * **Changed numbers.** The first contact under new numbers, by any call, settles under the old ones: re-dated if need be, then everything in use,
- * rounded up and clamped to the new limit, is one admission: of the time that the state was written at, if one of that time counts in full under the
- * new numbers, and otherwise of now. Always written. Then the new window is looked at.
+ * **The clock steps back.** State carries the time at which it was written, and only writing moves that time. An earlier reading counts as that time,
+ * as long as it is earlier by at most one window of the state. Beyond that the state is re-dated: everything that was in use when it was written,
+ * rounded up, is one admission now. Any call writes that.
  *
  * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only from that window, slot or microsecond. It
  * never creates a key; where there is nothing to give back nothing is written.
@@ -44,6 +48,18 @@ export interface WindowState {
   readonly atUs: number
   readonly numbers: WindowNumbers
   readonly admissions: readonly Admission[]
+  /** fixedWindow: the window that is running, from its first admission to its end. */
+  readonly running: Span
+}
+
+export interface Span {
+  readonly startUs: number
+  readonly endUs: number
+}
+
+/** An admission, with the limit that admitted it. */
+export interface Admitted extends Admission {
+  readonly limit: number
 }
 
 /** permits / parts. */
@@ -55,24 +71,30 @@ interface Fraction {
 /** What one kind of window means. Times are not before the latest admission. */
 interface Definition {
   /** The longest step back of the clock that is waited out. */
-  windowUs(numbers: WindowNumbers): number
-  used(numbers: WindowNumbers, admissions: readonly Admission[], atUs: number): Fraction
+  windowUs(state: WindowState): number
+  used(state: WindowState, atUs: number): Fraction
   /** Whether an admission counts for anything at a time. */
-  counts(numbers: WindowNumbers, admissions: readonly Admission[], admission: Admission, atUs: number): boolean
-  /** Whether an admission that stands alone counts and does not fade yet. */
-  countsInFull(numbers: WindowNumbers, admission: Admission, atUs: number): boolean
+  counts(state: WindowState, admission: Admission, atUs: number): boolean
   /** Whether an admission that counts is of a time: of the same window, slot or microsecond. */
-  isOf(numbers: WindowNumbers, admissions: readonly Admission[], admission: Admission, ofUs: number): boolean
+  isOf(state: WindowState, admission: Admission, ofUs: number): boolean
+  /** Whether numbers differ in their limit at most. */
+  isAlike(a: WindowNumbers, b: WindowNumbers): boolean
+  /** What a charge under other numbers keeps of what counts. */
+  carried(state: WindowState, to: WindowNumbers, atUs: number): readonly Admission[]
 }
 
+const NO_SPAN: Span = { startUs: 0, endUs: 0 }
+
 export class WindowOracle {
+  readonly #kind: WindowKind
   readonly #is: Definition
   #numbers: WindowNumbers
   #state: WindowState | undefined
-  /** Every admission since the state was last gathered into one, whether it still counts or not. */
-  #history: Admission[] = []
+  /** Every admission under like numbers since the state was last gathered into one, whether it still counts or not. */
+  #history: Admitted[] = []
 
   constructor(kind: WindowKind, numbers: WindowNumbers) {
+    this.#kind = kind
     this.#is = DEFINITIONS[kind]
     this.#numbers = numbers
   }
@@ -82,30 +104,33 @@ export class WindowOracle {
     return this.#state
   }
 
+  /** The numbers of the caller. */
   get numbers(): WindowNumbers {
     return this.#numbers
   }
 
-  get history(): readonly Admission[] {
+  get history(): readonly Admitted[] {
     return this.#history
   }
 
+  /** One window of the state. */
   get windowUs(): number {
-    return this.#is.windowUs(this.#numbers)
+    return this.#state === undefined ? 0 : this.#is.windowUs(this.#state)
   }
 
-  get isOutdated(): boolean {
-    return this.#state !== undefined && !sameNumbers(this.#state.numbers, this.#numbers)
+  /** Whether the key's state is counted by another window than the caller's. */
+  get isOfAnotherWindow(): boolean {
+    return this.#state !== undefined && !this.#is.isAlike(this.#state.numbers, this.#numbers)
   }
 
-  /** Takes effect at the next contact with the key. */
+  /** Says who calls from now on. Changes nothing by itself. */
   changeNumbers(numbers: WindowNumbers): void {
     this.#numbers = numbers
   }
 
-  // Questions. They are about a key that has been touched under the present numbers, and about times from that contact on.
+  // Questions. They are about a key that has been touched, and about times from that contact on.
 
-  /** Whether so many permits could be added without passing the limit. */
+  /** Whether so many permits could be added without passing the caller's limit. */
   hasRoom(nowUs: number, permits: number): boolean {
     const used = this.#used(nowUs)
     return used.permits + BigInt(permits) * used.parts <= BigInt(this.#numbers.limit) * used.parts
@@ -128,22 +153,20 @@ export class WindowOracle {
   /** Takes, if allowed. */
   take(nowUs: number, cost: number): 'allowed' | 'limited' | 'impossible' {
     const outcome = this.ask(nowUs, cost)
-    if (outcome === 'allowed' && cost > 0) {
-      const admission = { atUs: this.#countsAs(nowUs), held: cost }
-      this.#write(nowUs, [...this.#counting(nowUs), admission])
-      this.#history.push(admission)
-    }
+    if (outcome === 'allowed' && cost > 0) this.#admit(this.#countsAs(nowUs), cost)
     return outcome
   }
 
   /** `ofUs`: when the cost was taken; -1 if that is not known. */
   give(nowUs: number, cost: number, ofUs: number): void {
     this.touch(nowUs)
+    const state = this.#state
+    if (state === undefined) return
     const counting = this.#counting(nowUs)
-    const meant = ofUs < 0 ? counting : counting.filter((admission) => this.#is.isOf(this.#numbers, counting, admission, ofUs))
+    const meant = ofUs < 0 ? counting : counting.filter((admission) => this.#is.isOf(state, admission, ofUs))
     if (cost === 0 || meant.length === 0) return
     takeBack(meant, cost)
-    this.#write(nowUs, counting)
+    this.#state = { ...state, atUs: this.#countsAs(nowUs), admissions: counting.filter(({ held }) => held > 0) }
   }
 
   forget(): void {
@@ -151,27 +174,35 @@ export class WindowOracle {
     this.#history = []
   }
 
-  /** What any contact does first: repair the clock, and carry over to the present numbers. */
+  /** What any contact does first: repair what a clock that stepped back left in the future. */
   touch(nowUs: number): void {
-    this.#redate(nowUs)
-    if (!this.isOutdated) return
-    const { numbers, admissions, atUs } = this.#state as WindowState
-    const used = roundedUp(this.#is.used(numbers, admissions, this.#countsAs(nowUs)))
-    const stays = this.#is.countsInFull(this.#numbers, { atUs, held: 1 }, this.#countsAs(nowUs))
-    this.#gather(this.#numbers, stays ? atUs : nowUs, Math.min(used, this.#numbers.limit))
-    this.#redate(nowUs)
+    const state = this.#state
+    if (state === undefined || state.atUs - nowUs <= this.#is.windowUs(state)) return
+    const { numbers } = state
+    const held = roundedUp(this.#is.used(state, state.atUs))
+    const endUs = windowStartUs(numbers, nowUs) + this.#is.windowUs(state)
+    this.#history = held > 0 ? [{ atUs: nowUs, held, limit: Math.max(numbers.limit, held) }] : []
+    this.#state = { numbers, atUs: nowUs, admissions: [...this.#history], running: { startUs: nowUs, endUs } }
   }
 
-  /** Under the numbers that the state was written under. */
-  #redate(nowUs: number): void {
-    if (this.#state === undefined) return
-    const { atUs, numbers, admissions } = this.#state
-    if (atUs - nowUs > this.#is.windowUs(numbers)) this.#gather(numbers, nowUs, roundedUp(this.#is.used(numbers, admissions, atUs)))
+  #admit(atUs: number, cost: number): void {
+    const numbers = this.#numbers
+    const before = this.#counting(atUs)
+    const kept = this.isOfAnotherWindow ? this.#is.carried(this.#state as WindowState, numbers, atUs) : before
+    if (this.isOfAnotherWindow) this.#history = []
+    const admission: Admitted = { atUs, held: cost, limit: numbers.limit }
+    this.#history.push(admission)
+    this.#state = { atUs, numbers, admissions: [...kept, admission], running: this.#running(before, atUs) }
   }
 
-  #gather(numbers: WindowNumbers, atUs: number, used: number): void {
-    this.#history = used > 0 ? [{ atUs, held: used }] : []
-    this.#state = { atUs, numbers, admissions: [...this.#history] }
+  /** The window that is running once an admission is made: the one that was, if it held anything, for as long as the caller's lasts at least. */
+  #running(before: readonly Admission[], atUs: number): Span {
+    if (this.#kind !== 'fixedWindow') return NO_SPAN
+    const { anchor, lengthUs } = this.#numbers
+    if (before.length === 0) return { startUs: atUs, endUs: windowStartUs(this.#numbers, atUs) + lengthUs }
+    const { startUs, endUs } = (this.#state as WindowState).running
+    const callers = anchor === 'first' ? startUs : windowStartUs(this.#numbers, atUs)
+    return { startUs, endUs: Math.max(endUs, callers + lengthUs) }
   }
 
   /** The reading that a reading counts as: time does not run before it was written. */
@@ -180,43 +211,41 @@ export class WindowOracle {
   }
 
   #used(nowUs: number): Fraction {
-    return this.#is.used(this.#numbers, this.#state?.admissions ?? [], this.#countsAs(nowUs))
+    return this.#state === undefined ? NOTHING : this.#is.used(this.#state, this.#countsAs(nowUs))
   }
 
   #counting(nowUs: number): readonly Admission[] {
-    const admissions = this.#state?.admissions ?? []
-    return admissions.filter((admission) => this.#is.counts(this.#numbers, admissions, admission, this.#countsAs(nowUs)))
+    const state = this.#state
+    return state === undefined ? [] : countingOf(this.#is, state, this.#countsAs(nowUs))
   }
+}
 
-  #write(nowUs: number, admissions: readonly Admission[]): void {
-    this.#state = { atUs: this.#countsAs(nowUs), numbers: this.#numbers, admissions: admissions.filter(({ held }) => held > 0) }
-  }
+const NOTHING: Fraction = { permits: 0n, parts: 1n }
+
+function countingOf(is: Definition, state: WindowState, atUs: number): readonly Admission[] {
+  return state.admissions.filter((admission) => is.counts(state, admission, atUs))
 }
 
 const fixedWindow: Definition = {
-  windowUs: ({ lengthUs }) => lengthUs,
-  used: (numbers, admissions, atUs) =>
-    whole(heldBy(admissions.filter((admission) => fixedWindow.counts(numbers, admissions, admission, atUs)))),
-  counts: (numbers, admissions, admission, atUs) => fixedWindow.isOf(numbers, admissions, admission, atUs),
-  countsInFull: (numbers, admission, atUs) => fixedWindow.counts(numbers, [admission], admission, atUs),
-  isOf(numbers, admissions, _admission, ofUs) {
-    // All admissions that are kept together are of one window: the one of the oldest.
-    const startUs = fixedWindowStartUs(numbers, admissions) as number
-    return startUs <= ofUs && ofUs < startUs + numbers.lengthUs
-  },
+  windowUs: ({ numbers, running }) => Math.max(numbers.lengthUs, running.endUs - running.startUs),
+  used: (state, atUs) => whole(heldBy(countingOf(fixedWindow, state, atUs))),
+  counts: ({ running }, _admission, atUs) => atUs < running.endUs,
+  isOf: ({ running }, _admission, ofUs) => running.startUs <= ofUs && ofUs < running.endUs,
+  isAlike: (a, b) => a.lengthUs === b.lengthUs && a.anchor === b.anchor,
+  carried: (state, _to, atUs) => countingOf(fixedWindow, state, atUs),
 }
 
-/** Where the window of some admissions begins; undefined if there are none. */
-export function fixedWindowStartUs({ anchor, lengthUs }: WindowNumbers, [oldest]: readonly Admission[]): number | undefined {
-  if (oldest === undefined || anchor === 'first') return oldest?.atUs
-  let sinceStartUs = (oldest.atUs - anchor) % lengthUs
+/** Where the window that a time lies in begins. */
+function windowStartUs({ anchor, lengthUs }: WindowNumbers, atUs: number): number {
+  if (anchor === 'first') return atUs
+  let sinceStartUs = (atUs - anchor) % lengthUs
   if (sinceStartUs < 0) sinceStartUs += lengthUs
-  return oldest.atUs - sinceStartUs
+  return atUs - sinceStartUs
 }
 
 const slidingWindow: Definition = {
-  windowUs: ({ lengthUs, slots }) => Number((BigInt(lengthUs) * BigInt(slots + 1) + BigInt(slots) - 1n) / BigInt(slots)),
-  used(numbers, admissions, atUs) {
+  windowUs: ({ numbers: { lengthUs, slots } }) => Number((BigInt(lengthUs) * BigInt(slots + 1) + BigInt(slots) - 1n) / BigInt(slots)),
+  used({ numbers, admissions }, atUs) {
     const slot = slotOf(numbers, atUs)
     const slots = BigInt(numbers.slots)
     const parts = BigInt(numbers.lengthUs)
@@ -230,9 +259,13 @@ const slidingWindow: Definition = {
     }
     return { permits, parts }
   },
-  counts: (numbers, _admissions, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) <= BigInt(numbers.slots),
-  countsInFull: (numbers, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) < BigInt(numbers.slots),
-  isOf: (numbers, _admissions, admission, ofUs) => slotOf(numbers, ofUs) === slotOf(numbers, admission.atUs),
+  counts: ({ numbers }, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) <= BigInt(numbers.slots),
+  isOf: ({ numbers }, admission, ofUs) => slotOf(numbers, ofUs) === slotOf(numbers, admission.atUs),
+  isAlike: (a, b) => a.lengthUs === b.lengthUs && a.slots === b.slots,
+  carried(state, _to, atUs) {
+    const held = roundedUp(slidingWindow.used(state, atUs))
+    return held > 0 ? [{ atUs, held }] : []
+  },
 }
 
 /** The number of the slot that a time lies in. */
@@ -241,12 +274,12 @@ export function slotOf({ lengthUs, slots }: WindowNumbers, atUs: number): bigint
 }
 
 const slidingLog: Definition = {
-  windowUs: ({ lengthUs }) => lengthUs,
-  used: (numbers, admissions, atUs) =>
-    whole(heldBy(admissions.filter((admission) => slidingLog.counts(numbers, admissions, admission, atUs)))),
-  counts: ({ lengthUs }, _admissions, admission, atUs) => admission.atUs > atUs - lengthUs,
-  countsInFull: (numbers, admission, atUs) => slidingLog.counts(numbers, [admission], admission, atUs),
-  isOf: (_numbers, _admissions, admission, ofUs) => admission.atUs === ofUs,
+  windowUs: ({ numbers }) => numbers.lengthUs,
+  used: (state, atUs) => whole(heldBy(countingOf(slidingLog, state, atUs))),
+  counts: ({ numbers }, admission, atUs) => atUs - admission.atUs < numbers.lengthUs,
+  isOf: (_state, admission, ofUs) => admission.atUs === ofUs,
+  isAlike: (a, b) => a.lengthUs === b.lengthUs,
+  carried: (state, { lengthUs }, atUs) => countingOf(slidingLog, state, atUs).filter((admission) => atUs - admission.atUs < lengthUs),
 }
 
 const DEFINITIONS: Readonly<Record<WindowKind, Definition>> = { fixedWindow, slidingWindow, slidingLog }
@@ -271,8 +304,4 @@ function whole(permits: number): Fraction {
 
 function roundedUp({ permits, parts }: Fraction): number {
   return Number((permits + parts - 1n) / parts)
-}
-
-function sameNumbers(a: WindowNumbers, b: WindowNumbers): boolean {
-  return a.limit === b.limit && a.lengthUs === b.lengthUs && a.anchor === b.anchor && a.slots === b.slots
 }

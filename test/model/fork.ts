@@ -1,11 +1,12 @@
 /** A copy of a key's states to try something on, so that the same moment can be lived through more than once. */
-import type { EncodedState, Rule } from '../../src/algorithms/algorithm.ts'
+import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../src/algorithms/decide.ts'
+import { cellOf, type HeldState } from './pure-store.ts'
 
-/** A limit, and the words of the state it starts from: undefined for a key that is not held. They are copied. */
+/** The caller's rule, and the state it starts from: undefined for a key that is not held. The words are copied. */
 export interface ForkedLimit {
   readonly rule: Rule
-  readonly state: Float64Array | undefined
+  readonly held: HeldState | undefined
 }
 
 export class Fork {
@@ -13,16 +14,11 @@ export class Fork {
   readonly #cells: readonly Cell[]
 
   constructor(limits: readonly ForkedLimit[]) {
-    this.verdicts = limits.map(() => emptyVerdict())
-    this.#cells = limits.map(({ rule, state }) => ({
-      rule,
-      cost: 0,
-      ticket: undefined,
-      s: state === undefined ? new Float64Array(rule.algorithm.words(rule)) : Float64Array.from(state),
-      i: 0,
-      written: state === undefined ? undefined : rule,
-      changed: false,
-    }))
+    this.verdicts = limits.map(emptyVerdict)
+    this.#cells = limits.map(({ rule, held }) => {
+      const copy = held && { own: held.own, words: held.words.slice() }
+      return cellOf({ rule, cost: 0 }, copy)
+    })
   }
 
   /** Decides like any store: tells whether it was granted, leaves the answers in `verdicts`. */
@@ -31,16 +27,27 @@ export class Fork {
       cell.cost = costs[k] as number
     })
     const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, this.verdicts)
-    for (const cell of this.#cells) if (cell.changed) cell.written = cell.rule
+    for (const cell of this.#cells) if (cell.changed) cell.isHeld = true
     return granted
   }
 
-  /** The states as text; undefined for a key that is still not held. */
-  texts(): (EncodedState | undefined)[] {
-    return this.#cells.map(({ rule, s, i, written }) => (written === undefined ? undefined : rule.algorithm.encode(rule, s, i)))
+  /** The states as text, with the numbers they are written under; undefined for a key that is still not held. */
+  texts(): (string | undefined)[] {
+    return this.#cells.map(({ own, s, i, isHeld }) => (isHeld ? textOf({ own, words: s.subarray(i) }) : undefined))
+  }
+
+  /** The state of the first limit. */
+  get held(): HeldState | undefined {
+    const [{ own, s, isHeld }] = this.#cells as [Cell]
+    return isHeld ? { own, words: s } : undefined
   }
 
   copy(): Fork {
-    return new Fork(this.#cells.map(({ rule, s, written }) => ({ rule, state: written === undefined ? undefined : s })))
+    return new Fork(this.#cells.map(({ rule, own, s, isHeld }) => ({ rule, held: isHeld ? { own, words: s } : undefined })))
   }
+}
+
+/** A state by its numbers and by name. */
+export function textOf({ own, words }: HeldState): string {
+  return `${own.numbers}: ${JSON.stringify(own.algorithm.fields(own, words, 0))}`
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Coverage, compareTraces, HARD_CASES } from './against-oracle.ts'
+import { Coverage, compareTraces, HARD_CASES, RARE_CASES } from './against-oracle.ts'
 import { traceCount } from './trace.ts'
 
 test('leaky bucket equals the oracle on every step of 6,000 traces: outcome, figures, state, and every retry really tried', () => {
@@ -7,4 +7,5 @@ test('leaky bucket equals the oracle on every step of 6,000 traces: outcome, fig
   compareTraces(traceCount(6_000), ['leakyBucket'], coverage)
   console.log(coverage.table('leaky bucket against the oracle'))
   for (const what of HARD_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.05)
+  for (const what of RARE_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.002)
 })

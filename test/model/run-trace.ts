@@ -1,5 +1,5 @@
 /** Runs a trace on a synchronous store and shows every step with its answer. */
-import { COMPILE, type Limit, type Rule } from '../../src/algorithms/algorithm.ts'
+import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { gcra, leakyBucket, tokenBucket } from '../../src/algorithms/all.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
 import type { Part, Scope, Step, SyncStore } from '../../src/stores/store.ts'
@@ -29,12 +29,12 @@ export const limitName = (index: number) => String.fromCharCode(97 + index)
 export function scopesOf(trace: Trace, name: string): TraceScopes {
   return trace.palette.map((numbers) => ({
     name,
-    limits: numbers.map((each, k) => ({ name: limitName(k), rule: ruleOf(trace.kinds[k] as OracleKind, each, trace.maxAheadUs) })),
+    limits: numbers.map((each, k) => ({ name: limitName(k), rule: ruleOf(trace.kinds[k] as OracleKind, each) })),
   }))
 }
 
-export function ruleOf(kind: OracleKind, numbers: OracleNumbers, maxAheadUs: number): Rule {
-  return levelLimit(kind, numbers)[COMPILE](maxAheadUs)
+export function ruleOf(kind: OracleKind, numbers: OracleNumbers): Rule {
+  return levelLimit(kind, numbers)[RULE]
 }
 
 export function levelLimit(kind: OracleKind, { capacity, permits, periodUs }: OracleNumbers): Limit {
@@ -46,10 +46,13 @@ export function levelLimit(kind: OracleKind, { capacity, permits, periodUs }: Or
 /** Before the first call, and after one that is not answered, nothing is known; the next call is then chosen freely. */
 const NOTHING: Omit<Seen, 'openReservations'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
 
-/** Whoever chooses the next call by what the last one was answered. */
-type Caller = Pick<Trace, 'next'>
-
-export function runTrace(trace: Caller, store: SyncStore, scopes: TraceScopes, key: string, onStep: (taken: Taken) => void): void {
+export function runTrace(
+  trace: Pick<Trace, 'next'>,
+  store: SyncStore,
+  scopes: TraceScopes,
+  key: string,
+  onStep: (taken: Taken) => void,
+): void {
   const reservations: Reservation[] = []
   let seen: Seen = { ...NOTHING, openReservations: 0 }
   for (let n = 0; n < CALLS_PER_TRACE; n++) {

@@ -1,7 +1,8 @@
 /**
  * Traces: long sequences of calls on one key, made up on the way. A trace is told what the last call was answered and chooses the
  * next one so that it hurts: exactly at the announced retry, one microsecond before it, back in time by a little, by a window, by
- * more, after the key has gone idle, at the same instant, under other numbers. Equal seeds and equal answers give equal traces.
+ * more, after the key has gone idle, at the same instant. Every call has numbers of its own, as plans and versions side by side do. Equal seeds and
+ * equal answers give equal traces.
  */
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import { Random } from './random.ts'
@@ -27,7 +28,7 @@ export interface Call {
   readonly op: 'take' | 'ask' | 'give' | 'cancel' | 'forget'
   readonly nowUs: number
   readonly moment: Moment
-  /** Which of the trace's numbers are in force: an index into `palette`. */
+  /** The numbers of the caller: an index into `palette`. */
   readonly numbers: number
   readonly costs: readonly number[]
   /** -1 unless it is a reservation. */
@@ -127,7 +128,7 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
 
   #newCall(seen: Seen): Call {
     const random = this.#random
-    const numbers = random.chance(0.15) ? random.whole(0, this.palette.length - 1) : this.#numbers
+    const numbers = random.chance(0.4) ? random.whole(0, this.palette.length - 1) : this.#numbers
     const limits = this.palette[numbers] as readonly Numbers[]
     const { nowUs, moment } = this.#move(seen, random.pick(limits).windowUs)
     const op = moment === 'around its time' ? 'cancel' : this.#op(seen)
@@ -226,7 +227,7 @@ function someCost(random: Random, capacity: number, remaining: number): number {
   ])
 }
 
-/** A few sets of numbers that a live limiter is moved between: some near each other, some that have nothing in common. */
+/** A few sets of numbers that meet on one key: some near each other, some that have nothing in common. */
 function paletteOf<Numbers extends SizedNumbers>(
   random: Random,
   limits: number,

@@ -1,5 +1,5 @@
 /** Traces of the windows: the same hard calls as for the levels, with numbers of their own. */
-import { COMPILE, type Limit, type Rule } from '../../src/algorithms/algorithm.ts'
+import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow, slidingLog, slidingWindow } from '../../src/algorithms/all.ts'
 import type { WindowKind, WindowNumbers } from '../../src/testing/window-oracle.ts'
 import type { Random } from './random.ts'
@@ -30,12 +30,12 @@ export function windowScopes(trace: WindowTrace, name: string): TraceScopes {
   const [kind] = trace.kinds as [WindowKind]
   return trace.palette.map(([numbers]) => ({
     name,
-    limits: [{ name: limitName(0), rule: windowRule(kind, numbers as WindowTraceNumbers, trace.maxAheadUs) }],
+    limits: [{ name: limitName(0), rule: windowRule(kind, numbers as WindowTraceNumbers) }],
   }))
 }
 
-export function windowRule(kind: WindowKind, numbers: WindowNumbers, maxAheadUs = 0): Rule {
-  return windowLimit(kind, numbers)[COMPILE](maxAheadUs)
+export function windowRule(kind: WindowKind, numbers: WindowNumbers): Rule {
+  return windowLimit(kind, numbers)[RULE]
 }
 
 export function windowLimit(kind: WindowKind, { limit, lengthUs, anchor, slots }: WindowNumbers): Limit {

@@ -1,0 +1,52 @@
+/** The least that a store can be: a map of states, and `decide`. The oracle is held against it, and every other store too. */
+import type { Rule } from '../../src/algorithms/algorithm.ts'
+import { type Cell, decide, emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
+import type { Part, Step, SyncStore } from '../../src/stores/store.ts'
+
+/** The words of a state, and the rule that they are written under. */
+export interface HeldState {
+  readonly own: Rule
+  readonly words: Float64Array
+}
+
+export class PureStore implements SyncStore {
+  readonly mode = 'sync'
+  readonly shared = false
+  readonly #states = new Map<string, HeldState>()
+
+  apply({ op, parts, scope, nowUs, aheadUs, ofUs }: Step): readonly Verdict[] {
+    const ids = parts.map(({ limit, key }) => idOf(scope.name, limit, key))
+    if (op === 'forget') {
+      for (const id of ids) this.#states.delete(id)
+      return []
+    }
+    const cells = parts.map((part, k) => cellOf(part, this.#states.get(ids[k] as string)))
+    const verdicts = parts.map(emptyVerdict)
+    decide(op, cells, nowUs as number, aheadUs, ofUs, verdicts)
+    cells.forEach(({ changed, own, s }, k) => {
+      if (changed) this.#states.set(ids[k] as string, { own, words: s })
+    })
+    return verdicts
+  }
+
+  held(limiter: string, limit: string, key: string): HeldState | undefined {
+    return this.#states.get(idOf(limiter, limit, key))
+  }
+}
+
+function idOf(limiter: string, limit: string, key: string): string {
+  return `${limiter} ${limit} ${key}`
+}
+
+/** A part and the state it is decided on, with room for a charge. The words stay where they are if they have that already. */
+export function cellOf({ rule, cost, ticket }: Pick<Part, 'rule' | 'cost' | 'ticket'>, held: HeldState | undefined): Cell {
+  const s = roomy(held?.words, rule.words)
+  return { rule, cost, ticket, s, i: 0, own: held?.own ?? rule, isHeld: held !== undefined, changed: false }
+}
+
+function roomy(words: Float64Array | undefined, size: number): Float64Array {
+  if (words !== undefined && words.length >= size) return words
+  const larger = new Float64Array(size)
+  if (words !== undefined) larger.set(words)
+  return larger
+}
