@@ -103,15 +103,13 @@ export function levelResetUs(_own: LevelRule, s: Float64Array, i: number, nowUs:
 /** How long until `cost` fits, once the level is expressed at the pace of `to`. */
 export function levelDueUs(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number): number {
   if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)
-  convertToScratch(own, to, s, i, nowUs)
-  return levelUntilUs(to, scratch, 0, nowUs, to.capacity - cost)
+  return untilUsAtPaceOf(own, to, s, i, nowUs, to.capacity - cost)
 }
 
 /** How long until all that was there before has drained, at the pace of `to`. */
 export function levelDrainedUs(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number): number {
   if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, 0)
-  convertToScratch(own, to, s, i, nowUs)
-  return levelUntilUs(to, scratch, 0, nowUs, 0)
+  return untilUsAtPaceOf(own, to, s, i, nowUs, 0)
 }
 
 /** Charges `cost`: the TAT moves later. */
@@ -233,12 +231,14 @@ function isSamePace(a: LevelRule, b: LevelRule): boolean {
   return a === b || (a.permits === b.permits && a.periodUs === b.periodUs)
 }
 
-function convertToScratch(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number): void {
+/** `levelUntilUs` as a charge under `to` would find it. Counted from 0, because a slow pace may lead beyond the times that are exact. */
+function untilUsAtPaceOf(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, room: number): number {
   const atUs = effectiveUs(s, i, nowUs)
-  scratch[TAT] = s[i + TAT] as number
+  scratch[TAT] = (s[i + TAT] as number) - atUs
   scratch[PART] = s[i + PART] as number
-  scratch[AT] = s[i + AT] as number
-  convert(own, to, scratch, 0, atUs)
+  convert(own, to, scratch, 0, 0)
+  const us = levelUntilUs(to, scratch, 0, 0, room)
+  return us > 0 ? us + atUs - nowUs : 0
 }
 
 /** Expresses what is in use at `atUs` at another pace: every permit is kept, and what is finer than the unit of `to` is rounded up. */

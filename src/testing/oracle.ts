@@ -24,8 +24,8 @@
  * **The clock steps back.** State carries the time at which it was written, and only writing moves that time.
  *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one window (the whole microseconds in which C permits leak,
  *    by the numbers of the state). Beyond a window the state is re-dated: it now counts as written at the reading, its level kept.
- *  - gcra: the same for a level above the C it is written under, that is, booked ahead. A lower level keeps a moment, not a date: leaking runs
- *    backwards as well. An earlier reading sees a higher level, which is cut to that C; a state that was idle for a while has leaked
+ *  - gcra: the same for a level above the C it is written under, that is, booked ahead, and as long as its date is ahead of the clock. A lower
+ *    level keeps a moment, not a date: leaking runs backwards as well. An earlier reading sees a higher level, which is cut to that C; a state that was idle for a while has leaked
  *    below zero, and comes up again from there.
  * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a question and by a refusal.
  *
@@ -142,7 +142,7 @@ export class Oracle {
     const outcome = this.ask(nowUs, cost, aheadUs)
     if (outcome === 'allowed' && cost > 0) {
       const { units, atUs, numbers } = this.#atCallersPace(nowUs)
-      this.#write(numbers, units + BigInt(cost) * numbers.periodUs, atUs)
+      this.#write(nowUs, numbers, units + BigInt(cost) * numbers.periodUs, atUs)
     }
     return outcome
   }
@@ -178,7 +178,7 @@ export class Oracle {
     const now = BigInt(nowUs)
     const { numbers, atUs, isDated } = state
     if (isDated) {
-      if (atUs - now > numbers.windowUs) this.#state = { ...state, atUs: now }
+      if (atUs - now > numbers.windowUs) this.#write(nowUs, numbers, state.units, now)
     } else if (inUse(state, now) > numbers.full) {
       this.#state = { numbers, units: numbers.full, atUs: now, isDated }
     }
@@ -202,11 +202,12 @@ export class Oracle {
   #lower(nowUs: number, units: bigint): void {
     const state = this.#state as OracleState
     const level = inUse(state, BigInt(nowUs))
-    if (level > 0n && units > 0n) this.#write(state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
+    if (level > 0n && units > 0n) this.#write(nowUs, state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
   }
 
-  #write(numbers: LowestTerms, units: bigint, atUs: bigint): void {
-    this.#state = { numbers, units, atUs, isDated: this.#kind !== 'gcra' || units > numbers.full }
+  #write(nowUs: number, numbers: LowestTerms, units: bigint, atUs: bigint): void {
+    const isDated = this.#kind !== 'gcra' || units > numbers.full || atUs > BigInt(nowUs)
+    this.#state = { numbers, units, atUs, isDated }
   }
 
   #reduced(numbers: OracleNumbers): LowestTerms {

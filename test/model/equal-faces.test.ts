@@ -1,10 +1,10 @@
 /** What algorithms promise of each other. */
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
-import { memoryStore } from '../../src/stores/memory/memory-store.ts'
-import type { Scope, Step, SyncStore } from '../../src/stores/store.ts'
+import type { Scope, Step } from '../../src/stores/store.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import type { WindowNumbers } from '../../src/testing/window-oracle.ts'
+import { PureStore } from './pure-store.ts'
 import { Random } from './random.ts'
 import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
 import { SEED, Trace, traceCount } from './trace.ts'
@@ -14,7 +14,7 @@ const KEY = 'k'
 
 /** Another algorithm that is asked the same, with its own reservations. */
 class Twin {
-  readonly #store = memoryStore()
+  readonly #store = new PureStore()
   readonly #scopes: TraceScopes
   readonly #tickets = new Map<Verdict['ticket'], Verdict['ticket']>()
 
@@ -42,7 +42,7 @@ test('with equal numbers gcra, token bucket and leaky bucket (as a meter) decide
     // A leaky bucket that is booked ahead is a queue, not a meter.
     const isMeter = trace.maxAheadUs === 0
     const twins = [new Twin('tokenBucket', seed), ...(isMeter ? [new Twin('leakyBucket', seed)] : [])]
-    runTrace(trace, memoryStore(), scopesOf(trace, 'forward'), KEY, ({ call, step, verdicts }) => {
+    runTrace(trace, new PureStore(), scopesOf(trace, 'forward'), KEY, ({ call, step, verdicts }) => {
       for (const twin of twins) {
         const answer = twin.answer(step, call.numbers, verdicts)
         if (meter(answer) !== meter(verdicts[0])) expect.fail(`${JSON.stringify(call)}: ${meter(verdicts[0])}, the twin ${meter(answer)}`)
@@ -62,7 +62,7 @@ function meter(verdict: Verdict | undefined): string {
 
 /** A limit on a key of its own. */
 class Key {
-  readonly #store: SyncStore = memoryStore()
+  readonly #store = new PureStore()
   readonly #scope: Scope
 
   constructor(kind: 'slidingWindow' | 'slidingLog', numbers: WindowNumbers) {

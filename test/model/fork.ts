@@ -26,7 +26,7 @@ export class Fork {
     this.#cells.forEach((cell, k) => {
       cell.cost = costs[k] as number
     })
-    const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, this.verdicts)
+    const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, this.verdicts, true)
     for (const cell of this.#cells) if (cell.changed) cell.isHeld = true
     return granted
   }

@@ -1,7 +1,7 @@
 /** The least that a store can be: a map of states, and `decide`. The oracle is held against it, and every other store too. */
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
-import type { Part, Step, SyncStore } from '../../src/stores/store.ts'
+import type { Part, Step } from '../../src/stores/store.ts'
 
 /** The words of a state, and the rule that they are written under. */
 export interface HeldState {
@@ -9,9 +9,12 @@ export interface HeldState {
   readonly words: Float64Array
 }
 
-export class PureStore implements SyncStore {
-  readonly mode = 'sync'
-  readonly shared = false
+/** Answers a step by the time that stands in it. The verdicts are the caller's to keep. */
+export interface Decider {
+  apply(step: Step): readonly Verdict[]
+}
+
+export class PureStore implements Decider {
   readonly #states = new Map<string, HeldState>()
 
   apply({ op, parts, scope, nowUs, aheadUs, ofUs }: Step): readonly Verdict[] {
@@ -22,9 +25,9 @@ export class PureStore implements SyncStore {
     }
     const cells = parts.map((part, k) => cellOf(part, this.#states.get(ids[k] as string)))
     const verdicts = parts.map(emptyVerdict)
-    decide(op, cells, nowUs as number, aheadUs, ofUs, verdicts)
+    decide(op, cells, nowUs as number, aheadUs, ofUs, verdicts, true)
     cells.forEach(({ changed, own, s }, k) => {
-      if (changed) this.#states.set(ids[k] as string, { own, words: s })
+      if (changed) this.#states.set(ids[k] as string, { own, words: within(s, own.words) })
     })
     return verdicts
   }
@@ -42,6 +45,11 @@ function idOf(limiter: string, limit: string, key: string): string {
 export function cellOf({ rule, cost, ticket }: Pick<Part, 'rule' | 'cost' | 'ticket'>, held: HeldState | undefined): Cell {
   const s = roomy(held?.words, rule.words)
   return { rule, cost, ticket, s, i: 0, own: held?.own ?? rule, isHeld: held !== undefined, changed: false }
+}
+
+/** A state takes no more doubles than its rule says. */
+function within(words: Float64Array, most: number): Float64Array {
+  return words.length <= most ? words : words.slice(0, most)
 }
 
 function roomy(words: Float64Array | undefined, size: number): Float64Array {

@@ -1,9 +1,10 @@
-/** Runs a trace on a synchronous store and shows every step with its answer. */
+/** Runs a trace on a store and shows every step with its answer. */
 import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { gcra, leakyBucket, tokenBucket } from '../../src/algorithms/all.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
-import type { Part, Scope, Step, SyncStore } from '../../src/stores/store.ts'
+import type { Part, Scope, Step } from '../../src/stores/store.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
+import type { Decider } from './pure-store.ts'
 import { CALLS_PER_TRACE, type Call, type Seen, type Trace } from './trace.ts'
 
 export interface Taken {
@@ -11,7 +12,6 @@ export interface Taken {
   readonly step: Step
   /** By part of the step: which limit of the trace it is. */
   readonly limits: readonly number[]
-  /** The store's own: valid until its next step. */
   readonly verdicts: readonly Verdict[]
 }
 
@@ -48,7 +48,7 @@ const NOTHING: Omit<Seen, 'openReservations'> = { limited: false, retryUs: 0, re
 
 export function runTrace(
   trace: Pick<Trace, 'next'>,
-  store: SyncStore,
+  store: Decider,
   scopes: TraceScopes,
   key: string,
   onStep: (taken: Taken) => void,

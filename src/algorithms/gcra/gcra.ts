@@ -1,8 +1,8 @@
 /**
  * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again. See gcra.md.
  *
- * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date; otherwise the date is -1. Without a date an
- * earlier reading of the clock sees a higher level, up to the capacity that the state was written under.
+ * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date, until it is written again below it; otherwise the
+ * date is -1. Without a date an earlier reading of the clock sees a higher level, up to the capacity that the state was written under.
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
@@ -53,7 +53,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
 
   repair(own, s, i, nowUs) {
-    if ((s[i + AT] as number) >= 0) return levelRepair(own, s, i, nowUs)
+    if ((s[i + AT] as number) >= 0) return redate(own, s, i, nowUs)
     if (isWithinCapacity(own, s, i, nowUs)) return false
     s[i + TAT] = nowUs + own.toleranceUs
     s[i + PART] = own.tolerancePart
@@ -67,7 +67,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   charge(own, to, s, i, nowUs, cost) {
     const lateUs = levelCharge(own, to, s, i, nowUs, cost)
-    dateIfBooked(to, s, i)
+    dateIfBooked(to, s, i, nowUs)
     return lateUs
   },
 
@@ -76,7 +76,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
       booked === undefined
         ? levelGiveBack(own, s, i, nowUs, cost, ofUs)
         : levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-    if (changed) dateIfBooked(own, s, i)
+    if (changed) dateIfBooked(own, s, i, nowUs)
     return changed
   },
 
@@ -86,7 +86,13 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   fields: (_own, s, i) => ({ tatUs: s[i + TAT] as number, part: s[i + PART] as number, atUs: s[i + AT] as number }),
 }
 
-/** Drops the date of a level that is no more than the capacity. */
-function dateIfBooked(own: LevelRule, s: Float64Array, i: number): void {
-  if (isWithinCapacity(own, s, i, s[i + AT] as number)) s[i + AT] = NO_DATE
+function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
+  if (!levelRepair(own, s, i, nowUs)) return false
+  dateIfBooked(own, s, i, nowUs)
+  return true
+}
+
+/** Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise. */
+function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
+  if (s[i + AT] === nowUs && isWithinCapacity(own, s, i, nowUs)) s[i + AT] = NO_DATE
 }
