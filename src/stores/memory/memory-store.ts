@@ -162,18 +162,12 @@ class MemoryStates implements OpenStates {
   }
 
   apply(step: Step, isTold: boolean): boolean {
-    const { op, parts } = step
-    if (op === 'forget') return this.#forget(parts)
+    if (step.op === 'forget') return this.#forget(step.parts)
     // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
     const nowUs = this.#nowUs()
-    let areHeld = true
-    for (let k = 0; k < parts.length; k++) {
-      const part = parts[k] as Part
-      if (!this.#tableOf(part, k).load(part, k)) areHeld = false
-    }
-    if (!areHeld) return this.#applyToNew(step, nowUs, isTold)
-    const granted = decide(op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
-    if (granted) this.#save(parts, nowUs)
+    if (!this.#load(step.parts)) return this.#applyToNew(step, nowUs, isTold)
+    const granted = decide(step.op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (granted) this.#sign(step.parts)
     return granted
   }
 
@@ -186,7 +180,7 @@ class MemoryStates implements OpenStates {
     const { op, parts } = step
     const fullForUs = op !== 'give' && this.#store.deniesWhenFull ? this.#fullForUs(parts, nowUs) : 0
     const granted = decide(fullForUs > 0 ? 'ask' : (op as Op), parts, nowUs, step.aheadUs, step.ofUs, isTold)
-    if (granted) this.#save(parts, nowUs)
+    if (granted) this.#keep(parts, nowUs)
     this.#store.sweepClosed(nowUs)
     if (fullForUs === 0) return granted
     for (const { verdict } of parts) limitedFor(verdict, fullForUs)
@@ -198,11 +192,24 @@ class MemoryStates implements OpenStates {
     return true
   }
 
-  /** What was refused may have been repaired, but that is written in place. */
-  #save(parts: readonly Part[], nowUs: number): void {
+  /** Points the parts at the states of their keys. Tells whether all are held. */
+  #load(parts: readonly Part[]): boolean {
+    let areHeld = this.#tableOf(parts[0] as Part, 0).load(parts[0] as Part, 0)
+    for (let k = 1; k < parts.length; k++) if (!this.#tableOf(parts[k] as Part, k).load(parts[k] as Part, k)) areHeld = false
+    return areHeld
+  }
+
+  /** States that are held were changed in place. Only the rule that they are written under may have to be noted. */
+  #sign(parts: readonly Part[]): void {
+    for (let k = 0; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).sign(parts[k] as Part)
+  }
+
+  #keep(parts: readonly Part[], nowUs: number): void {
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part
-      if (part.changed) this.#tableOf(part, k).save(part, nowUs)
+      const table = this.#tableOf(part, k)
+      if (part.isHeld) table.sign(part)
+      else if (part.changed) table.insert(part, nowUs)
     }
   }
 

@@ -65,10 +65,9 @@ export class Table {
     return row !== undefined
   }
 
-  /** Keeps what `decide` changed. A new key for which there is no room is not kept. */
-  save(part: Part, nowUs: number): void {
-    if (part.isHeld) this.#rows.sign(part)
-    else this.#insert(part.key, part, nowUs)
+  /** Notes the rule that a state is now written under. */
+  sign(part: Part): void {
+    this.#rows.sign(part)
   }
 
   remove(key: string): void {
@@ -112,11 +111,12 @@ export class Table {
     return this.#rowOf.size < this.#maxKeys && this.#bytes + bytesOf(key) <= this.#maxBytes
   }
 
-  #insert(key: string, cell: Cell, nowUs: number): void {
+  /** Keeps a new key. One for which there is no room is not kept. */
+  insert({ key, s, own }: Part, nowUs: number): void {
     this.sweep(nowUs, GRACE_US)
     if (this.fullForUs(key, nowUs) > 0) return
     const row = this.#freeRows.pop() ?? this.#rowCount++
-    this.#rows.put(row, cell.s, cell.rule)
+    this.#rows.put(row, s, own)
     this.#rowOf.set(key, row)
     this.#bytes += bytesOf(key)
   }
