@@ -2,7 +2,7 @@
 import { type ServiceError, status } from '@grpc/grpc-js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { memoryStore, type Step, type SyncStore } from '../src/sluice.ts'
+import { memoryStore, type OpenStates, type Scope, type SyncStore } from '../src/sluice.ts'
 import { connected, shouldRateLimit } from './support/grpc.ts'
 import { expectNoFailure, serviceOn } from './support/service.ts'
 
@@ -87,9 +87,15 @@ function watched(): SyncStore & { steps: number } {
     mode: 'sync' as const,
     shared: false,
     steps: 0,
-    apply(step: Step) {
-      store.steps += 1
-      return inner.apply(step)
+    open(scope: Scope, nowUs: () => number): OpenStates {
+      const states = inner.open(scope, nowUs)
+      return {
+        apply(step, isTold) {
+          store.steps += 1
+          return states.apply(step, isTold)
+        },
+        close: () => states.close(),
+      }
     },
   }
   return store

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/index.ts'
+import { Step } from '../../src/stores/step.ts'
 import { storeCases } from '../../src/testing/index.ts'
 import { storeCases as ourStores } from '../support/stores.ts'
 
@@ -21,7 +22,15 @@ describe.each(ourStores)('the published cases hold on $name', ({ open }) => {
 test('the cases tell a store that charges what it refuses', async () => {
   const cases = storeCases(() => {
     const store = memoryStore()
-    return { mode: 'sync', shared: false, apply: (step) => store.apply(step.op === 'ask' ? { ...step, op: 'take' } : step) }
+    return {
+      mode: 'sync',
+      shared: false,
+      open(scope, nowUs) {
+        const states = store.open(scope, nowUs)
+        const charging = (step: Step) => (step.op === 'ask' ? new Step('take', step.scope, step.parts, -1, -1, undefined) : step)
+        return { apply: (step, isTold) => states.apply(charging(step), isTold), close: () => states.close() }
+      },
+    }
   })
   const results = await Promise.allSettled(cases.map(([, run]) => run()))
   expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(10)

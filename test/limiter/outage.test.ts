@@ -1,4 +1,5 @@
 /** What a limiter does when its store fails or does not answer: on a store that does what the test says, and on injected timers. */
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
@@ -20,6 +21,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
 noUnhandledRejections()
@@ -30,14 +32,14 @@ class IllStore implements AsyncStore {
   readonly mode = 'async'
   readonly shared = true
   readonly sent: Step[] = []
-  readonly #memory = memoryStore()
+  readonly #memory = new Opened(memoryStore())
   illness: 'well' | 'silent' | Error = 'well'
   #unanswered: (() => void)[] = []
 
   apply(step: Step): ReturnType<AsyncStore['apply']> {
     this.sent.push(step)
     if (this.illness instanceof Error) return Promise.reject(this.illness)
-    const verdicts = this.#memory.apply(step).map((verdict) => ({ ...verdict }))
+    const verdicts = this.#memory.apply(step)
     if (this.illness === 'well') return Promise.resolve(verdicts)
     return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
   }
@@ -308,20 +310,6 @@ describe('the breaker', () => {
     store.illness = new Error('no connection')
     await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE' })
     expect(heard).toEqual(['down', 'failure'])
-  })
-
-  test('a refusal that the store remembers counts while it is up, and not while it is down', async () => {
-    const store = new IllStore()
-    const lane = { tryTake: () => false, take: () => ({ ...REFUSED }) }
-    Object.assign(store, { lane: () => lane })
-    const limiter = createLimiter(LIMIT, { name: 'api', store, onStoreError: 'allow' })
-    expect(await limiter.consume('k')).toMatchObject({ outcome: 'limited', degraded: false })
-    expect(await limiter.tryAcquire('k')).toBe(false)
-    store.illness = new Error('no connection')
-    await limiter.peek('k')
-    expect(await limiter.consume('k')).toMatchObject({ outcome: 'allowed', degraded: true })
-    expect(await limiter.tryAcquire('k')).toBe(true)
-    limiter.close()
   })
 
   test('memory is always up', () => {

@@ -1,8 +1,10 @@
 /** A store of several parts that fail one by one: each has a circuit breaker of its own. On injected time. */
+
 import { expect, test } from 'vitest'
 import { type AsyncStore, createLimiter, gcra, memoryStore, type Scope, type Step } from '../../src/index.ts'
 import type { Part } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told } from '../waiting/support.ts'
 
 noUnhandledRejections()
@@ -14,7 +16,7 @@ class ShardedStore implements AsyncStore {
   readonly dead = new Set<string>()
   /** Keys of steps and, behind a question mark, of probes. */
   readonly asked: string[] = []
-  readonly #memory = memoryStore()
+  readonly #memory = new Opened(memoryStore())
 
   shardOf(_scope: Scope, { key }: Part): string {
     return key[0] as string
@@ -22,9 +24,7 @@ class ShardedStore implements AsyncStore {
 
   apply(step: Step): ReturnType<AsyncStore['apply']> {
     this.asked.push(step.parts.map(({ key }) => key).join('+'))
-    return this.#isDead(step)
-      ? Promise.reject(new Error('no connection'))
-      : Promise.resolve(this.#memory.apply(step).map((one) => ({ ...one })))
+    return this.#isDead(step) ? Promise.reject(new Error('no connection')) : Promise.resolve(this.#memory.apply(step))
   }
 
   probe(step: Step): Promise<void> {

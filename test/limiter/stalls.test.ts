@@ -2,11 +2,13 @@
  * A process whose event loop stands still, and callers that keep it from turning: neither may look like an outage, or hide the end of one. On
  * injected time, where a standstill is exactly as long as the test says.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
 noUnhandledRejections()
@@ -75,11 +77,11 @@ class StallingClock implements Clock {
 class SilentStore implements AsyncStore {
   readonly mode = 'async'
   readonly shared = true
-  readonly #memory = memoryStore()
+  readonly #memory = new Opened(memoryStore())
   #unanswered: (() => void)[] = []
 
   apply(step: Step): ReturnType<AsyncStore['apply']> {
-    const verdicts = this.#memory.apply(step).map((verdict) => ({ ...verdict }))
+    const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
   }
 

@@ -1,7 +1,9 @@
 /** Waiting on a store that others share and that is some milliseconds away: outages, full queues, deadlines and changes while answers are under way. */
+
 import { describe, expect, test } from 'vitest'
 import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limit, memoryStore, SluiceError } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told, watched } from './support.ts'
 
 noUnhandledRejections()
@@ -14,6 +16,7 @@ interface FarStore extends AsyncStore {
 
 /** It decides half way. Several limiters may be given one memory, as if they were processes. */
 function farStore(clock: FakeClock, memory = memoryStore()): FarStore {
+  const opened = new Opened(memory)
   const store: FarStore = {
     mode: 'async',
     shared: true,
@@ -25,7 +28,7 @@ function farStore(clock: FakeClock, memory = memoryStore()): FarStore {
             clock.setTimer(() => reject(new SluiceError('STORE', 'down')), ONE_WAY_US)
             return
           }
-          const verdicts = memory.apply({ ...step, nowUs: clock.nowUs() }).map((verdict) => ({ ...verdict }))
+          const verdicts = opened.apply(step, clock.nowUs())
           clock.setTimer(() => resolve(verdicts), ONE_WAY_US)
         }
         clock.setTimer(decide, ONE_WAY_US)

@@ -2,7 +2,9 @@
  * Several limiters, as of several processes, wait for one key of one store. Each books only a little ahead, so that callers who leave cost nobody
  * permits; nobody acts too early; each process serves its callers in order; and nobody is overtaken by more than what others book within the horizon.
  */
+
 import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/algorithms/decide.ts'
 import {
   type AsyncStore,
   createLimiter,
@@ -18,6 +20,7 @@ import { HORIZON_US } from '../../src/limiter/waiting/horizon.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { SEED } from '../model/trace.ts'
+import { Opened } from '../support/opened.ts'
 import { mostEarly, noUnhandledRejections, PATIENT, told } from './support.ts'
 
 noUnhandledRejections()
@@ -25,24 +28,24 @@ noUnhandledRejections()
 const INTERVAL_US = 10_000
 const ROUND_TRIP_US = 4_000
 
-type Verdicts = ReturnType<SyncStore['apply']>
+type Verdicts = readonly Verdict[]
 
 /** One memory for all, at hand. */
 function near(): () => Store {
   const memory = memoryStore()
-  return () => ({ mode: 'sync', shared: true, apply: (step) => memory.apply(step) })
+  return () => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) })
 }
 
 /** One memory for all, a few milliseconds away: it decides half way, in the order in which the questions came. */
 function far(clock: FakeClock, random: Random): () => Store {
-  const memory = memoryStore()
+  const memory = new Opened(memoryStore())
   return () => {
     // One connection for each process: what was asked first is there first.
     const there = random.whole(100, ROUND_TRIP_US / 2)
     const apply = (step: Step) =>
       new Promise<Verdicts>((resolve) => {
         clock.setTimer(() => {
-          const verdicts = memory.apply({ ...step, nowUs: clock.nowUs() }).map((verdict) => ({ ...verdict }))
+          const verdicts = memory.apply(step, clock.nowUs())
           clock.setTimer(() => resolve(verdicts), ROUND_TRIP_US / 2)
         }, there)
       })

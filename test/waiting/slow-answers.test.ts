@@ -1,4 +1,5 @@
 /** A store that answers when it is told to, and what can happen in between. */
+
 import { expect, test } from 'vitest'
 import {
   type AsyncStore,
@@ -12,6 +13,7 @@ import {
   slidingLog,
 } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told } from './support.ts'
 
 noUnhandledRejections()
@@ -21,12 +23,12 @@ class HeldBack implements AsyncStore {
   readonly mode = 'async'
   readonly shared = false
   readonly sent: Step[] = []
-  readonly #memory = memoryStore()
+  readonly #memory = new Opened(memoryStore())
   readonly #answers: (() => void)[] = []
 
   apply(step: Step): ReturnType<AsyncStore['apply']> {
     this.sent.push(step)
-    const verdicts = this.#memory.apply(step).map((verdict) => ({ ...verdict }))
+    const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#answers.push(() => resolve(verdicts)))
   }
 

@@ -2,6 +2,7 @@
  * Waiting on a store that answers later, out of order, or not at all. The store keeps a ledger of what was taken from it and given back, and
  * whatever happens, nobody may act on a permit before the ledger says that its time has come.
  */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { COMPILE } from '../../src/algorithms/algorithm.ts'
@@ -10,6 +11,7 @@ import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Coverage } from '../model/against-oracle.ts'
 import { SEED, traceCount } from '../model/trace.ts'
 import { decode } from '../support/decode.ts'
+import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, type Pending, type SlowStore, slowStore, told, watched } from './support.ts'
 
 noUnhandledRejections()
@@ -338,11 +340,11 @@ describe('those who leave while others are asking', () => {
 
 test('a store that answers in the next microtask is waited for like any other', async () => {
   const clock = fakeClock()
-  const memory = memoryStore()
+  const memory = new Opened(memoryStore())
   const store = {
     mode: 'async',
     shared: false,
-    apply: async (step: Parameters<typeof memory.apply>[0]) => structuredClone(memory.apply(step)),
+    apply: async (step: Step) => structuredClone(memory.apply(step)),
   } as const
   const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store, clock })
   // Verdicts are copied: a ticket is plain data to a store.

@@ -35,7 +35,7 @@ function stallingClock() {
 /** The same memory, as if other processes used it too. */
 function sharedMemory(): SyncStore {
   const memory = memoryStore()
-  return { mode: 'sync', shared: true, apply: (step) => memory.apply(step) }
+  return { mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) }
 }
 
 describe.each([

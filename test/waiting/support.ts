@@ -1,4 +1,5 @@
 /** What the tests of waiting share. */
+
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
 import {
@@ -13,6 +14,7 @@ import {
 } from '../../src/index.ts'
 import type { Step } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
 
 /** Everything that was promised so far has been told: no promise of a limiter is more than a few microtasks deep. */
 export async function told(): Promise<void> {
@@ -104,6 +106,7 @@ export interface SlowStore extends AsyncStore {
 /** A store that is far away: nothing happens in it before the test says so. With a clock of its own, it decides by that. */
 export function slowStore(clock?: Clock): SlowStore {
   const memory = memoryStore()
+  const opened = new Opened(memory)
   const pending: Pending[] = []
   const store: SlowStore = {
     mode: 'async',
@@ -117,7 +120,7 @@ export function slowStore(clock?: Clock): SlowStore {
         const entry: Pending = {
           step,
           run() {
-            verdicts ??= memory.apply(clock === undefined ? step : { ...step, nowUs: clock.nowUs() }).map(copyOf)
+            verdicts ??= opened.apply(step, clock?.nowUs()).map(copyOf)
           },
           answer() {
             entry.run()
