@@ -71,30 +71,44 @@ export function emptyVerdict(): Verdict {
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
   // The first by itself, because most limiters have one limit: a loop for it would take longer than the rest.
-  let granted = ask(op, cells[0] as Cell, nowUs, aheadUs, ofUs)
-  for (let k = 1; k < cells.length; k += 1) if (!ask(op, cells[k] as Cell, nowUs, aheadUs, ofUs)) granted = false
+  const isOne = cells.length === 1
+  const agreed = ask(op, cells[0] as Cell, nowUs, aheadUs, ofUs, isTold)
+  const granted = isOne ? agreed : askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed
   const taken = granted && op === 'take'
   finish(cells[0] as Cell, nowUs, taken, aheadUs, isTold)
-  for (let k = 1; k < cells.length; k += 1) finish(cells[k] as Cell, nowUs, taken, aheadUs, isTold)
+  if (!isOne) finishOthers(cells, nowUs, taken, aheadUs, isTold)
   return granted
 }
 
+function askOthers(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
+  let granted = true
+  for (let k = 1; k < cells.length; k += 1) if (!ask(op, cells[k] as Cell, nowUs, aheadUs, ofUs, isTold)) granted = false
+  return granted
+}
+
+function finishOthers(cells: readonly Cell[], nowUs: number, taken: boolean, aheadUs: number, isTold: boolean): void {
+  for (let k = 1; k < cells.length; k += 1) finish(cells[k] as Cell, nowUs, taken, aheadUs, isTold)
+}
+
 /** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. Giving back always does, and is done here. */
-function ask(op: Op, cell: Cell, nowUs: number, aheadUs: number, ofUs: number): boolean {
+function ask(op: Op, cell: Cell, nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
   const rule = cell.rule
-  const verdict = cell.verdict
   cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
+  if (isTold) agree(cell.verdict)
+  if (op === 'give') return giveBack(cell, nowUs, ofUs)
+  if (cell.cost > rule.capacity) return refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
+  if (cell.cost === 0) return true
+  if (aheadUs >= 0 && rule.algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
+  const waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
+  if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
+  if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
+  return true
+}
+
+function agree(verdict: Verdict): void {
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
-  if (op === 'give') return giveBack(cell, nowUs, ofUs)
-  if (cell.cost === 0) return true
-  if (cell.cost > rule.capacity) return refuse(verdict, 'impossible', Number.POSITIVE_INFINITY)
-  if (aheadUs >= 0 && rule.algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
-  const waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
-  if (waitUs > 0) return refuse(verdict, 'limited', waitUs)
-  if (rule.algorithm.spaced) verdict.delayUs = dueUs(cell, nowUs)
-  return true
 }
 
 /** Charges the cell if all agreed, and tells how it is after that. */

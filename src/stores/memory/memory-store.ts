@@ -194,14 +194,24 @@ class MemoryStates implements OpenStates {
 
   /** Points the parts at the states of their keys. Tells whether all are held. */
   #load(parts: readonly Part[]): boolean {
-    let areHeld = this.#tableOf(parts[0] as Part, 0).load(parts[0] as Part, 0)
+    const isHeld = this.#tableOf(parts[0] as Part, 0).load(parts[0] as Part, 0)
+    return parts.length === 1 ? isHeld : this.#loadOthers(parts) && isHeld
+  }
+
+  #loadOthers(parts: readonly Part[]): boolean {
+    let areHeld = true
     for (let k = 1; k < parts.length; k++) if (!this.#tableOf(parts[k] as Part, k).load(parts[k] as Part, k)) areHeld = false
     return areHeld
   }
 
   /** States that are held were changed in place. Only the rule that they are written under may have to be noted. */
   #sign(parts: readonly Part[]): void {
-    for (let k = 0; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).sign(parts[k] as Part)
+    this.#tableOf(parts[0] as Part, 0).sign(parts[0] as Part)
+    if (parts.length > 1) this.#signOthers(parts)
+  }
+
+  #signOthers(parts: readonly Part[]): void {
+    for (let k = 1; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).sign(parts[k] as Part)
   }
 
   #keep(parts: readonly Part[], nowUs: number): void {
