@@ -1,16 +1,19 @@
 // When Redis goes away: what callers are told under each failure policy, and how it comes back. A store that fails on purpose stands in for Redis.
-import { type AsyncStore, createLimiter, type FailurePolicy, gcra, memoryStore } from 'sluice'
+import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 
 /** A store that answers later, as a server does, until its server is gone. */
-function remoteStore(server: { isThere: boolean }): AsyncStore {
+function remoteStore(server: { isThere: boolean }, clock: Clock): AsyncStore {
   const memory = memoryStore()
   return {
     mode: 'async',
     shared: true,
     async apply(step) {
       if (!server.isThere) throw new Error('connection refused')
-      return memory.apply(step).map((verdict) => ({ ...verdict }))
+      const states = memory.open(step.scope, clock.nowUs)
+      states.apply(step, true)
+      states.close()
+      return step.parts.map(({ verdict }) => ({ ...verdict }))
     },
   }
 }
@@ -20,7 +23,7 @@ async function outageUnder(onStoreError: FailurePolicy): Promise<void> {
   const server = { isThere: true }
   const limiter = createLimiter(gcra({ rate: '1/s', burst: 8 }), {
     name: 'api',
-    store: remoteStore(server), // in production: redisStore(client)
+    store: remoteStore(server, clock), // in production: redisStore(client)
     clock,
     onStoreError,
     localShare: 1 / 4, // there are four processes
