@@ -19,7 +19,7 @@ const MAGIC = 0x51_75_1c_e0
  * Of the layout, the protocol and the arithmetic. Count it up for every change of what lies where, of the fingerprints, of what threads do with
  * it, and of what an algorithm computes: threads of two versions must not share a state that they would decide on differently.
  */
-export const LAYOUT_VERSION = 5
+export const LAYOUT_VERSION = 6
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2
