@@ -1,7 +1,7 @@
 /** What every algorithm promises of its states (they are their own words, wherever these lie, and nothing beside them), and every limit. */
 import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
-import { COMPILE, type Limit, type Rule } from './algorithm.ts'
+import { type Limit, RULE, type Rule } from './algorithm.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
 
 const SECOND = 1_000_000
@@ -19,18 +19,19 @@ const LIMITS: [string, (permits: number) => Limit][] = [
 
 /** One contact with a key, as the same numbers whatever state it is made on. */
 interface Contact {
-  readonly rule: Rule
-  readonly written: Rule
+  readonly own: Rule
+  readonly to: Rule
   readonly nowUs: number
   readonly cost: number
-  readonly verb: 'fresh' | 'tryTake' | 'take' | 'give'
+  readonly verb: 'charge' | 'give' | 'ask'
 }
 
-test.each(LIMITS)('%s answers the same wherever a state lies and whatever lay there before, and touches nothing beside it', (_, limit) => {
-  const rules = [limit(9)[COMPILE](SECOND), limit(6)[COMPILE](SECOND)] as const
-  const words = rules[0].algorithm.words(rules[0])
+test.each(LIMITS)('%s answers the same wherever a state lies, and touches nothing beside it', (_, limit) => {
+  const rules = [limit(9)[RULE], limit(6)[RULE]] as const
+  const { words } = rules[0]
   const clean = new Float64Array(words)
   const among = new Float64Array(BESIDE + words + BESIDE).fill(FOREIGN)
+  among.fill(0, BESIDE, BESIDE + words)
   const beside = [...among.subarray(0, BESIDE), ...among.subarray(BESIDE + words)]
   for (const contact of contacts(new Random(1), rules)) {
     expect(answers(contact, among, BESIDE)).toEqual(answers(contact, clean, 0))
@@ -40,26 +41,28 @@ test.each(LIMITS)('%s answers the same wherever a state lies and whatever lay th
 
 function contacts(random: Random, rules: readonly [Rule, Rule]): Contact[] {
   let nowUs = 1_700_000_000_000_000
-  let rule = rules[0]
-  return Array.from({ length: 500 }, (_, k) => {
-    const written = rule
-    if (random.chance(0.1)) rule = random.pick(rules)
+  let own: Rule = rules[0]
+  return Array.from({ length: 500 }, () => {
     nowUs += random.pick([0, 1, random.whole(0, SECOND), random.whole(-SECOND, SECOND), -3 * SECOND])
-    const verb = k === 0 || random.chance(0.1) ? 'fresh' : random.pick(['tryTake', 'take', 'give'] as const)
-    return { rule, written, nowUs, cost: random.whole(1, 6), verb }
+    const verb = random.pick(['charge', 'charge', 'give', 'ask'] as const)
+    const contact = { own, to: random.pick(rules), nowUs, cost: random.whole(1, 6), verb }
+    if (verb === 'charge') own = contact.to
+    return contact
   })
 }
 
-/** Everything that the algorithm says and writes. */
-function answers({ rule, written, nowUs, cost, verb }: Contact, s: Float64Array, i: number): unknown[] {
-  const { algorithm } = rule
-  const settled = verb === 'fresh' ? algorithm.fresh(rule, s, i, nowUs) : algorithm.settle(rule, written, s, i, nowUs)
-  const waitUs = algorithm.waitUs(rule, s, i, nowUs, cost)
-  const said = [settled, waitUs, algorithm.remaining(rule, s, i, nowUs), algorithm.resetUs(rule, s, i, nowUs)]
-  if (verb === 'tryTake') said.push(algorithm.tryTake(rule, s, i, nowUs, cost))
-  if (verb === 'give') said.push(algorithm.give(rule, s, i, nowUs, cost, -1))
-  if (verb === 'take' && waitUs === 0) algorithm.take(rule, s, i, nowUs, cost)
-  return [...said, algorithm.encode(rule, s, i)]
+/** Everything that the algorithm says and writes. Where a charge does not fit, everything is given back first. */
+function answers({ own, to, nowUs, cost, verb }: Contact, s: Float64Array, i: number): unknown[] {
+  const { algorithm } = own
+  const said: unknown[] = [algorithm.repair(own, s, i, nowUs), algorithm.used(own, s, i, nowUs), algorithm.resetUs(own, s, i, nowUs)]
+  said.push(algorithm.untilUs(own, s, i, nowUs, to.capacity - cost), algorithm.dueUs?.(own, to, s, i, nowUs, cost))
+  if (verb === 'give') said.push(algorithm.giveBack(own, s, i, nowUs, cost, -1, undefined))
+  if (verb !== 'charge') return [...said, algorithm.fields(own, s, i)]
+  // A log has room for what its limit admits.
+  const fits = algorithm.untilUs(own, s, i, nowUs, to.capacity - cost) === 0
+  if (!fits) algorithm.giveBack(own, s, i, nowUs, own.capacity, -1, undefined)
+  said.push(algorithm.charge(own, to, s, i, nowUs, cost))
+  return [...said, algorithm.fields(to, s, i)]
 }
 
 test('a limit keeps a frozen copy of what it was made from', () => {

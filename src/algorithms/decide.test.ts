@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { COMPILE, type Limit } from './algorithm.ts'
+import { type Limit, RULE } from './algorithm.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
-import { type Cell, decide, emptyVerdict, takeOne } from './decide.ts'
+import { type Cell, decide, emptyVerdict, type Op } from './decide.ts'
 
 const LIMITS: [string, Limit][] = [
   ['gcra', gcra({ burst: 5, rate: '1/s' })],
@@ -14,10 +14,10 @@ const LIMITS: [string, Limit][] = [
 
 /** A cell of a key that has taken 3. */
 function heldCell(limit: Limit): Cell {
-  const rule = limit[COMPILE](0)
-  const cell: Cell = { rule, cost: 3, ticket: undefined, s: new Float64Array(20), i: 0, written: undefined, changed: false }
-  decide('take', [cell], 0, -1, -1, [emptyVerdict()])
-  return { ...cell, written: rule }
+  const rule = limit[RULE]
+  const cell: Cell = { rule, cost: 3, ticket: undefined, s: new Float64Array(20), i: 0, own: rule, isHeld: false, changed: false }
+  decide('take', [cell], 0, -1, -1, [emptyVerdict()], true)
+  return { ...cell, isHeld: true }
 }
 
 test.each(LIMITS)('%s: giving back is always granted, and changes the state only if there is something to give', (_, limit) => {
@@ -29,23 +29,60 @@ test.each(LIMITS)('%s: giving back is always granted, and changes the state only
     [1, false],
   ] as const) {
     cell.cost = cost
-    expect([cost, decide('give', [cell], 0, -1, -1, [emptyVerdict()]), cell.changed]).toEqual([cost, true, changed])
+    expect([cost, decide('give', [cell], 0, -1, -1, [emptyVerdict()], true), cell.changed]).toEqual([cost, true, changed])
   }
 })
 
-test.each(LIMITS)('%s: the short form answers every number like the long one, allowed and refused', (_, limit) => {
-  const [short, long] = [heldCell(limit), heldCell(limit)]
-  for (const [nowUs, cost] of [
-    [1, 1],
-    [1, 3],
-    [2, 1],
-    [2, 1],
-    [3, 5],
-    [4_000_000, 2],
-  ] as const) {
-    const [said, expected] = [emptyVerdict(), emptyVerdict()]
-    takeOne(short.rule, short.s, short.i, nowUs, cost, said)
-    decide('take', [{ ...long, cost }], nowUs, -1, -1, [expected])
-    expect([said, short.s]).toEqual([expected, long.s])
+test.each(LIMITS)('%s: a step that is not told decides and leaves what one does that is', (_, limit) => {
+  const [told, untold] = [heldCell(limit), heldCell(limit)]
+  for (const [op, nowUs, cost] of [
+    ['take', 1, 1],
+    ['take', 1, 3],
+    ['ask', 2, 1],
+    ['take', 2, 1],
+    ['give', 3, 1],
+    ['take', 3, 5],
+    ['take', 4_000_000, 2],
+  ] as [Op, number, number][]) {
+    const granted = [told, untold].map((cell, k) => {
+      cell.cost = cost
+      return decide(op, [cell], nowUs, -1, -1, [emptyVerdict()], k === 0)
+    })
+    expect([granted[1], untold.s, untold.changed]).toEqual([granted[0], told.s, told.changed])
   }
+})
+
+test.each(LIMITS)('%s: what is not held is cleared first, whatever lay there', (_, limit) => {
+  const rule = limit[RULE]
+  const verdicts = [emptyVerdict(), emptyVerdict()]
+  const dirty: Cell = { rule, cost: 2, ticket: undefined, s: new Float64Array(30).fill(7), i: 3, own: rule, isHeld: false, changed: false }
+  const clean: Cell = { ...dirty, s: new Float64Array(30) }
+  for (const [k, cell] of [dirty, clean].entries()) decide('take', [cell], 50, -1, -1, [verdicts[k] as (typeof verdicts)[0]], true)
+  expect([verdicts[0], rule.algorithm.fields(rule, dirty.s, 3)]).toEqual([verdicts[1], rule.algorithm.fields(rule, clean.s, 3)])
+})
+
+test('a charge writes the rule of the caller, all else leaves the one that the state is written under', () => {
+  const [slow, quick] = [gcra({ burst: 5, rate: '1/s' })[RULE], gcra({ burst: 5, rate: '1/ms' })[RULE]]
+  const cell = heldCell(gcra({ burst: 5, rate: '1/s' }))
+  const ownAfter = (op: Op, cost: number) => {
+    Object.assign(cell, { rule: quick, cost })
+    decide(op, [cell], 0, -1, -1, [emptyVerdict()], true)
+    return cell.own.numbers
+  }
+  expect([ownAfter('ask', 1), ownAfter('take', 3), ownAfter('take', 0), ownAfter('give', 1)]).toEqual(Array(4).fill(slow.numbers))
+  expect(ownAfter('take', 1)).toBe(quick.numbers)
+})
+
+test('a reservation at another pace is told the first microsecond at which it is granted, by the draining of the state', () => {
+  // 5 used at 1/s. At 10/s a cost of 5 may act after half a second.
+  const cell = heldCell(gcra({ burst: 5, rate: '1/s' }))
+  cell.cost = 2
+  decide('take', [cell], 0, -1, -1, [emptyVerdict()], true)
+  const verdict = emptyVerdict()
+  Object.assign(cell, { rule: gcra({ burst: 5, rate: '10/s' })[RULE], cost: 5 })
+  expect([decide('take', [cell], 0, 500_000, -1, [verdict], true), verdict.delayUs]).toEqual([true, 500_000])
+  const late = heldCell(gcra({ burst: 5, rate: '1/s' }))
+  Object.assign(late, { rule: gcra({ burst: 5, rate: '10/s' })[RULE], cost: 5 })
+  // 3 used: 0.3 s at the new pace, of which 0.2 s may be ahead; the state drains to 2 in a second.
+  expect([decide('take', [late], 0, 200_000, -1, [verdict], true), verdict.retryUs]).toEqual([false, 1_000_000])
 })

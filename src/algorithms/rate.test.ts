@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SluiceError } from '../errors.ts'
-import { COMPILE } from './algorithm.ts'
+import { RULE } from './algorithm.ts'
 import { gcra } from './gcra/gcra.ts'
 import type { LevelRule } from './level.ts'
 import { aheadUs, type Duration, durationUs, paceOf, type Rate } from './rate.ts'
@@ -266,7 +266,7 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
   ]
 
   test.each(CORNERS)('accepts %j with a capacity of %i', (rate, capacity) => {
-    const rule = of(rate, capacity)[COMPILE](0)
+    const rule = of(rate, capacity)[RULE]
     expect(rule.capacity).toBe(capacity)
     expect(rule.algorithm.type).toBe(name)
   })
@@ -337,7 +337,7 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
   test('takes any rate and capacity of the domain and keeps them exactly', () => {
     fc.assert(
       fc.property(domain, writing, (figures, write) => {
-        const rule = of(write(figures), figures.capacity)[COMPILE](0) as LevelRule
+        const rule = of(write(figures), figures.capacity)[RULE] as LevelRule
         expect(rule.capacity).toBe(figures.capacity)
         expect(BigInt(rule.permits) * BigInt(figures.periodUs)).toBe(BigInt(figures.permits) * BigInt(rule.periodUs))
         expect(rule.windowUs).toBe(fillUs(figures))

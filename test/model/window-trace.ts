@@ -80,6 +80,8 @@ function variedWindow(kind: WindowKind, random: Random, numbers: WindowTraceNumb
       { limit: limit + 1 },
       { lengthUs: lengthUs * 3 + 1 },
       { lengthUs: Math.ceil(lengthUs / 7) },
+      // In lowest terms as many slots as before may take the same time.
+      { lengthUs: lengthUs * numbers.slots },
       kind === 'slidingLog' ? { limit: 1 } : { slots: someSlots(random), anchor: someAnchor(random, lengthUs) },
     ]),
   })

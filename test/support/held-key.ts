@@ -1,87 +1,94 @@
-/** One key and the walk that every decision takes (settle, ask, charge), straight on the functions of an algorithm. Times in microseconds. */
+/** One key, straight on the functions of an algorithm: repair, ask, charge. Times in microseconds. */
 
-import { COMPILE, type EncodedState, type Limit, type Rule } from '../../src/algorithms/algorithm.ts'
-import { decode } from './decode.ts'
+import { type Limit, RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'
 
 /** Room for the largest state that these tests make. */
 const ROOM = 256
 
 export class HeldKey {
   readonly s: Float64Array
+  /** The rule of the caller. */
   #rule: Rule
+  /** The rule that the state is written under. */
+  #own: Rule
 
-  constructor(limit: Limit | Rule, nowUs = 0, maxAheadUs = 0) {
-    this.#rule = ruleFrom(limit, maxAheadUs)
-    this.s = new Float64Array(roomFor(this.#rule))
-    this.#rule.algorithm.fresh(this.#rule, this.s, 0, nowUs)
+  constructor(limit: Limit | Rule) {
+    this.#rule = ruleFrom(limit)
+    this.#own = this.#rule
+    this.s = new Float64Array(this.#rule.words <= 4 ? this.#rule.words : ROOM)
+  }
+
+  /** The calls from now on are made under this limit. Nothing is written by that. */
+  under(limit: Limit | Rule): this {
+    this.#rule = ruleFrom(limit)
+    return this
   }
 
   /** Takes if it fits; otherwise tells how long to wait. */
   take(nowUs: number, cost = 1): number {
-    this.settle(nowUs)
+    this.repair(nowUs)
     const waitUs = this.waitUs(nowUs, cost)
-    if (waitUs === 0) this.#rule.algorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    if (waitUs === 0) this.#charge(nowUs, cost)
     return waitUs
   }
 
   give(nowUs: number, cost: number, ofUs = -1): boolean {
-    return this.#rule.algorithm.give(this.#rule, this.s, 0, nowUs, cost, ofUs)
+    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, ofUs, undefined)
   }
 
   /** Takes even ahead of time. The ticket is the state as this leaves it. */
   reserve(nowUs: number, cost = 1): Float64Array {
-    this.#rule.algorithm.take(this.#rule, this.s, 0, nowUs, cost)
+    this.#charge(nowUs, cost)
     return this.s.slice()
   }
 
+  /** Cancels a reservation that was made under the caller's limit. */
   cancel(nowUs: number, cost: number, ticket = this.s): boolean {
-    return this.#rule.algorithm.cancel(this.#rule, this.s, 0, nowUs, cost, ticket)
+    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, -1, { rule: this.#rule, words: ticket })
   }
 
-  /** The first contact under another limit; without one, under the same. Tells whether it wrote. */
-  settle(nowUs: number, limit: Limit | Rule = this.#rule): boolean {
-    const rule = ruleFrom(limit, this.#rule.maxAheadUs)
-    const wrote = rule.algorithm.settle(rule, this.#rule, this.s, 0, nowUs)
-    this.#rule = rule
-    return wrote
+  /** Tells whether it wrote. */
+  repair(nowUs: number): boolean {
+    return this.#own.algorithm.repair(this.#own, this.s, 0, nowUs)
   }
 
   waitUs(nowUs: number, cost = 1): number {
-    return this.#rule.algorithm.waitUs(this.#rule, this.s, 0, nowUs, cost)
+    return this.#own.algorithm.untilUs(this.#own, this.s, 0, nowUs, this.#rule.capacity - cost)
   }
 
-  delayUs(nowUs: number): number | undefined {
-    return this.#rule.algorithm.delayUs?.(this.#rule, this.s, 0, nowUs)
+  /** How long until a caller that is charged now may act. */
+  dueUs(nowUs: number, cost = 1): number | undefined {
+    return this.#own.algorithm.dueUs?.(this.#own, this.#rule, this.s, 0, nowUs, cost)
+  }
+
+  used(nowUs: number): number {
+    return this.#own.algorithm.used(this.#own, this.s, 0, nowUs)
   }
 
   remaining(nowUs: number): number {
-    return this.#rule.algorithm.remaining(this.#rule, this.s, 0, nowUs)
+    return Math.max(0, this.#rule.capacity - this.used(nowUs))
   }
 
   resetUs(nowUs: number): number {
-    return this.#rule.algorithm.resetUs(this.#rule, this.s, 0, nowUs)
+    return this.#own.algorithm.resetUs(this.#own, this.s, 0, nowUs)
   }
 
-  /** The state as it would stand in Redis. */
-  get state(): EncodedState {
-    return this.#rule.algorithm.encode(this.#rule, this.s, 0)
+  /** The state by name. */
+  get state(): StateFields {
+    return this.#own.algorithm.fields(this.#own, this.s, 0)
+  }
+
+  /** The numbers that the state is written under. */
+  get numbers(): string {
+    return this.#own.numbers
+  }
+
+  #charge(nowUs: number, cost: number): void {
+    this.#rule.algorithm.charge(this.#own, this.#rule, this.s, 0, nowUs, cost)
+    this.#own = this.#rule
   }
 }
 
-function ruleFrom(limit: Limit | Rule, maxAheadUs: number): Rule {
-  return COMPILE in limit ? limit[COMPILE](maxAheadUs) : limit
-}
-
-/** States whose size depends on the numbers get room for other numbers too. */
-function roomFor(rule: Rule): number {
-  const words = rule.algorithm.words(rule)
-  return words <= 3 ? words : ROOM
-}
-
-/** A state read from what stands in Redis and written again, from a place in the middle of others. */
-export function readBack(limit: Limit, state: EncodedState): EncodedState {
-  const { algorithm } = limit[COMPILE](0)
-  const s = new Float64Array(ROOM).fill(-7)
-  const numbers = decode(algorithm, state, s, 5)
-  return algorithm.encode(algorithm.ruleOf(numbers.split(' ').map(Number), 0), s, 5)
+function ruleFrom(limit: Limit | Rule): Rule {
+  return RULE in limit ? limit[RULE] : limit
 }

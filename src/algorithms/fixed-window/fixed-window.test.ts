@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { HeldKey, readBack } from '../../../test/support/held-key.ts'
-import { SluiceError } from '../../errors.ts'
-import { COMPILE, type EncodedState } from '../algorithm.ts'
+import { HeldKey } from '../../../test/support/held-key.ts'
+import { RULE } from '../algorithm.ts'
 import { type FixedWindowOptions, fixedWindow } from './fixed-window.ts'
 
 const MS = 1_000
@@ -14,7 +13,7 @@ describe('the number line of 100 a second', () => {
     expect([key.take(990 * MS, 100), key.take(990 * MS)]).toEqual([0, 10 * MS])
     expect([key.take(1_010 * MS, 100), key.take(1_010 * MS)]).toEqual([0, 990 * MS])
     expect([key.remaining(1_010 * MS), key.resetUs(1_010 * MS)]).toEqual([0, 990 * MS])
-    expect(key.state).toBe('100 1000000 1010000 100 1000000 0 0')
+    expect(key.state).toEqual({ count: 100, startUs: 1_010 * MS, endUs: 2 * SECOND, atUs: 1_010 * MS })
   })
 
   test('is over at its end and not a microsecond before', () => {
@@ -29,7 +28,7 @@ describe('the number line of 100 a second', () => {
     once.take(40, 2)
     twice.take(40)
     twice.take(40)
-    expect(once.state).toBe(twice.state)
+    expect(once.state).toEqual(twice.state)
   })
 })
 
@@ -39,7 +38,7 @@ describe("anchor: 'first'", () => {
     expect([key.take(300 * MS), key.take(400 * MS)]).toEqual([0, 0])
     expect([key.take(500 * MS), key.take(1_299 * MS)]).toEqual([800 * MS, MS])
     expect([key.take(1_300 * MS), key.remaining(1_300 * MS)]).toEqual([0, 1])
-    expect(key.state).toBe('1 1300000 1300000 2 1000000 1 0')
+    expect(key.state).toEqual({ count: 1, startUs: 1_300 * MS, endUs: 2_300 * MS, atUs: 1_300 * MS })
   })
 
   test('begins anew after everything was given back: a window that holds nothing is no window', () => {
@@ -61,54 +60,32 @@ test('a number as anchor moves the windows: midnight in UTC+8', () => {
 test('the first window of all may begin before 1970', () => {
   const key = new HeldKey(fixedWindow({ limit: 1, window: '1s', anchor: 300 }))
   key.take(0)
-  expect([key.state, key.resetUs(0)]).toEqual(['1 -700000 0 1 1000000 0 300000', 300 * MS])
-  expect(readBack(fixedWindow({ limit: 1, window: '1s' }), key.state)).toBe(key.state)
-})
-
-describe('the string in Redis', () => {
-  const limit = fixedWindow({ limit: 2, window: '1s' })
-
-  test.each([
-    '0 0 0 2 1000000 0 0',
-    '2 1000000 1010000 2 1000000 0 0',
-    '1 1763200000000001 1763200000000002 1000000000 31622400000000 1 0',
-  ])('reads back as it was written: %s', (text) => expect(readBack(limit, text)).toBe(text))
-
-  const foreign = ['', 'hello', '2 0 5', '2 0 5 2 1000000 2 0', '-2 0 5 2 1000000 0 0', '1.5 0 5 2 1000000 0 0', '2 0 5 2 1000000 0 0 ']
-  // The fields of a hash, the way clients give them: without a prototype, so that they have no text.
-  test.each([...foreign, {}, Object.assign(Object.create(null), { count: '2' })])(
-    'is refused if the fixed window did not write it: %j',
-    (state) => {
-      const call = () => readBack(limit, state as EncodedState)
-      expect(call).toThrow(SluiceError)
-      expect(call).toThrow(/^fixedWindow state .* must be 'count start time limit window first offset'$/)
-    },
-  )
+  expect([key.take(300 * MS - 1), key.resetUs(0), key.take(300 * MS)]).toEqual([1, 300 * MS, 0])
 })
 
 describe('a clock that steps back', () => {
   const full = () => {
-    const key = new HeldKey(fixedWindow({ limit: 2, window: '1s' }), 10_500 * MS)
+    const key = new HeldKey(fixedWindow({ limit: 2, window: '1s' }))
     key.take(10_500 * MS, 2)
     return key
   }
 
   test('by at most one window finds the window it counted in, which ends when it ends', () => {
     const key = full()
-    expect([key.settle(9_500 * MS), key.waitUs(9_500 * MS), key.remaining(9_500 * MS)]).toEqual([false, 1_500 * MS, 0])
+    expect([key.repair(9_500 * MS), key.waitUs(9_500 * MS), key.remaining(9_500 * MS)]).toEqual([false, 1_500 * MS, 0])
   })
 
   test('by more than one window counts in the present window what was counted, and that is written', () => {
     const key = full()
     const nowUs = 9_500 * MS - 1
-    expect([key.settle(nowUs), key.waitUs(nowUs), key.remaining(nowUs)]).toEqual([true, 500 * MS + 1, 0])
-    expect([key.state, key.settle(nowUs)]).toEqual(['2 9000000 9499999 2 1000000 0 0', false])
+    expect([key.repair(nowUs), key.waitUs(nowUs), key.remaining(nowUs)]).toEqual([true, 500 * MS + 1, 0])
+    expect([key.state, key.repair(nowUs)]).toEqual([{ count: 2, startUs: nowUs, endUs: 10 * SECOND, atUs: nowUs }, false])
   })
 
   test('and takes meanwhile are counted in the window that was written', () => {
-    const key = new HeldKey(fixedWindow({ limit: 2, window: '1s' }), 10_500 * MS)
+    const key = new HeldKey(fixedWindow({ limit: 2, window: '1s' }))
     key.take(10_500 * MS)
-    expect([key.take(9_800 * MS), key.state]).toEqual([0, '2 10000000 10500000 2 1000000 0 0'])
+    expect([key.take(9_800 * MS), key.state]).toEqual([0, { count: 2, startUs: 10_500 * MS, endUs: 11 * SECOND, atUs: 10_500 * MS }])
   })
 
   test('leaves an empty key idle only once its time no longer stands still: until then it differs from a fresh one', () => {
@@ -118,57 +95,78 @@ describe('a clock that steps back', () => {
   })
 })
 
-describe('changed numbers', () => {
-  test('keep what the present window has admitted, clamped to the new limit', () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1s' }))
+describe('other numbers', () => {
+  const limit = (permits: number, window: FixedWindowOptions['window'], anchor: FixedWindowOptions['anchor'] = 'epoch') =>
+    fixedWindow({ limit: permits, window, anchor })
+
+  test('of the caller are held against what the window has admitted, and the state stays as it is', () => {
+    const key = new HeldKey(limit(10, '1s'))
     key.take(61_200 * MS, 8)
-    expect(key.settle(61_300 * MS, fixedWindow({ limit: 5, window: '1min' }))).toBe(true)
-    expect(key.state).toBe('5 60000000 61200000 5 60000000 0 0')
-    expect(key.waitUs(61_300 * MS)).toBe(58_700 * MS)
+    const before = key.state
+    key.under(limit(5, '1min'))
+    expect([key.take(61_300 * MS), key.remaining(61_300 * MS), key.resetUs(61_300 * MS)]).toEqual([700 * MS, 0, 700 * MS])
+    expect([key.state, key.numbers]).toEqual([before, '10 1000000 0 0'])
+    key.under(limit(20, '1s'))
+    expect(key.remaining(61_300 * MS)).toBe(12)
   })
 
-  test('keep nothing of a window that has passed, and are written all the same', () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1s' }))
-    key.take(0, 8)
-    expect(key.settle(SECOND, fixedWindow({ limit: 5, window: '1min' }))).toBe(true)
-    expect(key.remaining(SECOND)).toBe(5)
+  test('write the later of the two ends with a charge, and keep what was counted', () => {
+    const key = new HeldKey(limit(10, '1s'))
+    key.take(61_200 * MS, 3)
+    key.under(limit(10, '1min')).take(61_300 * MS)
+    expect([key.state, key.numbers]).toEqual([
+      { count: 4, startUs: 61_200 * MS, endUs: 120 * SECOND, atUs: 61_300 * MS },
+      '10 60000000 0 0',
+    ])
+    key.under(limit(10, '1s')).take(62 * SECOND)
+    expect([key.state.endUs, key.used(119 * SECOND), key.used(120 * SECOND)]).toEqual([120 * SECOND, 5, 0])
   })
 
-  test("to 'first' begin a whole window when the state was written", () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1s' }))
+  test('that end a window within one of the caller do not let it take its limit twice in that', () => {
+    const key = new HeldKey(limit(100, '5s'))
+    key.take(0)
+    const second = limit(10, 2_000)
+    key.under(second).take(1_000 * MS, 9)
+    // The window of 5 s ends in the middle of the caller's third.
+    expect(key.take(4_500 * MS)).toBe(500 * MS)
+    const other = new HeldKey(limit(100, '5s'))
+    other.take(0)
+    other.under(second).take(1_000 * MS)
+    expect(other.take(4_500 * MS, 8)).toBe(0)
+    expect([other.take(5 * SECOND, 10), other.take(6 * SECOND, 10)]).toEqual([SECOND, 0])
+  })
+
+  test("keep the start of a 'first' window", () => {
+    const key = new HeldKey(limit(10, '1s', 'first'))
     key.take(300 * MS, 3)
-    key.settle(400 * MS, fixedWindow({ limit: 10, window: '1s', anchor: 'first' }))
-    expect([key.resetUs(400 * MS), key.remaining(400 * MS)]).toEqual([900 * MS, 7])
+    key.under(limit(10, '2s', 'first')).take(800 * MS)
+    expect([key.resetUs(800 * MS), key.remaining(800 * MS)]).toEqual([1_500 * MS, 6])
   })
 
-  test('whose window has ended for it count it in the present one', () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1min' }))
-    key.take(SECOND, 3)
-    key.settle(5_500 * MS, fixedWindow({ limit: 10, window: '1s' }))
-    expect(key.state).toBe('3 5000000 5500000 10 1000000 0 0')
+  test('keep nothing of a window that has passed', () => {
+    const key = new HeldKey(limit(10, '1s'))
+    key.take(0, 8)
+    key.under(limit(5, '1min'))
+    expect([key.remaining(SECOND), key.take(SECOND, 5), key.numbers]).toEqual([5, 0, '5 60000000 0 0'])
   })
 
-  test('in turn with the old ones hold nothing for longer than a window', () => {
-    const key = new HeldKey(fixedWindow({ limit: 3, window: '1s', anchor: 'first' }))
+  test('in turn hold nothing for longer than a window', () => {
+    const key = new HeldKey(limit(3, '1s', 'first'))
     key.take(0, 3)
     for (let ms = 100; ms < 1000; ms += 100) {
-      key.settle(ms * MS, fixedWindow({ limit: 3 + ((ms / 100) % 2), window: '1s', anchor: 'first' }))
+      key.under(limit(3 + ((ms / 100) % 2), '1s', 'first')).take(ms * MS)
       expect(key.resetUs(ms * MS)).toBe((1000 - ms) * MS)
     }
-    expect(key.waitUs(SECOND, 3)).toBe(0)
+    expect(key.under(limit(3, '1s')).waitUs(SECOND, 3)).toBe(0)
   })
 
-  test('to a shorter window re-date a state that now lies too far ahead', () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1min' }), 100 * SECOND)
+  test('with a shorter window re-date a state that now lies too far ahead', () => {
+    const key = new HeldKey(limit(10, '1min'))
     key.take(100 * SECOND, 3)
-    expect(key.settle(98 * SECOND, fixedWindow({ limit: 10, window: '1s' }))).toBe(true)
-    expect(key.state).toBe('3 98000000 98000000 10 1000000 0 0')
-  })
-
-  test('that are the same numbers change nothing', () => {
-    const key = new HeldKey(fixedWindow({ limit: 10, window: '1min' }))
-    key.take(0)
-    expect(key.settle(1, fixedWindow({ limit: 10, window: 60_000, anchor: 'epoch' }))).toBe(false)
+    key.under(limit(10, '1s')).take(98 * SECOND)
+    // The minute that is running ends with its own end: it is waited out as long as it is left.
+    expect([key.repair(98 * SECOND), key.repair(79 * SECOND), key.used(79 * SECOND)]).toEqual([false, true, 4])
+    expect(key.state).toEqual({ count: 4, startUs: 79 * SECOND, endUs: 99 * SECOND, atUs: 79 * SECOND })
   })
 })
 
@@ -180,11 +178,11 @@ describe('giving back', () => {
     expect([key.give(0, 9), key.remaining(0), key.give(0, 1)]).toEqual([true, 5, false])
   })
 
-  test('with a time gives only if that lies in the present window', () => {
+  test('with a time gives only if that lies in the present window, from its first charge on', () => {
     const key = new HeldKey(fixedWindow({ limit: 5, window: '1s' }))
     key.take(1_500 * MS, 3)
-    expect([key.give(1_500 * MS, 1, 999_999), key.give(1_500 * MS, 1, 2 * SECOND)]).toEqual([false, false])
-    expect([key.give(1_500 * MS, 1, SECOND), key.give(1_500 * MS, 1, 1_999_999)]).toEqual([true, true])
+    expect([key.give(1_500 * MS, 1, 1_499_999), key.give(1_500 * MS, 1, 2 * SECOND)]).toEqual([false, false])
+    expect([key.give(1_500 * MS, 1, 1_500 * MS), key.give(1_500 * MS, 1, 1_999_999)]).toEqual([true, true])
     expect(key.remaining(1_500 * MS)).toBe(4)
   })
 
@@ -194,22 +192,23 @@ describe('giving back', () => {
     expect([key.give(SECOND, 1), key.give(SECOND, 1, 0)]).toEqual([false, false])
   })
 
-  test('cannot be done by cancelling: nothing is booked ahead', () => {
-    const key = new HeldKey(fixedWindow({ limit: 5, window: '1s' }))
+  test('happens in the numbers of the state, whatever those of the caller are', () => {
+    const key = new HeldKey(fixedWindow({ limit: 5, window: '1min' }))
     key.take(0, 3)
-    expect([key.cancel(0, 3), key.remaining(0)]).toEqual([false, 2])
+    key.under(fixedWindow({ limit: 1, window: '1s' }))
+    expect([key.give(30 * SECOND, 1, 0), key.used(30 * SECOND), key.numbers]).toEqual([true, 2, '5 60000000 0 0'])
   })
 })
 
 describe('the factory', () => {
-  const rule = (options: FixedWindowOptions) => fixedWindow(options)[COMPILE](0)
+  const rule = (options: FixedWindowOptions) => fixedWindow(options)[RULE]
 
   test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
     const limit = fixedWindow({ limit: 5_000, window: '1d' })
     const json = JSON.parse(JSON.stringify(limit))
     expect(Object.isFrozen(limit)).toBe(true)
     expect(json).toEqual({ type: 'fixedWindow', limit: 5_000, window: '1d', anchor: 'epoch' })
-    expect(fixedWindow(json)[COMPILE](0)).toEqual(limit[COMPILE](0))
+    expect(fixedWindow(json)[RULE]).toEqual(limit[RULE])
   })
 
   test('compiles equal windows to equal numbers', () => {

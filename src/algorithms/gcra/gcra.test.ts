@@ -1,23 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { HeldKey } from '../../../test/support/held-key.ts'
-import { SluiceError } from '../../errors.ts'
-import { COMPILE } from '../algorithm.ts'
+import { RULE } from '../algorithm.ts'
 import type { LevelRule } from '../level.ts'
-import { decodeGcra, type GcraOptions, gcra, gcraAlgorithm } from './gcra.ts'
+import { type GcraOptions, gcra, gcraAlgorithm } from './gcra.ts'
 
 const SECOND = 1_000_000
 
-function ruleOf(options: GcraOptions, maxAheadUs = 0): LevelRule {
-  return gcra(options)[COMPILE](maxAheadUs) as LevelRule
+function ruleOf(options: GcraOptions): LevelRule {
+  return gcra(options)[RULE] as LevelRule
 }
 
 class Key extends HeldKey {
   get tatUs(): number {
     return this.s[0] as number
-  }
-
-  get text(): unknown {
-    return this.state
   }
 }
 
@@ -62,9 +57,9 @@ describe('the number line of 1/s with a burst of 2', () => {
 
 test('7 per second is exact: the interval is 142857 and 1/7 microseconds, and seven of them are a second', () => {
   const key = new Key(ruleOf({ rate: '7/s', burst: 7 }))
-  expect([key.take(0), key.s]).toEqual([0, Float64Array.of(142_857, 1)])
+  expect([key.take(0), key.s]).toEqual([0, Float64Array.of(142_857, 1, -1)])
   key.take(0, 6)
-  expect(key.s).toEqual(Float64Array.of(SECOND, 0))
+  expect(key.s).toEqual(Float64Array.of(SECOND, 0, -1))
   expect([key.take(142_857), key.take(142_858)]).toEqual([1, 0])
 })
 
@@ -84,120 +79,135 @@ test('7 per second adds up to nothing over 10,000 permits: the k-th comes after 
   }
 })
 
-describe('the text in Redis', () => {
-  test('is the TAT and the numbers, and the part only if there is one', () => {
-    const whole = new Key(ruleOf({ rate: '1/s', burst: 2 }))
-    whole.take(100_000, 2)
-    expect(whole.text).toBe('2100000 2 1 1000000')
-
-    const parted = new Key(ruleOf({ rate: '7/s', burst: 5 }))
-    parted.take(100_000)
-    expect(parted.text).toBe('242857 5 7 1000000 1')
-  })
-
-  test.each(['2100000 2 1 1000000', '242857 5 7 1000000 1', '0 1 10 1', '1763200000000000 1000000 999983 86400000000 999982'])(
-    'reads back as it was written: %s',
-    (text) => {
-      const s = Float64Array.of(-7, 0, 0, -7)
-      const numbers = decodeGcra(text, s, 1)
-      const rule = gcraAlgorithm.ruleOf(numbers.split(' ').map(Number), 0)
-      expect(gcraAlgorithm.encode(rule, s, 1)).toBe(text)
-      expect([s[0], s[3]]).toEqual([-7, -7])
-    },
-  )
-
-  const foreign = ['', 'hello', '5', '5 2 1', '5 2 1 1000 3 4', '5 2 1 1000 ', '-5 2 1 1000', '1.5 2 1 1000', '1e3 2 1 1000']
-  // The fields of a hash, the way clients give them: without a prototype, so that they have no text.
-  test.each([...foreign, { tokens: '1' }, Object.assign(Object.create(null), { tokens: '1' })])(
-    'is refused if GCRA did not write it: %j',
-    (state) => {
-      const call = () => decodeGcra(state, new Float64Array(2), 0)
-      expect(call).toThrow(SluiceError)
-      expect(call).toThrow(`gcra state ${JSON.stringify(state)} must be 'TAT burst permits periodUs [part]'`)
-    },
-  )
+test('people see the TAT, its part, and the date of what is booked ahead', () => {
+  const key = new Key(ruleOf({ rate: '7/s', burst: 5 }))
+  key.take(100_000)
+  expect(key.state).toEqual({ tatUs: 242_857, part: 1, atUs: -1 })
+  key.reserve(100_000, 6)
+  expect(key.state).toEqual({ tatUs: 1_100_000, part: 0, atUs: 100_000 })
 })
 
 describe('a clock that steps back', () => {
   const rule = ruleOf({ rate: '1/s', burst: 2 })
 
   test('by less than what is left of the burst changes nothing: the TAT stays where it is', () => {
-    const key = new Key(rule, 100 * SECOND)
+    const key = new Key(rule)
     key.take(100 * SECOND)
-    expect([key.settle(99 * SECOND), key.tatUs]).toEqual([false, 101 * SECOND])
+    expect([key.repair(99 * SECOND), key.tatUs]).toEqual([false, 101 * SECOND])
     expect([key.remaining(99 * SECOND), key.waitUs(99 * SECOND)]).toEqual([0, SECOND])
   })
 
   test('by more finds the TAT clamped to one full burst from now, and writes that', () => {
-    const key = new Key(rule, 100 * SECOND)
+    const key = new Key(rule)
     key.take(100 * SECOND)
-    expect([key.settle(10 * SECOND), key.tatUs]).toEqual([true, 12 * SECOND])
+    expect([key.repair(10 * SECOND), key.tatUs]).toEqual([true, 12 * SECOND])
     expect([key.remaining(10 * SECOND), key.waitUs(10 * SECOND)]).toEqual([0, SECOND])
-    expect(key.settle(10 * SECOND)).toBe(false)
+    expect(key.repair(10 * SECOND)).toBe(false)
   })
 
   test('clamps to the exact burst, with its part', () => {
-    const key = new Key(ruleOf({ rate: '7/s', burst: 2 }), 100 * SECOND)
+    const key = new Key(ruleOf({ rate: '7/s', burst: 2 }))
     key.take(100 * SECOND, 2)
-    key.settle(0)
-    expect(key.s).toEqual(Float64Array.of(285_714, 2))
+    key.repair(0)
+    expect(key.s).toEqual(Float64Array.of(285_714, 2, -1))
   })
 
-  test('leaves room for what may be booked ahead', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 3 * SECOND), 100 * SECOND)
+  test('finds time standing still for what is booked ahead, up to one window', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
     key.reserve(100 * SECOND, 5)
-    expect([key.settle(100 * SECOND), key.tatUs]).toEqual([false, 105 * SECOND])
-    expect([key.settle(99 * SECOND), key.tatUs]).toEqual([true, 104 * SECOND])
+    expect([key.repair(98 * SECOND), key.used(98 * SECOND), key.waitUs(98 * SECOND)]).toEqual([false, 5, 6 * SECOND])
+    expect([key.repair(98 * SECOND - 1), key.s]).toEqual([true, Float64Array.of(103 * SECOND - 1, 0, 98 * SECOND - 1)])
+  })
+
+  test('and what is booked at microsecond 0 is dated, too', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.reserve(0, 5)
+    expect([key.repair(0), key.used(0)]).toEqual([false, 5])
+  })
+
+  test('keeps the date of what is no longer booked, as long as it lies ahead', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.reserve(100 * SECOND, 3)
+    key.give(99 * SECOND, 1)
+    expect([key.used(99 * SECOND), key.s]).toEqual([2, Float64Array.of(102 * SECOND, 0, 100 * SECOND)])
+    key.give(100 * SECOND, 1)
+    expect(key.s).toEqual(Float64Array.of(101 * SECOND, 0, -1))
   })
 
   test('and a leap forward is just time passing', () => {
     const key = new Key(rule)
     key.take(0, 2)
-    expect([key.settle(1e9 * SECOND), key.remaining(1e9 * SECOND)]).toEqual([false, 2])
+    expect([key.repair(1e9 * SECOND), key.remaining(1e9 * SECOND)]).toEqual([false, 2])
   })
 })
 
-describe('changed numbers', () => {
-  test('keep what was used, not what was left', () => {
+describe('other numbers', () => {
+  test('of the caller are held against what is used, which drains at its own pace, and the state stays as it is', () => {
     const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
     key.take(0, 4)
-    expect(key.settle(0, ruleOf({ rate: '2/s', burst: 5 }))).toBe(true)
-    expect([key.remaining(0), key.text]).toEqual([1, '2000000 5 1 500000'])
+    const before = key.s.slice()
+    key.under(ruleOf({ rate: '1000/s', burst: 3 }))
+    expect([key.remaining(0), key.take(0), key.take(0, 2), key.resetUs(0)]).toEqual([0, 2 * SECOND, 3 * SECOND, 4 * SECOND])
+    key.under(ruleOf({ rate: '1/d', burst: 5 }))
+    expect([key.remaining(0), key.remaining(SECOND), key.take(0, 2)]).toEqual([1, 2, SECOND])
+    expect([key.s, key.numbers]).toEqual([before, '10 1 1000000'])
   })
 
-  test('give no free refill when the burst grows', () => {
+  test('give no free refill, and a larger capacity is had at once', () => {
     const key = new Key(ruleOf({ rate: '1/s', burst: 5 }))
     key.take(0, 5)
-    key.settle(0, ruleOf({ rate: '1/s', burst: 8 }))
-    expect(key.remaining(0)).toBe(3)
+    key.under(ruleOf({ rate: '1/s', burst: 8 }))
+    expect([key.remaining(0), key.take(0, 3), key.used(0)]).toEqual([3, 0, 8])
+    key.under(ruleOf({ rate: '1/s', burst: 5 }))
+    expect([key.remaining(0), key.take(0), key.take(4 * SECOND)]).toEqual([0, 4 * SECOND, 0])
   })
 
-  test('clamp to the new burst when it shrinks, so that no key is stuck', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 100 }))
-    key.take(0, 100)
-    key.settle(0, ruleOf({ rate: '1/s', burst: 5 }))
-    expect([key.remaining(0), key.waitUs(0), key.resetUs(0)]).toEqual([0, SECOND, 5 * SECOND])
-  })
-
-  test('drain at the old pace until the first contact', () => {
+  test('keep every permit with a charge, and drain at the new pace from there', () => {
     const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
-    key.take(0, 4)
-    key.settle(SECOND, ruleOf({ rate: '1/d', burst: 10 }))
-    expect(key.remaining(SECOND)).toBe(7)
+    key.take(0, 5)
+    key.under(ruleOf({ rate: '1/d', burst: 10 })).take(SECOND)
+    expect([key.used(SECOND), key.resetUs(SECOND), key.numbers]).toEqual([5, 5 * 86_400 * SECOND, '10 1 86400000000'])
   })
 
   test('round what was used up to the new unit', () => {
     const key = new Key(ruleOf({ rate: '1/3us', burst: 10 }))
     key.take(0)
     // Two thirds of a permit are left to drain. Over 7 microseconds that is 4 2/3 of 7 parts, so 5.
-    key.settle(1, ruleOf({ rate: '1/7us', burst: 10 }))
-    expect([key.tatUs, key.resetUs(1)]).toEqual([6, 5])
+    key.under(ruleOf({ rate: '1/7us', burst: 10 })).take(1)
+    expect(key.resetUs(1)).toBe(12)
   })
 
   test('that are the same numbers change nothing', () => {
     const key = new Key(ruleOf({ rate: '10/s', burst: 5 }))
     key.take(0)
-    expect(key.settle(0, ruleOf({ rate: '100/10s', burst: 5 }, SECOND))).toBe(false)
+    expect(key.under(ruleOf({ rate: '100/10s', burst: 5 })).numbers).toBe(ruleOf({ rate: '100/10s', burst: 5 }).numbers)
+  })
+
+  test('tell a reservation when it may act: when it fits at its own pace', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
+    key.take(0, 10)
+    key.under(ruleOf({ rate: '10/s', burst: 4 }))
+    expect([key.dueUs(0, 1), key.dueUs(0, 4), key.waitUs(0, 1)]).toEqual([700_000, SECOND, 7 * SECOND])
+  })
+
+  test('of another pace leave a ticket nothing to give back', () => {
+    const slow = ruleOf({ rate: '1/s', burst: 2 })
+    const key = new Key(slow)
+    const ticket = key.reserve(0, 5)
+    key.under(ruleOf({ rate: '2/s', burst: 20 })).take(0)
+    expect([key.under(slow).cancel(0, 5, ticket), key.used(0)]).toEqual([false, 6])
+    const raised = ruleOf({ rate: '1/s', burst: 20 })
+    const other = new Key(slow)
+    const same = other.reserve(0, 5)
+    other.under(raised).take(0)
+    expect([other.under(slow).cancel(0, 5, same), other.used(0)]).toEqual([true, 2])
+  })
+
+  test('give back by the window of the state, whatever those of the caller are', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 10 }))
+    key.take(0, 10)
+    key.under(ruleOf({ rate: '10/s', burst: 1 }))
+    expect([key.give(9 * SECOND, 1, 0), key.used(9 * SECOND), key.numbers]).toEqual([true, 0, '10 1 1000000'])
   })
 })
 
@@ -220,14 +230,14 @@ describe('giving back', () => {
   })
 
   test('cancels the last reservation whole', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
     expect([key.cancel(0, 2, ticket), key.tatUs]).toEqual([true, 2 * SECOND])
   })
 
   test('cancels an earlier reservation minus what was reserved after it', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
     key.reserve(0)
@@ -235,7 +245,7 @@ describe('giving back', () => {
   })
 
   test('cancels nothing when as much was reserved after it', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
     key.take(0, 2)
     const ticket = key.reserve(0, 2)
     key.reserve(0, 2)
@@ -243,7 +253,7 @@ describe('giving back', () => {
   })
 
   test('cancels nothing once the time of the reservation has come', () => {
-    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }, 60 * SECOND))
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
     key.take(0, 2)
     const ticket = key.reserve(0, 1)
     expect(key.cancel(SECOND, 1, ticket)).toBe(false)
@@ -251,7 +261,7 @@ describe('giving back', () => {
   })
 
   describe.each(['7/s', '7/2us', '7/us'] as const)('at %s, to the last part of a microsecond,', (rate) => {
-    const rule = ruleOf({ rate, burst: 1 }, 60 * SECOND)
+    const rule = ruleOf({ rate, burst: 1 })
     const upTo12 = Array.from({ length: 12 }, (_, k) => k + 1)
 
     /** A key with this many reserved at 0. */
@@ -281,7 +291,7 @@ describe('giving back', () => {
   })
 
   test('cancels exactly when the interval has a part', () => {
-    const key = new Key(ruleOf({ rate: '7/s', burst: 1 }, 60 * SECOND))
+    const key = new Key(ruleOf({ rate: '7/s', burst: 1 }))
     key.take(0)
     const before = key.s.slice()
     const ticket = key.reserve(0, 4)
@@ -290,16 +300,22 @@ describe('giving back', () => {
 })
 
 describe('a ticket', () => {
-  const rule = ruleOf({ rate: '7/s', burst: 1 }, 60 * SECOND)
+  const rule = ruleOf({ rate: '7/s', burst: 9 })
+  /** A key of which the whole burst is used. */
+  const full = () => {
+    const key = new Key(rule)
+    key.take(10, 9)
+    return key
+  }
 
   test.each([1, 2, 3, 7, 8, 9])('of %i tells when its reservation may act: when it would have fitted', (cost) => {
-    const key = new Key(rule)
+    const key = full()
     const waitUs = key.waitUs(10, cost)
-    expect(gcraAlgorithm.dueUs?.(rule, key.reserve(10, cost), cost)).toBe(10 + waitUs)
+    expect(gcraAlgorithm.actUs?.(rule, key.reserve(10, cost), cost)).toBe(10 + waitUs)
   })
 
   test.each([1, 2, 3, 4, 5, 6, 7])('without its last %i permits is that of a smaller reservation', (cost) => {
-    expect(gcraAlgorithm.shorten?.(rule, new Key(rule).reserve(10, 8), cost)).toEqual(new Key(rule).reserve(10, 8 - cost))
+    expect(gcraAlgorithm.shorten?.(rule, full().reserve(10, 8), cost)).toEqual(full().reserve(10, 8 - cost))
   })
 })
 
@@ -313,7 +329,7 @@ describe('the factory', () => {
   test('makes the same limit again from its own JSON', () => {
     const limit = gcra({ rate: { permits: 5, per: '10s' }, burst: 20 })
     const again = gcra(JSON.parse(JSON.stringify(limit)))
-    expect(again[COMPILE](0)).toEqual(limit[COMPILE](0))
+    expect(again[RULE]).toEqual(limit[RULE])
     expect(JSON.stringify(again)).toBe(JSON.stringify(limit))
   })
 
@@ -321,7 +337,7 @@ describe('the factory', () => {
     const limit = gcra({ rate: '10/s', burst: 20 })
     expect(Object.keys(limit)).toEqual(['type', 'rate', 'burst'])
     expect(Object.getOwnPropertySymbols({ ...limit })).toEqual([])
-    expect(COMPILE in limit).toBe(true)
+    expect(RULE in limit).toBe(true)
   })
 
   test('compiles to lowest terms, so that equal limits have equal numbers', () => {
