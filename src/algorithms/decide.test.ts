@@ -15,9 +15,19 @@ const LIMITS: [string, Limit][] = [
 /** A cell of a key that has taken 3. */
 function heldCell(limit: Limit): Cell {
   const rule = limit[RULE]
-  const cell: Cell = { rule, cost: 3, ticket: undefined, s: new Float64Array(20), i: 0, own: rule, isHeld: false, changed: false }
-  decide('take', [cell], 0, -1, -1, [emptyVerdict()], true)
-  return { ...cell, isHeld: true }
+  const cell: Cell = {
+    rule,
+    cost: 3,
+    ticket: undefined,
+    s: new Float64Array(20),
+    i: 0,
+    own: rule,
+    isHeld: false,
+    changed: false,
+    verdict: emptyVerdict(),
+  }
+  decide('take', [cell], 0, -1, -1, true)
+  return { ...cell, isHeld: true, verdict: emptyVerdict() }
 }
 
 test.each(LIMITS)('%s: giving back is always granted, and changes the state only if there is something to give', (_, limit) => {
@@ -29,7 +39,7 @@ test.each(LIMITS)('%s: giving back is always granted, and changes the state only
     [1, false],
   ] as const) {
     cell.cost = cost
-    expect([cost, decide('give', [cell], 0, -1, -1, [emptyVerdict()], true), cell.changed]).toEqual([cost, true, changed])
+    expect([cost, decide('give', [cell], 0, -1, -1, true), cell.changed]).toEqual([cost, true, changed])
   }
 })
 
@@ -46,7 +56,7 @@ test.each(LIMITS)('%s: a step that is not told decides and leaves what one does 
   ] as [Op, number, number][]) {
     const granted = [told, untold].map((cell, k) => {
       cell.cost = cost
-      return decide(op, [cell], nowUs, -1, -1, [emptyVerdict()], k === 0)
+      return decide(op, [cell], nowUs, -1, -1, k === 0)
     })
     expect([granted[1], untold.s, untold.changed]).toEqual([granted[0], told.s, told.changed])
   }
@@ -54,11 +64,12 @@ test.each(LIMITS)('%s: a step that is not told decides and leaves what one does 
 
 test.each(LIMITS)('%s: what is not held is cleared first, whatever lay there', (_, limit) => {
   const rule = limit[RULE]
-  const verdicts = [emptyVerdict(), emptyVerdict()]
-  const dirty: Cell = { rule, cost: 2, ticket: undefined, s: new Float64Array(30).fill(7), i: 3, own: rule, isHeld: false, changed: false }
-  const clean: Cell = { ...dirty, s: new Float64Array(30) }
-  for (const [k, cell] of [dirty, clean].entries()) decide('take', [cell], 50, -1, -1, [verdicts[k] as (typeof verdicts)[0]], true)
-  expect([verdicts[0], rule.algorithm.fields(rule, dirty.s, 3)]).toEqual([verdicts[1], rule.algorithm.fields(rule, clean.s, 3)])
+  const [dirty, clean] = [new Float64Array(30).fill(7), new Float64Array(30)].map((s) => {
+    const cell: Cell = { rule, cost: 2, ticket: undefined, s, i: 3, own: rule, isHeld: false, changed: false, verdict: emptyVerdict() }
+    decide('take', [cell], 50, -1, -1, true)
+    return [cell.verdict, rule.algorithm.fields(rule, s, 3)]
+  })
+  expect(dirty).toEqual(clean)
 })
 
 test('a charge writes the rule of the caller, all else leaves the one that the state is written under', () => {
@@ -66,7 +77,7 @@ test('a charge writes the rule of the caller, all else leaves the one that the s
   const cell = heldCell(gcra({ burst: 5, rate: '1/s' }))
   const ownAfter = (op: Op, cost: number) => {
     Object.assign(cell, { rule: quick, cost })
-    decide(op, [cell], 0, -1, -1, [emptyVerdict()], true)
+    decide(op, [cell], 0, -1, -1, true)
     return cell.own.numbers
   }
   expect([ownAfter('ask', 1), ownAfter('take', 3), ownAfter('take', 0), ownAfter('give', 1)]).toEqual(Array(4).fill(slow.numbers))
@@ -77,12 +88,11 @@ test('a reservation at another pace is told the first microsecond at which it is
   // 5 used at 1/s. At 10/s a cost of 5 may act after half a second.
   const cell = heldCell(gcra({ burst: 5, rate: '1/s' }))
   cell.cost = 2
-  decide('take', [cell], 0, -1, -1, [emptyVerdict()], true)
-  const verdict = emptyVerdict()
+  decide('take', [cell], 0, -1, -1, true)
   Object.assign(cell, { rule: gcra({ burst: 5, rate: '10/s' })[RULE], cost: 5 })
-  expect([decide('take', [cell], 0, 500_000, -1, [verdict], true), verdict.delayUs]).toEqual([true, 500_000])
+  expect([decide('take', [cell], 0, 500_000, -1, true), cell.verdict.delayUs]).toEqual([true, 500_000])
   const late = heldCell(gcra({ burst: 5, rate: '1/s' }))
   Object.assign(late, { rule: gcra({ burst: 5, rate: '10/s' })[RULE], cost: 5 })
   // 3 used: 0.3 s at the new pace, of which 0.2 s may be ahead; the state drains to 2 in a second.
-  expect([decide('take', [late], 0, 200_000, -1, [verdict], true), verdict.retryUs]).toEqual([false, 1_000_000])
+  expect([decide('take', [late], 0, 200_000, -1, true), late.verdict.retryUs]).toEqual([false, 1_000_000])
 })

@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import type { WindowKind, WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { Fork } from './fork.ts'
@@ -76,8 +77,8 @@ function someLeapUs(random: Random, rules: readonly Rule[]): number {
 }
 
 function call(store: PureStore, op: 'take' | 'ask', rule: Rule, cost: number, nowUs: number, aheadUs: number): Verdict {
-  const parts = [{ limit: 'a', rule, key: 'k', cost }]
-  return (store.apply({ op, scope: SCOPE, parts, aheadUs, ofUs: -1, nowUs }) as readonly [Verdict])[0]
+  const step = new Step(op, SCOPE, [new Part('a', rule, 'k', cost)], aheadUs, -1, nowUs)
+  return (store.apply(step) as readonly [Verdict])[0]
 }
 
 /** The bytes of the state, and its numbers. */
@@ -170,7 +171,7 @@ describe.each(LEVELS)('%s under any mixture of numbers', (kind) => {
       refused += life.refused
     }
     // The bound is reached, and refusals were tried.
-    expect([fullest, refused > 10_000]).toEqual([1, true])
+    expect([fullest, refused > 10 * traceCount(400)]).toEqual([1, true])
   })
 
   test('books and acts in any span at most that, and what is booked ahead', () => {
@@ -192,7 +193,7 @@ describe.each(LEVELS)('%s under any mixture of numbers', (kind) => {
       expectNoLongerThan(longestUs, rules, aheadUs, k)
       booked += admitted.filter(({ atUs, actUs }) => actUs > atUs).length
     }
-    expect(booked).toBeGreaterThan(2_000)
+    expect(booked).toBeGreaterThan(4 * traceCount(400))
   })
 })
 

@@ -1,7 +1,7 @@
 /** What algorithms promise of each other. */
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
-import type { Scope, Step } from '../../src/stores/store.ts'
+import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import type { WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { PureStore } from './pure-store.ts'
@@ -26,8 +26,9 @@ class Twin {
   answer(step: Step, numbers: number, [verdict]: readonly Verdict[]): Verdict | undefined {
     const scope = this.#scopes[numbers] as Scope
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    const parts = step.parts.map((part) => ({ ...part, rule, ticket: this.#tickets.get(part.ticket) }))
-    const [answer] = this.#store.apply({ ...step, scope, parts })
+    const parts = step.parts.map((part) => part.with({ rule, ticket: this.#tickets.get(part.ticket) }))
+    const { op, aheadUs, ofUs, nowUs } = step
+    const [answer] = this.#store.apply(new Step(op, scope, parts, aheadUs, ofUs, nowUs))
     this.#tickets.set(verdict?.ticket, answer?.ticket)
     return answer
   }
@@ -71,8 +72,8 @@ class Key {
 
   step(op: 'take' | 'ask', nowUs: number, cost: number): Verdict {
     const [{ name, rule }] = this.#scope.limits as [Scope['limits'][number]]
-    const parts = [{ limit: name, rule, key: KEY, cost }]
-    return (this.#store.apply({ op, scope: this.#scope, parts, aheadUs: -1, ofUs: -1, nowUs }) as readonly [Verdict])[0]
+    const step = new Step(op, this.#scope, [new Part(name, rule, KEY, cost)], -1, -1, nowUs)
+    return (this.#store.apply(step) as readonly [Verdict])[0]
   }
 }
 

@@ -1,6 +1,6 @@
 /** A copy of a key's states to try something on, so that the same moment can be lived through more than once. */
 import type { Rule } from '../../src/algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, type Op, type Verdict } from '../../src/algorithms/decide.ts'
+import { type Cell, decide, type Op, type Verdict } from '../../src/algorithms/decide.ts'
 import { cellOf, type HeldState } from './pure-store.ts'
 
 /** The caller's rule, and the state it starts from: undefined for a key that is not held. The words are copied. */
@@ -14,11 +14,11 @@ export class Fork {
   readonly #cells: readonly Cell[]
 
   constructor(limits: readonly ForkedLimit[]) {
-    this.verdicts = limits.map(emptyVerdict)
     this.#cells = limits.map(({ rule, held }) => {
       const copy = held && { own: held.own, words: held.words.slice() }
-      return cellOf({ rule, cost: 0 }, copy)
+      return cellOf(rule, 0, undefined, copy)
     })
+    this.verdicts = this.#cells.map(({ verdict }) => verdict)
   }
 
   /** Decides like any store: tells whether it was granted, leaves the answers in `verdicts`. */
@@ -26,7 +26,7 @@ export class Fork {
     this.#cells.forEach((cell, k) => {
       cell.cost = costs[k] as number
     })
-    const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, this.verdicts, true)
+    const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, true)
     for (const cell of this.#cells) if (cell.changed) cell.isHeld = true
     return granted
   }

@@ -1,7 +1,7 @@
 /** The least that a store can be: a map of states, and `decide`. The oracle is held against it, and every other store too. */
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
-import type { Part, Step } from '../../src/stores/store.ts'
+import type { Step } from '../../src/stores/store.ts'
 
 /** The words of a state, and the rule that they are written under. */
 export interface HeldState {
@@ -23,13 +23,12 @@ export class PureStore implements Decider {
       for (const id of ids) this.#states.delete(id)
       return []
     }
-    const cells = parts.map((part, k) => cellOf(part, this.#states.get(ids[k] as string)))
-    const verdicts = parts.map(emptyVerdict)
-    decide(op, cells, nowUs as number, aheadUs, ofUs, verdicts, true)
+    const cells = parts.map(({ rule, cost, ticket }, k) => cellOf(rule, cost, ticket, this.#states.get(ids[k] as string)))
+    decide(op, cells, nowUs as number, aheadUs, ofUs, true)
     cells.forEach(({ changed, own, s }, k) => {
       if (changed) this.#states.set(ids[k] as string, { own, words: within(s, own.words) })
     })
-    return verdicts
+    return cells.map(({ verdict }) => verdict)
   }
 
   held(limiter: string, limit: string, key: string): HeldState | undefined {
@@ -41,10 +40,11 @@ function idOf(limiter: string, limit: string, key: string): string {
   return `${limiter} ${limit} ${key}`
 }
 
-/** A part and the state it is decided on, with room for a charge. The words stay where they are if they have that already. */
-export function cellOf({ rule, cost, ticket }: Pick<Part, 'rule' | 'cost' | 'ticket'>, held: HeldState | undefined): Cell {
+/** What is asked and the state it is decided on, with room for a charge. The words stay where they are if they have that already. */
+export function cellOf(rule: Rule, cost: number, ticket: Cell['ticket'], held: HeldState | undefined): Cell {
   const s = roomy(held?.words, rule.words)
-  return { rule, cost, ticket, s, i: 0, own: held?.own ?? rule, isHeld: held !== undefined, changed: false }
+  const own = held?.own ?? rule
+  return { rule, cost, ticket, s, i: 0, own, isHeld: held !== undefined, changed: false, verdict: emptyVerdict() }
 }
 
 /** A state takes no more doubles than its rule says. */

@@ -2,7 +2,7 @@
 import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { gcra, leakyBucket, tokenBucket } from '../../src/algorithms/all.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
-import type { Part, Scope, Step } from '../../src/stores/store.ts'
+import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import type { Decider } from './pure-store.ts'
 import { CALLS_PER_TRACE, type Call, type Seen, type Trace } from './trace.ts'
@@ -92,13 +92,13 @@ function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation
     // Like the limiter: a limit of which nothing was reserved has no part in the cancelling.
     const limits = tickets.flatMap((ticket, k) => (ticket === undefined ? [] : [k]))
     const parts = limits.map((k) => partOf(scope, k, key, costs[k] as number, tickets[k]))
-    return { step: { op: 'give', scope, parts, aheadUs: -1, ofUs: -1, nowUs }, limits }
+    return { step: new Step('give', scope, parts, -1, -1, nowUs), limits }
   }
   const parts = scope.limits.map((_, k) => partOf(scope, k, key, call.costs[k] as number, undefined))
-  return { step: { op: call.op, scope, parts, aheadUs: call.op === 'give' ? -1 : aheadUs, ofUs, nowUs }, limits: parts.map((_, k) => k) }
+  return { step: new Step(call.op, scope, parts, call.op === 'give' ? -1 : aheadUs, ofUs, nowUs), limits: parts.map((_, k) => k) }
 }
 
 function partOf(scope: Scope, index: number, key: string, cost: number, ticket: Ticket | undefined): Part {
   const { name, rule } = scope.limits[index] as Scope['limits'][number]
-  return { limit: name, rule, key, cost, ticket }
+  return new Part(name, rule, key, cost, ticket)
 }

@@ -2,7 +2,7 @@
 
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
-import type { Part, Step } from '../../src/stores/store.ts'
+import { type Part, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { type HeldState, PureStore } from './pure-store.ts'
 import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
@@ -54,9 +54,9 @@ export class Playback {
   readonly #tickets = new Map<Ticket, Ticket>()
 
   /** The step as the other store is asked it: with its own tickets. */
-  stepFor({ step }: Recorded): Step {
-    if (step.parts.every(({ ticket }) => ticket === undefined)) return step
-    return { ...step, parts: step.parts.map((part) => ({ ...part, ticket: part.ticket && this.#tickets.get(part.ticket) })) }
+  stepFor({ step: { op, scope, parts, aheadUs, ofUs, nowUs } }: Recorded): Step {
+    const theirs = parts.map((part) => part.with({ ticket: part.ticket && this.#tickets.get(part.ticket) }))
+    return new Step(op, scope, theirs, aheadUs, ofUs, nowUs)
   }
 
   /** `states`: what the store holds afterwards. Where it does not tell the numbers of a state, these show in what it answers later. */

@@ -1,0 +1,75 @@
+/** Plays a tape to a store, step by step, and compares what it answers and holds. */
+
+import type { StateFields } from '../../src/algorithms/algorithm.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { inspectKey } from '../../src/stores/redis/inspect.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
+import type { Scope, SyncStore } from '../../src/stores/store.ts'
+import { Opened } from '../support/opened.ts'
+import type { TestRedis } from '../support/redis-client.ts'
+import { Playback, type Recorded, type ShownState, shownFields } from './tape.ts'
+
+/** What memory and shared memory have for looking. */
+export interface Inspectable extends SyncStore {
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined
+}
+
+/** `held`: the store that is looked at afterwards, the same or another on the same memory. */
+export function playSync(store: SyncStore, held: Inspectable, tape: readonly Recorded[], limiter: string, key: string): void {
+  const playback = new Playback()
+  const opened = new Opened(store)
+  for (const recorded of tape) {
+    const answers = opened.apply(playback.stepFor(recorded))
+    // Another store looks with the eyes of a limiter of its own.
+    if (held !== store) held.open(recorded.step.scope, () => 0)
+    playback.compare(recorded, answers, heldIn(held, recorded.step.scope, limiter, key))
+  }
+  opened.close()
+}
+
+function heldIn(store: Inspectable, { limits }: Scope, limiter: string, key: string): Pick<ShownState, 'fields'>[] {
+  return limits.map(({ name }) => ({ fields: shownFields(store.inspect(limiter, name, key)) }))
+}
+
+/** Ordinary takes are not told, all else is. Answers how many were not. */
+export function playUntold(store: Inspectable, tape: readonly Recorded[], limiter: string, key: string): number {
+  const playback = new Playback()
+  const opened = new Opened(store)
+  let untold = 0
+  for (const recorded of tape) {
+    const { step, verdicts, call } = recorded
+    const isOrdinary = step.op === 'take' && step.aheadUs < 0
+    const granted = isOrdinary ? opened.isGranted(step) : undefined
+    const answers = granted === undefined ? opened.apply(playback.stepFor(recorded)) : verdicts
+    playback.compare(recorded, answers, heldIn(store, step.scope, limiter, key))
+    if (granted === undefined) continue
+    untold += 1
+    if (granted !== verdicts.every(({ outcome }) => outcome === 'allowed'))
+      throw new Error(`untold it is ${granted}: ${JSON.stringify(call)}`)
+  }
+  opened.close()
+  return untold
+}
+
+/** The next step is sent when the one before is answered and its states are read, the way `sluice inspect` does. */
+export async function playRedis(
+  client: TestRedis,
+  prefix: string,
+  tape: readonly Recorded[],
+  limiter: string,
+  key: string,
+): Promise<number> {
+  const store = redisStore(client, { prefix })
+  const playback = new Playback()
+  const place = redisKey({ prefix, hashTag: undefined }, limiter, key)
+  for (const recorded of tape) {
+    const answers = await store.apply(playback.stepFor(recorded))
+    const inspected = await inspectKey(client, place)
+    const states = recorded.step.scope.limits.map(({ name }) => {
+      const found = inspected.find(({ section = 'default' }) => section === name)
+      return { fields: shownFields(found?.state), numbers: found?.numbers }
+    })
+    playback.compare(recorded, answers, states)
+  }
+  return tape.length
+}
