@@ -1,15 +1,9 @@
-// Expressions. Each becomes { text, level, type, constant? }: the level says how tightly its outermost operator binds in Lua.
+// Expressions. Each becomes { text, level, type, constant? }.
 import { constantOf } from './constants.mjs'
+import { callInPlace, mathInPlace } from './in-place.mjs'
+import { AND, ATOM, atom, COMPARISON, OR, PRODUCT, SUM, UNARY, within } from './levels.mjs'
 import { isKeyword, MATH } from './names.mjs'
 import { BOOLEAN, either, isAlwaysTrue, NOTHING, NUMBER, STRING, UNKNOWN } from './types.mjs'
-
-const OR = 1
-const AND = 2
-const COMPARISON = 3
-const SUM = 5
-const PRODUCT = 6
-const UNARY = 7
-const ATOM = 9
 
 const ARITHMETIC = { '+': SUM, '-': SUM, '*': PRODUCT, '/': PRODUCT, '%': PRODUCT }
 const ORDER = new Set(['<', '<=', '>', '>='])
@@ -34,13 +28,6 @@ export function condition(f, node) {
   }
   return read
 }
-
-/** The text, in parentheses unless it binds at least that tightly. */
-function within(read, level) {
-  return read.level >= level ? read.text : `(${read.text})`
-}
-
-export const atom = (text, type) => ({ text, level: ATOM, type })
 
 const named = (type) => (type.kind === 'unknown' ? 'of a type that is not known' : `${type.isOptional ? 'perhaps ' : ''}${type.kind}`)
 
@@ -214,6 +201,8 @@ function call(f, node) {
   if (node.optional) f.fail(node, "'?.' does not become Lua")
   const special = node.callee.type === 'MemberExpression' && !node.callee.computed ? specialCall(f, node) : undefined
   if (special !== undefined) return special
+  const computed = callInPlace(f, node)
+  if (computed !== undefined) return computed
   const callee = prefix(f, node.callee)
   return atom(`${callee.text}(${argumentTexts(f, node).join(', ')})`, callee.type.returns ?? UNKNOWN)
 }
@@ -223,8 +212,8 @@ function specialCall(f, node) {
   const { object, property } = node.callee
   if (object.name === 'Math' && f.local('Math') === undefined) {
     if (!MATH.has(property.name)) f.fail(node, `Math.${property.name} does not become Lua`)
-    for (const each of node.arguments) number(f, each)
-    return atom(`${property.name}(${argumentTexts(f, node).join(', ')})`, NUMBER)
+    const operands = node.arguments.map((each) => number(f, each))
+    return mathInPlace(node, operands) ?? atom(`${property.name}(${operands.map(({ text }) => text).join(', ')})`, NUMBER)
   }
   if (object.name === 'Object' && property.name === 'freeze') return expression(f, node.arguments[0])
   const array = prefix(f, object)

@@ -45,8 +45,10 @@ class Generation {
   modules() {
     for (const { path, roots } of this.#entries.values()) this.#entry(this.program.source(path), roots)
     this.#refuseTwins()
-    const found = [...this.#modules.values()]
-    return found.map((each) => ({ name: each.name, path: each.path, text: this.#text(each), needs: this.#needs(each) }))
+    const inOrder = new Set([...this.#modules.values()].flatMap((each) => [...this.#before(each), each]))
+    return [...inOrder].map((each) => {
+      return { name: each.name, path: each.path, text: this.#text(each), needs: [...this.#before(each)].map(({ name }) => name) }
+    })
   }
 
   #entry(source, roots) {
@@ -60,7 +62,7 @@ class Generation {
     for (const each of functions) this.#writeFunction(each)
   }
 
-  /** The module that a source becomes. It is listed when its first function is complete, behind all that it uses. */
+  /** The module that a source becomes. */
   #module(source) {
     const { path } = source
     const roots = this.#entries.get(path)?.roots
@@ -178,18 +180,13 @@ class Generation {
     return [...comment(binding.source, binding.statement), line]
   }
 
-  /** The names of all modules that have to stand before this one, in order. */
-  #needs(module) {
-    const needed = new Set()
-    const visit = (path) => {
-      for (const each of this.#modules.get(path).uses) {
-        if (needed.has(each)) continue
-        visit(each)
-        needed.add(each)
-      }
+  /** All modules that have to stand before this one, in order. */
+  #before(module, found = new Set()) {
+    for (const path of module.uses) {
+      const used = this.#modules.get(path)
+      this.#before(used, found).add(used)
     }
-    visit(module.path)
-    return [...needed].map((path) => this.#modules.get(path).name)
+    return found
   }
 }
 

@@ -1,6 +1,6 @@
 // Writes one function: keeps its lines, the names it declares, and the functions and arrays at the top of modules that it uses.
 import { constantOf } from './constants.mjs'
-import { atom } from './expressions.mjs'
+import { atom } from './levels.mjs'
 import { localName } from './names.mjs'
 import { fail } from './source.mjs'
 import { block } from './statements.mjs'
@@ -86,10 +86,15 @@ export class Writer {
     }
   }
 
+  /** What a node names at the top of a module. */
+  bindingOf(node) {
+    if (node.type !== 'Identifier' || this.local(node.name) !== undefined) return undefined
+    return this.program.binding(this.source, node.name, node)
+  }
+
   /** The array at the top of a module that a node names. */
   arrayNamed(node) {
-    if (node.type !== 'Identifier' || this.local(node.name) !== undefined) return undefined
-    const binding = this.program.binding(this.source, node.name, node)
+    const binding = this.bindingOf(node)
     return binding?.kind === 'array' ? binding : undefined
   }
 
@@ -102,6 +107,22 @@ export class Writer {
     return this.#generation.passed.has(key)
       ? `${this.#generation.nameOf(binding)}[${index.text}]`
       : `${this.#generation.nameOf(binding)}${index.text}`
+  }
+
+  /** Another writer for the body of a function that is computed in place here: its parameters stand for these locals. */
+  inside(source, locals) {
+    const inner = new Writer(this.#generation, source)
+    inner.#scopes.push(locals)
+    return inner
+  }
+
+  /** Takes over what such a body uses. Tells whether that was possible: not if this function does not see what the body means. */
+  adopt(inner) {
+    const names = new Set(this.#scopes.flatMap((scope) => [...scope.values()].map(({ name }) => name)))
+    const isSeen = (each) => !names.has(this.#generation.nameOf(each)) && !this.#generation.isHidden(each, this.source)
+    if (![...inner.uses].every(isSeen)) return false
+    for (const each of inner.uses) this.uses.add(each)
+    return true
   }
 
   #use(binding, node) {

@@ -2272,28 +2272,12 @@ do
     if rule.fromFirst then
       return atUs
     end
-    return floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs
+    return ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
   end
 
   -- What the present window has admitted: nothing, once the window that was counted in has ended.
   local function used(_own, s, i, nowUs)
     return nowUs >= s[i + 1] and 0 or s[i + 2]
-  end
-
-  -- An earlier reading of the clock counts as the time of writing.
-  local function effectiveUs(s, i, nowUs)
-    return max(s[i + 3], nowUs)
-  end
-
-  local function openWindow(to, s, i, atUs)
-    local startUs = windowStartUs(to, atUs)
-    s[i] = startUs
-    s[i + 1] = startUs + to.windowUs
-  end
-
-  -- The end of the window that a time lies in, where one was begun at \`startUs\`.
-  local function windowEndUs(rule, startUs, atUs)
-    return (rule.fromFirst and startUs or windowStartUs(rule, atUs)) + rule.windowUs
   end
 
   algorithms.fixedWindow = {
@@ -2315,42 +2299,44 @@ do
     end,
     -- A state dated more than one window ahead is re-dated: what was counted is counted in the present window.
     repair = function(own, s, i, nowUs)
-      local lengthUs = max(own.windowUs, s[i + 1] - s[i])
+      local lengthUs = own.windowUs > s[i + 1] - s[i] and own.windowUs or s[i + 1] - s[i]
       if s[i + 3] - nowUs <= lengthUs then
         return false
       end
-      local startUs = windowStartUs(own, nowUs)
-      s[i] = startUs
-      s[i + 1] = startUs + lengthUs
+      s[i] = nowUs
+      s[i + 1] = windowStartUs(own, nowUs) + lengthUs
       s[i + 3] = nowUs
       return true
     end,
     used = used,
     untilUs = function(own, s, i, nowUs, room)
-      return used(own, s, i, nowUs) <= room and 0 or s[i + 1] - nowUs
+      return (nowUs >= s[i + 1] and 0 or s[i + 2]) <= room and 0 or s[i + 1] - nowUs
     end,
     resetUs = function(own, s, i, nowUs)
-      return used(own, s, i, nowUs) == 0 and effectiveUs(s, i, nowUs) - nowUs or s[i + 1] - nowUs
+      return (nowUs >= s[i + 1] and 0 or s[i + 2]) == 0 and (s[i + 3] > nowUs and s[i + 3] or nowUs) - nowUs or s[i + 1] - nowUs
     end,
+    -- The window that is counted in ends no sooner than the caller's: other numbers may have ended it in between two of the caller's windows.
     charge = function(own, to, s, i, nowUs, cost)
-      local atUs = effectiveUs(s, i, nowUs)
-      local count = used(own, s, i, nowUs)
+      local atUs = s[i + 3] > nowUs and s[i + 3] or nowUs
+      local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       if count == 0 then
-        openWindow(to, s, i, atUs)
-      elseif own ~= to then
-        s[i + 1] = max(s[i + 1], windowEndUs(to, s[i], atUs))
+        s[i] = atUs
+        s[i + 1] = windowStartUs(to, atUs) + to.windowUs
+      else
+        local startUs = to.fromFirst and s[i] or windowStartUs(to, atUs)
+        s[i + 1] = s[i + 1] > startUs + to.windowUs and s[i + 1] or startUs + to.windowUs
       end
       s[i + 2] = count + cost
       s[i + 3] = atUs
       return atUs - nowUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
-      local count = used(own, s, i, nowUs)
+      local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       if count == 0 or ofUs >= 0 and (ofUs < s[i] or ofUs >= s[i + 1]) then
         return false
       end
-      s[i + 2] = max(0, count - cost)
-      s[i + 3] = effectiveUs(s, i, nowUs)
+      s[i + 2] = 0 > count - cost and 0 or count - cost
+      s[i + 3] = s[i + 3] > nowUs and s[i + 3] or nowUs
       return true
     end,
   }
@@ -2364,7 +2350,7 @@ local remainder0 = 0
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
 -- unit of the last place of k, and then k x c would be at least 2^53.
 local function divide(product, c)
-  local quotient = floor(product / c)
+  local quotient = product / c - product / c % 1
   remainder0 = product - quotient * c
   return quotient
 end
@@ -2409,7 +2395,7 @@ end
 -- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
 local function mulDiv(a, b, c)
   local product = a * b
-  return product <= 9007199254740991 and divide(product, c) or mulDivWide(min(a, b), max(a, b), c)
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
 end
 
 -- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
@@ -2426,7 +2412,7 @@ end
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
   if sum <= 9007199254740991 then
-    return ceil(sum / c)
+    return sum / c + -(sum / c) % 1
   end
   local quotient = mulAddDiv(a, b, add, c)
   return remainder0 == 0 and quotient or quotient + 1
@@ -2493,18 +2479,13 @@ local function isWithinCapacity(own, s, i, atUs)
   return aheadUs < own.toleranceUs or aheadUs == own.toleranceUs and s[i + 1] <= own.tolerancePart
 end
 
--- The time that counts for the key: an earlier reading of the clock counts as the time of writing.
-local function effectiveUs(s, i, nowUs)
-  return max(s[i + 2], nowUs)
-end
-
 local function levelUsed(own, s, i, nowUs)
-  local us = s[i] - effectiveUs(s, i, nowUs)
+  local us = s[i] - (s[i + 2] > nowUs and s[i + 2] or nowUs)
   return us < 0 and 0 or mulAddDivUp(us, own.permits, s[i + 1], own.periodUs)
 end
 
 local function levelUntilUs(own, s, i, nowUs, room)
-  local atUs = effectiveUs(s, i, nowUs)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local us = s[i] - atUs
   if us < 0 then
     return 0
@@ -2525,17 +2506,12 @@ end
 
 -- A level that has drained is idle once its time no longer stands still.
 local function levelResetUs(_own, s, i, nowUs)
-  local atUs = effectiveUs(s, i, nowUs)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local us = s[i] - atUs
   if us < 0 then
     return atUs - nowUs
   end
   return us + atUs - nowUs + (s[i + 1] > 0 and 1 or 0)
-end
-
--- Numbers of one pace express a level alike, whatever their capacities.
-local function isSamePace(a, b)
-  return a == b or a.permits == b.permits and a.periodUs == b.periodUs
 end
 
 -- Expresses what is in use at \`atUs\` at another pace: every permit is kept, and what is finer than the unit of \`to\` is rounded up.
@@ -2554,31 +2530,32 @@ local function convert(own, to, s, i, atUs)
   s[i + 1] = remainder0
 end
 
-local function convertToScratch(own, to, s, i, nowUs)
-  local atUs = effectiveUs(s, i, nowUs)
-  scratch[0] = s[i]
+-- \`levelUntilUs\` as a charge under \`to\` would find it. Counted from 0, because a slow pace may lead beyond the times that are exact.
+local function untilUsAtPaceOf(own, to, s, i, nowUs, room)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  scratch[0] = s[i] - atUs
   scratch[1] = s[i + 1]
-  scratch[2] = s[i + 2]
-  convert(own, to, scratch, 0, atUs)
+  convert(own, to, scratch, 0, 0)
+  local us = levelUntilUs(to, scratch, 0, 0, room)
+  return us > 0 and us + atUs - nowUs or 0
 end
 
 -- How long until \`cost\` fits, once the level is expressed at the pace of \`to\`.
 local function levelDueUs(own, to, s, i, nowUs, cost)
-  if isSamePace(own, to) then
+  if own == to or own.permits == to.permits and own.periodUs == to.periodUs then
     return levelUntilUs(to, s, i, nowUs, to.capacity - cost)
   end
-  convertToScratch(own, to, s, i, nowUs)
-  return levelUntilUs(to, scratch, 0, nowUs, to.capacity - cost)
+  return untilUsAtPaceOf(own, to, s, i, nowUs, to.capacity - cost)
 end
 
 -- Charges \`cost\`: the TAT moves later.
 local function levelCharge(own, to, s, i, nowUs, cost)
-  local atUs = effectiveUs(s, i, nowUs)
-  if not isSamePace(own, to) then
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  if not (own == to or own.permits == to.permits and own.periodUs == to.periodUs) then
     convert(own, to, s, i, atUs)
   end
   local tatUs = s[i]
-  local us = max(tatUs, atUs)
+  local us = tatUs > atUs and tatUs or atUs
   local part = tatUs < atUs and 0 or s[i + 1]
   if cost == 1 then
     us = us + to.intervalUs
@@ -2618,18 +2595,18 @@ local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
     return false
   end
   local us = mulDiv(cost, own.periodUs, own.permits)
-  return moveEarlier(own, s, i, effectiveUs(s, i, nowUs), us, remainder0)
+  return moveEarlier(own, s, i, s[i + 2] > nowUs and s[i + 2] or nowUs, us, remainder0)
 end
 
 -- Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead than its turn: then its time has come.
 -- (turnUs, turnPart): how far ahead it lies when its time comes.
 local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
-  if not isSamePace(own, booked.rule) then
+  if not (own == booked.rule or own.permits == booked.rule.permits and own.periodUs == booked.rule.periodUs) then
     return false
   end
-  local atUs = effectiveUs(s, i, nowUs)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local ticket = booked.words
-  local markUs = ticket[0] - effectiveUs(ticket, 0, atUs)
+  local markUs = ticket[0] - (ticket[0 + 2] > atUs and ticket[0 + 2] or atUs)
   local markPart = ticket[1]
   if markUs < turnUs or markUs == turnUs and markPart <= turnPart then
     return false
@@ -2654,20 +2631,27 @@ end
 
 -- How long until all that was there before has drained, at the pace of \`to\`.
 local function levelDrainedUs(own, to, s, i, nowUs)
-  if isSamePace(own, to) then
+  if own == to or own.permits == to.permits and own.periodUs == to.periodUs then
     return levelUntilUs(to, s, i, nowUs, 0)
   end
-  convertToScratch(own, to, s, i, nowUs)
-  return levelUntilUs(to, scratch, 0, nowUs, 0)
+  return untilUsAtPaceOf(own, to, s, i, nowUs, 0)
 end
 ` },
   gcra: { needs: ['prelude', 'arithmetic', 'level'], text: `-- From src/algorithms/gcra/gcra.ts.
 do
-  -- Drops the date of a level that is no more than the capacity.
-  local function dateIfBooked(own, s, i)
-    if isWithinCapacity(own, s, i, s[i + 2]) then
+  -- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
+  local function dateIfBooked(own, s, i, nowUs)
+    if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
       s[i + 2] = -1
     end
+  end
+
+  local function redate(own, s, i, nowUs)
+    if not levelRepair(own, s, i, nowUs) then
+      return false
+    end
+    dateIfBooked(own, s, i, nowUs)
+    return true
   end
 
   algorithms.gcra = {
@@ -2679,7 +2663,7 @@ do
     end,
     repair = function(own, s, i, nowUs)
       if s[i + 2] >= 0 then
-        return levelRepair(own, s, i, nowUs)
+        return redate(own, s, i, nowUs)
       end
       if isWithinCapacity(own, s, i, nowUs) then
         return false
@@ -2694,7 +2678,7 @@ do
     dueUs = levelDueUs,
     charge = function(own, to, s, i, nowUs, cost)
       local lateUs = levelCharge(own, to, s, i, nowUs, cost)
-      dateIfBooked(to, s, i)
+      dateIfBooked(to, s, i, nowUs)
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
@@ -2705,7 +2689,7 @@ do
         changed = levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
       end
       if changed then
-        dateIfBooked(own, s, i)
+        dateIfBooked(own, s, i, nowUs)
       end
       return changed
     end,
@@ -2743,7 +2727,7 @@ end
 do
   -- With room for a quarter more: the entries move to the front when they reach the end, and should not do so at every charge.
   local function wordsOf(entries)
-    return 4 + (entries + floor(entries / 4)) * 2
+    return 4 + (entries + (entries / 4 - entries / 4 % 1)) * 2
   end
 
   local function setCount(s, i, entry, count)
@@ -2768,27 +2752,15 @@ do
     s[i + 2] = 1
   end
 
-  local function effectiveUs(s, i, nowUs)
-    return max(s[i], nowUs)
-  end
-
-  local function timeOf(s, i, entry)
-    return s[i + 4 + entry * 2]
-  end
-
   -- The oldest entry that still counts: records at or before now - window have left. \`end\` if there is none.
   local function firstLive(rule, s, i, nowUs)
-    local leftUs = effectiveUs(s, i, nowUs) - rule.windowUs
+    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
     local end_ = s[i + 2]
     local entry = s[i + 1]
-    while entry < end_ and timeOf(s, i, entry) <= leftUs do
+    while entry < end_ and s[i + 4 + entry * 2] <= leftUs do
       entry = entry + 1
     end
     return entry
-  end
-
-  local function countOf(s, i, entry)
-    return s[i + 4 + entry * 2 + 1]
   end
 
   -- How many permits still count: the total, without what the entries counted that are held but have left the window.
@@ -2796,9 +2768,13 @@ do
     local live = firstLive(rule, s, i, nowUs)
     local permits = s[i + 3]
     for entry = s[i + 1], live - 1 do
-      permits = permits - countOf(s, i, entry)
+      permits = permits - s[i + 4 + entry * 2 + 1]
     end
     return permits
+  end
+
+  local function timeOf(s, i, entry)
+    return s[i + 4 + entry * 2]
   end
 
   local function dropDead(rule, s, i, nowUs)
@@ -2816,7 +2792,7 @@ do
 
   -- Adds an entry behind the newest. Where the room behind is used up, the entries move to the front first.
   local function append(to, s, i, timeUs, count)
-    local words = min(s.length - i, to.words)
+    local words = s.length - i < to.words and s.length - i or to.words
     if 4 + (s[i + 2] + 1) * 2 > words then
       moveToFront(s, i)
     end
@@ -2827,8 +2803,8 @@ do
   -- Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date.
   local function enter(to, s, i, atUs, cost)
     local newest = s[i + 2] - 1
-    if s[i] == atUs and newest >= s[i + 1] and timeOf(s, i, newest) == atUs then
-      setCount(s, i, newest, countOf(s, i, newest) + cost)
+    if s[i] == atUs and newest >= s[i + 1] and s[i + 4 + newest * 2] == atUs then
+      setCount(s, i, newest, s[i + 4 + newest * 2 + 1] + cost)
     else
       append(to, s, i, atUs, cost)
     end
@@ -2841,11 +2817,11 @@ do
     local low = firstLive(rule, s, i, nowUs)
     local high = s[i + 2] - 1
     while low <= high do
-      local middle = floor((low + high) / 2)
-      if timeOf(s, i, middle) == timeUs then
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if s[i + 4 + middle * 2] == timeUs then
         return middle
       end
-      if timeOf(s, i, middle) < timeUs then
+      if s[i + 4 + middle * 2] < timeUs then
         low = middle + 1
       else
         high = middle - 1
@@ -2856,8 +2832,8 @@ do
 
   -- Takes \`cost\` out of one entry; an entry that is used up disappears.
   local function giveEntry(s, i, entry, cost)
-    local count = countOf(s, i, entry)
-    local given = min(count, cost)
+    local count = s[i + 4 + entry * 2 + 1]
+    local given = count < cost and count or cost
     s[i + 3] = s[i + 3] - given
     if given < count then
       setCount(s, i, entry, count - given)
@@ -2873,7 +2849,7 @@ do
     local left = cost
     while left > 0 and s[i + 2] > s[i + 1] do
       local newest = s[i + 2] - 1
-      local given = min(left, countOf(s, i, newest))
+      local given = min(left, s[i + 4 + newest * 2 + 1])
       giveEntry(s, i, newest, given)
       left = left - given
     end
@@ -2891,7 +2867,7 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsOf(capacity),
+        words = 4 + (capacity + (capacity / 4 - capacity / 4 % 1)) * 2,
         freshWords = 4,
       }
     end,
@@ -2914,16 +2890,16 @@ do
         return 0
       end
       local entry = firstLive(own, s, i, nowUs)
-      surplus = surplus - countOf(s, i, entry)
+      surplus = surplus - s[i + 4 + entry * 2 + 1]
       while surplus > 0 do
         entry = entry + 1
-        surplus = surplus - countOf(s, i, entry)
+        surplus = surplus - s[i + 4 + entry * 2 + 1]
       end
-      return timeOf(s, i, entry) + own.windowUs - nowUs
+      return s[i + 4 + entry * 2] + own.windowUs - nowUs
     end,
     resetUs = function(own, s, i, nowUs)
       if used(own, s, i, nowUs) == 0 then
-        return effectiveUs(s, i, nowUs) - nowUs
+        return (s[i] > nowUs and s[i] or nowUs) - nowUs
       end
       return timeOf(s, i, s[i + 2] - 1) + own.windowUs - nowUs
     end,
@@ -2934,7 +2910,7 @@ do
         dropDead(to, s, i, nowUs)
         moveToFront(s, i)
       end
-      local atUs = effectiveUs(s, i, nowUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
       enter(to, s, i, atUs, cost)
       return atUs - nowUs
     end,
@@ -2948,7 +2924,7 @@ do
       else
         giveEntry(s, i, entryAt(own, s, i, nowUs, ofUs), cost)
       end
-      s[i] = effectiveUs(s, i, nowUs)
+      s[i] = s[i] > nowUs and s[i] or nowUs
       return true
     end,
   }
@@ -2968,15 +2944,6 @@ do
     s[i + 3] = permits
   end
 
-  local function effectiveUs(s, i, nowUs)
-    return max(s[i], nowUs)
-  end
-
-  -- Where the count of a slot stands: the present one's first, the oldest one's last.
-  local function placeOf(s, i, slot)
-    return i + 3 + s[i + 1] - slot
-  end
-
   -- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
   local function fullFrom(own, s, i, slot)
     local written = s[i + 1]
@@ -2985,18 +2952,18 @@ do
     end
     local full = s[i + 2]
     for left = written - own.slots + 1, slot - own.slots do
-      full = full - s[placeOf(s, i, left)]
+      full = full - s[i + 3 + s[i + 1] - left]
     end
     return full
   end
 
   -- Sees the window as it is now, without changing anything.
   local function look(own, s, i, nowUs)
-    local slot = mulDiv(effectiveUs(s, i, nowUs), own.perPeriod, own.periodUs)
+    local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
     seen0 = slot
     seen1 = remainder0
     seen2 = fullFrom(own, s, i, slot)
-    seen3 = slot - own.slots <= s[i + 1] and s[placeOf(s, i, slot - own.slots)] or 0
+    seen3 = slot - own.slots <= s[i + 1] and s[i + 3 + s[i + 1] - (slot - own.slots)] or 0
   end
 
   -- What a count weighs when only the rest of its slot, behind the offset, is still in the window. Rounded up.
@@ -3021,7 +2988,7 @@ do
     local slot = seen0
     while true do
       local leaving = slot - own.slots
-      local oldest = leaving <= written and s[placeOf(s, i, leaving)] or 0
+      local oldest = leaving <= written and s[i + 3 + s[i + 1] - leaving] or 0
       if full <= room then
         if full + oldest <= room then
           return startUs(own, slot, 0)
@@ -3032,7 +2999,7 @@ do
         end
       end
       if leaving + 1 <= written then
-        full = full - s[placeOf(s, i, leaving + 1)]
+        full = full - s[i + 3 + s[i + 1] - (leaving + 1)]
       end
       slot = slot + 1
     end
@@ -3041,7 +3008,7 @@ do
   -- Moves the state to what the last \`look\` saw: counts move back by the slots that have passed, and those that leave the window are gone.
   local function advance(own, s, i, atUs)
     local slot = seen0
-    local passed = min(slot - s[i + 1], own.slots + 1)
+    local passed = slot - s[i + 1] < own.slots + 1 and slot - s[i + 1] or own.slots + 1
     if passed > 0 then
       local counts = i + 3
       moveWords(s, counts + passed, counts, own.slots + 1 - passed)
@@ -3053,10 +3020,10 @@ do
   end
 
   local function heldBetween(s, i, oldest, newest)
-    local last = min(newest, s[i + 1])
+    local last = newest < s[i + 1] and newest or s[i + 1]
     local held = 0
     for slot = oldest, last do
-      held = held + s[placeOf(s, i, slot)]
+      held = held + s[i + 3 + s[i + 1] - slot]
     end
     return held
   end
@@ -3067,8 +3034,8 @@ do
     do
       local slot = newest
       while slot >= oldest and left > 0 do
-        local place = placeOf(s, i, slot)
-        local given = min(left, s[place])
+        local place = i + 3 + s[i + 1] - slot
+        local given = left < s[place] and left or s[place]
         s[place] = s[place] - given
         if slot > s[i + 1] - own.slots then
           s[i + 2] = s[i + 2] - given
@@ -3124,17 +3091,17 @@ do
     resetUs = function(own, s, i, nowUs)
       look(own, s, i, nowUs)
       local latest = s[i + 1]
-      local last = max(latest, seen0) - own.slots
+      local last = (latest > seen0 and latest or seen0) - own.slots
       for slot = latest, last, -1 do
-        if s[placeOf(s, i, slot)] > 0 then
+        if s[i + 3 + s[i + 1] - slot] > 0 then
           return startUs(own, slot + own.slots + 1, 0) - nowUs
         end
       end
-      return effectiveUs(s, i, nowUs) - nowUs
+      return (s[i] > nowUs and s[i] or nowUs) - nowUs
     end,
     -- Under other slots everything that is in use goes into the present one.
     charge = function(own, to, s, i, nowUs, cost)
-      local atUs = effectiveUs(s, i, nowUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
       if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
         look(own, s, i, nowUs)
         advance(own, s, i, atUs)
@@ -3153,7 +3120,7 @@ do
       if newest > present or oldest < present - own.slots or heldBetween(s, i, oldest, newest) == 0 then
         return false
       end
-      advance(own, s, i, effectiveUs(s, i, nowUs))
+      advance(own, s, i, s[i] > nowUs and s[i] or nowUs)
       takeOut(own, s, i, cost, oldest, newest)
       return true
     end,
@@ -3202,7 +3169,8 @@ do
   end
 
   -- Giving back never creates a key, and never changes the numbers that a state is written under.
-  local function giveBack(cell, nowUs, ofUs, verdict)
+  local function giveBack(cell, nowUs, ofUs)
+    local verdict = cell.verdict
     verdict.outcome = 'allowed'
     verdict.retryUs = 0
     verdict.delayUs = 0
@@ -3240,7 +3208,7 @@ do
     local early = 0
     local late = cell.own.algorithm.resetUs(cell.own, cell.s, cell.i, nowUs)
     while late - early > 1 do
-      local middle = floor((early + late) / 2)
+      local middle = (early + late) / 2 - (early + late) / 2 % 1
       if dueUs(cell, nowUs + middle) > aheadUs then
         early = middle
       else
@@ -3251,17 +3219,18 @@ do
   end
 
   -- A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits.
-  local function askToBook(cell, nowUs, aheadUs, verdict)
+  local function askToBook(cell, nowUs, aheadUs)
     local actUs = dueUs(cell, nowUs)
     if actUs > aheadUs then
-      return refuse(verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
+      return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
     end
-    verdict.delayUs = actUs
+    cell.verdict.delayUs = actUs
     return true
   end
 
   -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`.
-  local function ask(cell, nowUs, aheadUs, verdict)
+  local function ask(cell, nowUs, aheadUs)
+    local verdict = cell.verdict
     local rule = cell.rule
     local algorithm = rule.algorithm
     verdict.delayUs = 0
@@ -3274,7 +3243,7 @@ do
       return true
     end
     if aheadUs >= 0 and algorithm.bookable then
-      return askToBook(cell, nowUs, aheadUs, verdict)
+      return askToBook(cell, nowUs, aheadUs)
     end
     local waitUs = algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
     if waitUs > 0 then
@@ -3305,8 +3274,9 @@ do
   end
 
   -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, lateUs, verdict, isReserved)
+  local function describe(cell, nowUs, lateUs, isReserved)
     local own = cell.own
+    local verdict = cell.verdict
     verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
     verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
     verdict.atUs = nowUs
@@ -3314,17 +3284,17 @@ do
     verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
   end
 
-  -- Decides \`op\` for all cells. The answers are written over \`verdicts\`, one for each cell; without \`isTold\` only in part. Tells whether the
-  -- step was granted.
-  function decide(op, cells, nowUs, aheadUs, ofUs, verdicts, isTold)
+  -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
+  -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
+  function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
     for k = 0, cells.length - 1 do
       prepare(cells[k], nowUs)
     end
     local granted = true
     for k = 0, cells.length - 1 do
       if op == 'give' then
-        giveBack(cells[k], nowUs, ofUs, verdicts[k])
-      elseif not ask(cells[k], nowUs, aheadUs, verdicts[k]) then
+        giveBack(cells[k], nowUs, ofUs)
+      elseif not ask(cells[k], nowUs, aheadUs) then
         granted = false
       end
     end
@@ -3332,7 +3302,7 @@ do
     for k = 0, cells.length - 1 do
       local lateUs = taken and charge(cells[k], nowUs) or 0
       if isTold then
-        describe(cells[k], nowUs, lateUs, verdicts[k], taken and aheadUs >= 0)
+        describe(cells[k], nowUs, lateUs, taken and aheadUs >= 0)
       end
     end
     return granted
