@@ -1,0 +1,295 @@
+/**
+ * A state as bytes: what stores outside of this process keep. Its twin is codec.lua, and redis-keys.md has a worked example of each algorithm.
+ *
+ * A state is one *record*. Several records may stand behind each other: a record says where it ends and when it is idle, so that one that
+ * nobody understands can be kept until then, and dropped.
+ *
+ *   7 bytes    when the state is idle, whole microseconds since 1970
+ *   1          size of the head
+ *   head       1      the format (formats.ts)
+ *              1      size of the name, then the name of the limit; empty for `default`
+ *              1      size of the figures, then the figures of the rule that the state is written under, packed
+ *              0-6    tags: how the words are written
+ *   words      as the tags say
+ *
+ * All numbers are big-endian. What stands before the tags is the record's *label*: it depends on the limit alone.
+ *
+ * **Figures** are mostly round. So a figure is its digits, times eight, plus how many zeros follow them, seven at most. That is written six
+ * bits to a byte, the lowest first; 64 is added if another follows. The eighth bit stays free: a label is text that every client of Redis sends
+ * as it is, so the script compares it and never has to pack a figure.
+ *
+ * **Words** are written with a tag each: 0 to 7 is so many bytes of the number itself; 8 to 14 is so many less eight of (idle at - number), which is
+ * small for most times, and is taken where it is the smaller one; 15 is -1, without bytes. Zeros at the end are left out. The first four words have a
+ * tag each, two in a byte. If there are more, four tags stand there, then a byte of two tags, which the words behind the fourth take in turn,
+ * then the number of those in three bytes.
+ */
+import { SluiceError, shown } from '../errors.ts'
+import type { Rule } from './algorithm.ts'
+import { FORMATS, type Format, formatOf, KNOWN_FORMATS } from './formats.ts'
+import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from './rate.ts'
+
+/** The name of the one limit of a limiter that has no name. */
+const ONLY = 'default'
+const IDLE_BYTES = 7
+/** How many words have a tag of their own. */
+const LEAD = 4
+/** How many bytes the tags take where words stand behind those. */
+const LONG_TAGS = 6
+/** More than any rule's states take. */
+const MAX_WORDS = 300_000
+const MAX_ZEROS = 7
+/** The tag of a number counted back from when the state is idle, to which its bytes are added. They are six at most. */
+const BACK = 8
+const MAX_BACK = 2 ** 48
+/** The tag of -1. */
+const MINUS_ONE = 15
+
+/** The limit and the numbers of a state, as a record's head begins: all characters are below 128. */
+export function labelOf(rule: Rule, name: string): string {
+  const written = name === ONLY ? '' : name
+  const figures = rule.figures.map(packed).join('')
+  return [formatOf(rule.algorithm.type), written.length, written, figures.length, figures]
+    .map((part) => (typeof part === 'number' ? String.fromCharCode(part) : part))
+    .join('')
+}
+
+function packed(figure: number): string {
+  let digits = figure
+  let zeros = 0
+  while (digits > 0 && digits % 10 === 0 && zeros < MAX_ZEROS) {
+    digits /= 10
+    zeros += 1
+  }
+  let left = digits * 8 + zeros
+  let text = ''
+  for (; left >= 64; left = Math.floor(left / 64)) text += String.fromCharCode(64 + (left % 64))
+  return text + String.fromCharCode(left)
+}
+
+/** The record of the state in `s` from `i` on, which is written under `rule` and idle at `idleAtUs`. */
+export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
+  if (!isTime(idleAtUs)) throw unwritable(`the time ${idleAtUs} at which it is idle`)
+  const count = countOf(s, i, rule.words)
+  const lead = Array.from({ length: Math.min(count, LEAD) }, (_, k) => tagOf(s, i + k, i + k + 1, 1, idleAtUs))
+  const turns = [0, 1].map((turn) => tagOf(s, i + LEAD + turn, i + count, 2, idleAtUs))
+  const head = [...[...labelOf(rule, name)].map((letter) => letter.charCodeAt(0)), ...tagBytes(lead, turns, count)]
+  const tags = Array.from({ length: count }, (_, k) => lead[k] ?? (turns[k % 2] as number))
+  const writer = new Writer(IDLE_BYTES + 1 + head.length + tags.reduce((size, tag) => size + sizeOf(tag), 0))
+  writer.number(idleAtUs, IDLE_BYTES)
+  writer.number(head.length, 1)
+  for (const byte of head) writer.number(byte, 1)
+  tags.forEach((tag, k) => {
+    const word = s[i + k] as number
+    writer.number(tag < BACK ? word : idleAtUs - word, sizeOf(tag))
+  })
+  return writer.bytes
+}
+
+/** How many words are written: all up to the last that is not 0. */
+function countOf(s: Float64Array, i: number, most: number): number {
+  let count = Math.min(most, s.length - i)
+  while (count > 0 && s[i + count - 1] === 0) count -= 1
+  return count
+}
+
+/** The tag that fits every `step`th word from one place to before another; 0 if there is none. */
+function tagOf(s: Float64Array, from: number, to: number, step: number, idleAtUs: number): number {
+  let least = 0
+  let most = 0
+  for (let at = from; at < to; at += step) {
+    const word = s[at] as number
+    if (!Number.isSafeInteger(word)) throw unwritable(`the word ${word}`)
+    least = at === from ? word : Math.min(least, word)
+    most = at === from ? word : Math.max(most, word)
+  }
+  if (least === -1 && most === -1) return MINUS_ONE
+  const back = idleAtUs - least
+  const isBack = idleAtUs >= most && back < MAX_BACK && (least < 0 || back < most)
+  if (least < 0 && !isBack) throw unwritable(`the word ${least}`)
+  return isBack ? BACK + bytesFor(back) : bytesFor(most)
+}
+
+/** How many bytes a word with this tag takes. */
+function sizeOf(tag: number): number {
+  return tag === MINUS_ONE ? 0 : tag % BACK
+}
+
+function bytesFor(number: number): number {
+  let size = 0
+  for (let left = number; left >= 1; left /= 256) size += 1
+  return size
+}
+
+function tagBytes(lead: readonly number[], turns: readonly number[], count: number): number[] {
+  const pair = (first = 0, second = 0) => first * 16 + second
+  const own = [pair(lead[0], lead[1]), pair(lead[2], lead[3])].slice(0, Math.ceil(lead.length / 2))
+  const behind = count - LEAD
+  return behind <= 0 ? own : [...own, pair(turns[0], turns[1]), behind >> 16, (behind >> 8) & 255, behind & 255]
+}
+
+class Writer {
+  readonly bytes: Uint8Array
+  #at = 0
+
+  constructor(size: number) {
+    this.bytes = new Uint8Array(size)
+  }
+
+  number(number: number, size: number): void {
+    let left = number
+    for (let at = this.#at + size - 1; at >= this.#at; at--) {
+      this.bytes[at] = left % 256
+      left = Math.floor(left / 256)
+    }
+    this.#at += size
+  }
+}
+
+/** A state that was read. */
+export interface StateRecord {
+  /** The name of the limit. */
+  readonly name: string
+  /** The rule that it is written under. */
+  readonly rule: Rule
+  /** The state from index 0 on, with no room behind it. */
+  readonly words: Float64Array
+  readonly idleAtUs: number
+  /** Where the next record begins, or the bytes end. */
+  readonly end: number
+}
+
+/** The record that begins at a place. Throws on anything that Sluice does not write, and says what is wrong and where. */
+export function readState(bytes: Uint8Array, at: number): StateRecord {
+  const reader = new Reader(bytes, at)
+  const idleAtUs = reader.number(IDLE_BYTES, 'the time at which it is idle')
+  if (!isTime(idleAtUs)) throw foreign(at, `no state of Sluice begins with the byte ${bytes[at]}`)
+  const headSize = reader.number(1, 'the size of its head')
+  const headEnd = reader.at + headSize
+  reader.need(headSize, 'its head')
+  const { algorithm, figures: count } = formatAt(reader)
+  const name = nameIn(reader, headEnd)
+  const rule = ruleIn(reader, headEnd, algorithm.ruleOf, count)
+  const tags = tagsIn(reader, headEnd, rule)
+  const words = new Float64Array(Math.max(rule.freshWords, tags.length))
+  for (let k = 0; k < tags.length; k++) words[k] = wordIn(reader, tags[k] as number, idleAtUs)
+  return { name, rule, words, idleAtUs, end: reader.at }
+}
+
+function formatAt(reader: Reader): Format {
+  const { at } = reader
+  const byte = reader.number(1, 'its format')
+  const format = FORMATS.find((each) => each.format === byte)
+  if (format === undefined) throw foreign(at, `the state has the format ${byte}, and this version of Sluice knows ${KNOWN_FORMATS}`)
+  return format
+}
+
+function nameIn(reader: Reader, headEnd: number): string {
+  const { at } = reader
+  const name = reader.text(headEnd, 'the name of its limit')
+  if (!/^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$/.test(name)) throw foreign(at, `${shown(name)} is no name of a limit`)
+  return name === '' ? ONLY : name
+}
+
+function ruleIn(reader: Reader, headEnd: number, ruleOf: (figures: readonly number[]) => Rule, count: number): Rule {
+  const { at } = reader
+  const figures = unpacked(reader.text(headEnd, 'its figures'))
+  if (figures === undefined || figures.length !== count || !figures.every((figure) => figure <= MAX_PERIOD_US)) {
+    throw foreign(at, `${shown(figures ?? [])} are not ${count} figures from 0 to ${MAX_PERIOD_US}`)
+  }
+  const rule = ruleOf(Object.freeze(figures))
+  const { capacity, windowUs, words } = rule
+  if (capacity >= 1 && capacity <= MAX_PERMITS && windowUs >= 1 && windowUs <= MAX_FILL_US && words <= MAX_WORDS) return rule
+  throw foreign(at, `the figures ${rule.numbers} are no limit of the type ${rule.algorithm.type}`)
+}
+
+function unpacked(text: string): number[] | undefined {
+  const figures: number[] = []
+  let number = 0
+  let unit = 1
+  for (let k = 0; k < text.length; k++) {
+    const byte = text.charCodeAt(k)
+    number += (byte % 64) * unit
+    unit *= 64
+    if (byte >= 64) continue
+    figures.push(Math.floor(number / 8) * 10 ** (number % 8))
+    number = 0
+    unit = 1
+  }
+  return unit === 1 ? figures : undefined
+}
+
+/** One tag for each word. */
+function tagsIn(reader: Reader, headEnd: number, rule: Rule): number[] {
+  const { at } = reader
+  const size = headEnd - at
+  if (size !== LONG_TAGS && (size < 0 || size > LEAD / 2)) throw foreign(at, `${size} bytes are no tags: there are 0, 1, 2 or ${LONG_TAGS}`)
+  const tags: number[] = []
+  while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))
+  const turns = size < LONG_TAGS ? [] : pairIn(reader)
+  const behind = size < LONG_TAGS ? 0 : reader.number(3, 'the number of its words')
+  // The last of an odd number has no other beside it in its byte.
+  const count = behind === 0 && tags.at(-1) === 0 ? tags.length - 1 : tags.length + behind
+  if (count > rule.words) throw foreign(at, `${count} words are more than a state of ${rule.numbers} has, ${rule.words}`)
+  for (let k = 0; k < behind; k++) tags.push(turns[k % 2] as number)
+  return tags.slice(0, count)
+}
+
+function pairIn(reader: Reader): [number, number] {
+  const byte = reader.number(1, 'its tags')
+  return [byte >> 4, byte & 15]
+}
+
+function wordIn(reader: Reader, tag: number, idleAtUs: number): number {
+  const { at } = reader
+  if (tag === MINUS_ONE) return -1
+  const number = reader.number(sizeOf(tag), 'its words')
+  if (!isTime(number)) throw foreign(at, `a word is ${number}, and none is above 2^53 - 1`)
+  return tag < BACK ? number : idleAtUs - number
+}
+
+/** Walks over the bytes of one record. */
+class Reader {
+  at: number
+  readonly #bytes: Uint8Array
+  readonly #start: number
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes
+    this.#start = at
+    this.at = at
+  }
+
+  need(size: number, what: string): void {
+    const left = this.#bytes.length - this.at
+    if (left < size) throw foreign(this.#start, `the record ends within ${what}: ${left} of ${size} bytes are there`)
+  }
+
+  number(size: number, what: string): number {
+    this.need(size, what)
+    let number = 0
+    for (const end = this.at + size; this.at < end; this.at++) number = number * 256 + (this.#bytes[this.at] as number)
+    return number
+  }
+
+  /** Text with its size before it, within the head. */
+  text(headEnd: number, what: string): string {
+    const { at } = this
+    const size = at < headEnd ? this.number(1, what) : headEnd
+    if (this.at + size > headEnd) throw foreign(at, `the head is too short for ${what}`)
+    let text = ''
+    for (const end = this.at + size; this.at < end; this.at++) text += String.fromCharCode(this.#bytes[this.at] as number)
+    return text
+  }
+}
+
+function isTime(us: number): boolean {
+  return Number.isSafeInteger(us) && us >= 0
+}
+
+function foreign(at: number, what: string): SluiceError {
+  return new SluiceError('STORE', `at byte ${at}: ${what}`)
+}
+
+function unwritable(what: string): SluiceError {
+  return new SluiceError('STORE', `a state cannot be written: ${what} is not a whole number in range`)
+}
