@@ -16,8 +16,9 @@ local rules, shapes, plans = {}, {}, {}
 -- The numbers of the record that is being written.
 local numbers = {}
 
+-- Bytes that we did not write.
 local function foreign(what)
-  error({ err = 'SLUICE ' .. what }, 0)
+  error({ what = what }, 0)
 end
 
 -- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.

@@ -36,7 +36,7 @@ const LEAD = 4
 /** How many bytes the tags take where words stand behind those. */
 const LONG_TAGS = 6
 /** More than any rule's states take. */
-const MAX_WORDS = 300_000
+export const MAX_WORDS = 300_000
 const MAX_ZEROS = 7
 /** The tag of a number counted back from when the state is idle, to which its bytes are added. They are six at most. */
 const BACK = 8

@@ -202,25 +202,28 @@ function addKeys(args: string[], batch: readonly Errand[]): void {
 
 function scriptOf(batch: readonly Errand[]): Script {
   const types: string[] = []
-  let hasSections = false
-  for (const { step, places } of batch) {
-    if (places !== undefined) hasSections = true
+  for (const { step } of batch) {
     for (const { rule } of step.parts) if (!types.includes(rule.algorithm.type)) types.push(rule.algorithm.type)
   }
-  return scriptFor(types, hasSections)
+  return scriptFor(types)
 }
 
-/** No more than so many, and one time for all: only tests give a time. */
+/** No more than so many, one time for all (only tests give a time), and nothing behind what forgets. */
 function* batchesOf(errands: readonly Errand[], maxBatch: number): Generator<Errand[]> {
   let batch: Errand[] = []
   for (const errand of errands) {
-    if (batch.length === maxBatch || (batch.length > 0 && batch[0]?.step.nowUs !== errand.step.nowUs)) {
+    if (batch.length === maxBatch || (batch.length > 0 && !mayFollow(batch.at(-1) as Errand, errand))) {
       yield batch
       batch = []
     }
     batch.push(errand)
   }
   yield batch
+}
+
+/** A server that is full refuses the first write of a script or none, and deleting is a write that it allows: what came behind would be let in. */
+function mayFollow({ step: before }: Errand, { step }: Errand): boolean {
+  return before.nowUs === step.nowUs && (before.op !== 'forget' || step.op === 'forget')
 }
 
 /** Where clients write later, there is one; Sluice does not want the types of Node for it. */

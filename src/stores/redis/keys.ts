@@ -1,7 +1,5 @@
 /** Where a state stands in Redis: keys that people can read, that nobody else's can be taken for, and that land where they should. */
 import { SluiceError, shown } from '../../errors.ts'
-import type { Part } from '../store.ts'
-import { STRINGS } from './script.ts'
 
 export interface KeyScheme {
   /** What every key begins with. */
@@ -13,29 +11,14 @@ export interface KeyScheme {
 const MAX_TAG_LENGTH = 1024
 const SLOTS = 16_384
 
-/** Stands in a key where the name of a limit would, for those that share it. No limit has such a name. */
-const SHARED = '+'
-/** The name of the one limit of a limiter that has no name. */
-const ONLY = 'default'
-
-/** Whether a limit shares a key with the others of its limiter that do. See sections.lua. */
-export function isSection({ limit, rule }: Pick<Part, 'limit' | 'rule'>): boolean {
-  return limit !== ONLY && STRINGS.includes(rule.algorithm.type)
-}
-
 /**
- * `sluice:api:{user:42}:burst`, or with a tag of its own `sluice:api:{tenant:9}:user:42:burst`. What stands in the braces places a key in a
- * cluster: all limits of one key are together. `+` stands for the limits that share one string. Names of limiters and limits have no colon and the key's braces are escaped, so a
- * key can be read back in one way only.
+ * `sluice:api:{user:42}`, or with a tag of its own `sluice:api:{tenant:9}:user:42`. What stands in the braces places a key in a cluster. The
+ * names of limiters have no colon and the key's braces are escaped, so a key can be read back in one way only. All limits of a limiter have
+ * their states for a key in one place: see codec.ts.
  */
-export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, { key, limit }: Pick<Part, 'key' | 'limit'>): string {
+export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, key: string): string {
   const place = hashTag === undefined ? `{${escaped(key)}}` : `{${escaped(tagOf(hashTag, key))}}:${escaped(key)}`
-  return `${prefix}:${limiter}:${place}:${limit}`
-}
-
-/** Where the state of a limit stands, with others or by itself. */
-export function keyOfPart(scheme: KeyScheme, limiter: string, part: Pick<Part, 'key' | 'limit' | 'rule'>): string {
-  return redisKey(scheme, limiter, isSection(part) ? { key: part.key, limit: SHARED } : part)
+  return `${prefix}:${limiter}:${place}`
 }
 
 /** Nearly every key is written as it is: one look tells. */

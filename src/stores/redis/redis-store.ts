@@ -1,4 +1,4 @@
-/** State in Redis or Valkey, decided there by a script, on the server's clock. See runner.lua. */
+/** State in Redis or Valkey, decided there by a script, on the server's clock. See run.lua. */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
@@ -9,7 +9,7 @@ import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
 import { type DenialBounds, Denials } from './denials.ts'
 import { isCrossSlot } from './failure.ts'
-import { bySlot, isSection, type KeyScheme, keyOfPart } from './keys.ts'
+import { bySlot, type KeyScheme, redisKey } from './keys.ts'
 import { Sent } from './wire.ts'
 
 export interface RedisStoreOptions {
@@ -34,9 +34,9 @@ export interface DenialCacheOptions {
 const PROBE = ':%probe'
 const DEFAULT_MAX_BATCH = 128
 const MOST_MAX_BATCH = 1_000
-/** Lua unpacks no more than 8,000 values: the sizes of the limits that share a string, of which those of an earlier deploy may still be there. */
+/** So many states in one key are read and written as a whole, whichever of them a decision is about. */
 const MOST_LIMITS = 4_000
-/** Redis 6.2 takes a million arguments in a call: up to seven for each limit of each decision. */
+/** Redis 6.2 takes a million arguments in a call: up to six for each limit of each decision. */
 const MOST_LIMITS_OF_BATCH = 128_000
 
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
@@ -150,18 +150,16 @@ class RedisStore implements AsyncStore {
     await Promise.all(this.#addressed(step).keys.map((key) => this.#batches.probe(`${key}${PROBE}`)))
   }
 
-  shardOf({ name }: Scope, part: Part): string | undefined {
-    return this.#batches.nodeOf(keyOfPart(this.#scheme, name, part))
+  shardOf({ name }: Scope, { key }: Part): string | undefined {
+    return this.#batches.nodeOf(redisKey(this.#scheme, name, key))
   }
 
   #addressed(step: Step): Sent {
     const { scope, parts } = step
-    const named = (part: Part) => keyOfPart(this.#scheme, scope.name, part)
-    if (!parts.some(isSection)) return new Sent(step, parts.map(named), undefined)
-    const inFirst = () => 1
+    const [{ key: first }] = parts as [Part]
     // Mostly they are all in one key.
-    if (hasOneKey(step) && parts.every(isSection)) return new Sent(step, parts.slice(0, 1).map(named), parts.map(inFirst))
-    const keyOfEach = parts.map(named)
+    if (hasOneKey(step)) return new Sent(step, [redisKey(this.#scheme, scope.name, first)], inFirst(parts.length))
+    const keyOfEach = parts.map(({ key }) => redisKey(this.#scheme, scope.name, key))
     const keys = [...new Set(keyOfEach)]
     return new Sent(
       step,
@@ -169,6 +167,13 @@ class RedisStore implements AsyncStore {
       keyOfEach.map((key) => keys.indexOf(key) + 1),
     )
   }
+}
+
+const IN_FIRST: readonly number[] = [1]
+
+/** So many parts that are all in the first key. */
+function inFirst(parts: number): readonly number[] {
+  return parts === 1 ? IN_FIRST : new Array(parts).fill(1)
 }
 
 function checkedScheme(options: RedisStoreOptions): KeyScheme {
@@ -218,5 +223,5 @@ function hasOneKey({ parts }: Step): boolean {
 }
 
 function keyOf({ keys, places }: Sent, part: number): string {
-  return keys[places === undefined ? part : (places[part] as number) - 1] as string
+  return keys[(places[part] as number) - 1] as string
 }

@@ -1,22 +1,20 @@
-/** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See runner.lua. */
+/** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See run.lua. */
 import type { Rule } from '../../algorithms/algorithm.ts'
+import { labelOf } from '../../algorithms/codec.ts'
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
-import { packedNumbers } from '../../algorithms/packed.ts'
 import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
-import { isSection } from './keys.ts'
-import { STRINGS } from './script.ts'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 const ENTERED_LATER = -4
 
-/** A step on its way: its keys, each once, and which of them each part has, from 1 on; undefined if each has its own. */
+/** A step on its way: its keys, each once, and which of them each part has, from 1 on. */
 export class Sent {
   readonly step: Step
   readonly keys: readonly string[]
-  readonly places: readonly number[] | undefined
+  readonly places: readonly number[]
 
-  constructor(step: Step, keys: readonly string[], places: readonly number[] | undefined) {
+  constructor(step: Step, keys: readonly string[], places: readonly number[]) {
     this.step = step
     this.keys = keys
     this.places = places
@@ -25,25 +23,31 @@ export class Sent {
 
 /**
  * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
- * Where that is all there is, and they just take by one limit, each from another key, the limit and the cost are enough.
+ * Where that is all there is, and they just take by one limit, the limit and the cost are enough.
  */
 export function addArguments(args: string[], sent: readonly Sent[]): void {
   const [head] = sent as [Sent]
-  if (isPlain(head) && runFrom(sent, 0) === sent.length && noKeyTwice(sent)) {
-    addParts(args, head)
+  if (isPlain(head) && runFrom(sent, 0) === sent.length) {
+    const [{ rule, limit, cost }] = head.step.parts as [Part]
+    args.push(knownLabel(rule, limit), `${cost}`)
     return
   }
   const { nowUs } = head.step
   args.push(nowUs === undefined ? '' : `${nowUs}`)
   for (let first = 0; first < sent.length; ) {
-    const one = sent[first] as Sent
     const next = runFrom(sent, first)
-    const { op, aheadUs, ofUs, parts } = one.step
-    args.push(`${op} ${aheadUs} ${ofUs}`, `${next - first}`)
-    args.push(one.places === undefined ? `${parts.length}` : `${parts.length} ${one.keys.length}`)
-    addParts(args, one)
+    addRun(args, sent[first] as Sent, next - first)
     first = next
   }
+}
+
+function addRun(args: string[], { step, keys, places }: Sent, count: number): void {
+  const { op, aheadUs, ofUs, parts } = step
+  args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
+  parts.forEach(({ rule, limit, cost, ticket }, k) => {
+    args.push(knownLabel(rule, limit), `${places[k]}`, `${cost}`)
+    if (op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+  })
 }
 
 /** Where the run ends that begins there. */
@@ -53,40 +57,27 @@ function runFrom(sent: readonly Sent[], first: number): number {
   return next
 }
 
-/** Whether a step takes now, on the server's clock, by one limit that has its key for itself. */
-function isPlain({ step, places }: Sent): boolean {
+/** Whether a step takes now, on the server's clock, by one limit. */
+function isPlain({ step }: Sent): boolean {
   const { op, aheadUs, ofUs, nowUs, parts } = step
-  return op === 'take' && aheadUs === -1 && ofUs === -1 && nowUs === undefined && parts.length === 1 && places === undefined
+  return op === 'take' && aheadUs === -1 && ofUs === -1 && nowUs === undefined && parts.length === 1
 }
 
-/** Of plain steps that are alike, which have one part each. */
-function noKeyTwice(sent: readonly Sent[]): boolean {
-  if (sent.length === 1) return true
-  const keys = new Set<string>()
-  for (const { step } of sent) keys.add((step.parts[0] as Part).key)
-  return keys.size === sent.length
-}
+const labels = new WeakMap<Rule, Map<string, string>>()
 
-function addParts(args: string[], { step, places }: Sent): void {
-  step.parts.forEach((part, k) => {
-    const { rule, cost, ticket } = part
-    const { type } = rule.algorithm
-    args.push(places === undefined ? type : `${type} ${places[k]} ${isSection(part) ? part.limit : ''}`)
-    args.push(wiredNumbers(rule), `${rule.maxAheadUs}`, `${cost}`)
-    if (step.op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
-  })
-}
-
-const packedRules = new WeakMap<Rule, string>()
-
-/** The numbers of a rule and, if its states carry them, behind a colon as they stand there: so that the script need not pack them in each call. */
-export function wiredNumbers(rule: Rule): string {
-  if (!STRINGS.includes(rule.algorithm.type)) return rule.numbers
-  const known = packedRules.get(rule)
-  if (known !== undefined) return known
-  const numbers = `${rule.numbers}:${packedNumbers(rule.figures)}`
-  packedRules.set(rule, numbers)
-  return numbers
+/** The label of a limit, worked out once. */
+function knownLabel(rule: Rule, limit: string): string {
+  let ofRule = labels.get(rule)
+  if (ofRule === undefined) {
+    ofRule = new Map()
+    labels.set(rule, ofRule)
+  }
+  let label = ofRule.get(limit)
+  if (label === undefined) {
+    label = labelOf(rule, limit)
+    ofRule.set(limit, label)
+  }
+  return label
 }
 
 /** Whether two steps differ in nothing but their keys. */
@@ -95,7 +86,7 @@ function isAlike({ step: a, places }: Sent, { step: b, places: otherPlaces }: Se
   for (let k = 0; k < a.parts.length; k++) {
     const [one, other] = [a.parts[k] as Part, b.parts[k] as Part]
     if (one.rule !== other.rule || one.cost !== other.cost || one.ticket !== undefined || other.ticket !== undefined) return false
-    if (one.limit !== other.limit || places?.[k] !== otherPlaces?.[k]) return false
+    if (one.limit !== other.limit || places[k] !== otherPlaces[k]) return false
   }
   return true
 }
