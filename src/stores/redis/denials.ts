@@ -7,7 +7,7 @@
  * refund, a reset, other numbers) is not seen here: within `maxMs` it is.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { allAllowed, type Lane, type Part, type Scope, type Step } from '../store.ts'
+import { allAllowed, type Part, type Scope, type Step } from '../store.ts'
 
 interface Denial {
   readonly parts: readonly Part[]
@@ -110,20 +110,6 @@ export class Denials {
     this.#first = ''
     this.#changes += 1
     this.#forgotten = this.#changes
-  }
-
-  /** The short way for a limiter of one limit. */
-  lane({ limits }: Scope, nowUs: () => number): Lane {
-    const [{ rule }] = limits as [Scope['limits'][number]]
-    const own: Verdict = { outcome: 'limited', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }
-    const take = (key: unknown, cost: number): Verdict | undefined => {
-      const atUs = nowUs()
-      const denial = this.#denialOf(key as string, atUs)
-      const part = denial?.parts[0]
-      if (denial === undefined || part?.rule.numbers !== rule.numbers || part.cost !== cost) return undefined
-      return later(denial.verdicts[0] as Verdict, own, atUs - denial.receivedUs)
-    }
-    return { take, tryTake: (key, cost) => (take(key, cost) === undefined ? undefined : false) }
   }
 
   #denialOf(key: string, nowUs: number): Denial | undefined {

@@ -3,7 +3,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { type AsyncStore, allAllowed, type Lane, type OnFailure, type OnVerdicts, type Part, type Scope, type Step } from '../store.ts'
+import { type AsyncStore, allAllowed, type OnFailure, type OnVerdicts, type Part, type Scope, type Step } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
@@ -86,10 +86,6 @@ class RedisStore implements AsyncStore {
     const denials = this.#denials.get(step.scope.name)
     if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
     else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
-  }
-
-  lane(scope: Scope, nowUs: () => number): Lane | undefined {
-    return scope.limits.length === 1 ? this.#denials.get(scope.name)?.lane(scope, nowUs) : undefined
   }
 
   #decideUnlessDenied(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {

@@ -233,7 +233,7 @@ local function decideOne(run, first)
   for place = 1, keys do
     find(run, place, KEYS[first + place])
   end
-  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, run.verdicts)
+  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, run.verdicts, true)
   for place = 1, keys do
     prepare(run.cellsOf[place], places[place])
     writes = writes + (places[place].value and 1 or 0)

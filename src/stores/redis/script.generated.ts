@@ -497,7 +497,7 @@ local function decideOne(run, first)
   for place = 1, keys do
     find(run, place, KEYS[first + place])
   end
-  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, run.verdicts)
+  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, run.verdicts, true)
   for place = 1, keys do
     prepare(run.cellsOf[place], places[place])
     writes = writes + (places[place].value and 1 or 0)
@@ -1667,9 +1667,8 @@ do
   end
 
   -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, lateUs, isReserved)
+  local function describe(cell, nowUs, lateUs, verdict, isReserved)
     local own = cell.own
-    local verdict = cell.verdict
     verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
     verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
     verdict.atUs = nowUs
@@ -1677,9 +1676,9 @@ do
     verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
   end
 
-  -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
-  -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
-  function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
+  -- Decides \`op\` for all cells. The answers are written over \`verdicts\`, one for each cell; without \`isTold\` only in part. Tells whether the
+  -- step was granted.
+  function decide(op, cells, nowUs, aheadUs, ofUs, verdicts, isTold)
     for k = 0, cells.length - 1 do
       prepare(cells[k], nowUs)
     end
@@ -1695,7 +1694,7 @@ do
     for k = 0, cells.length - 1 do
       local lateUs = taken and charge(cells[k], nowUs) or 0
       if isTold then
-        describe(cells[k], nowUs, lateUs, taken and aheadUs >= 0)
+        describe(cells[k], nowUs, lateUs, verdicts[k], taken and aheadUs >= 0)
       end
     end
     return granted
