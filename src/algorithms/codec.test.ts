@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest'
+import { SluiceError } from '../errors.ts'
+import { type Limit, RULE, type Rule } from './algorithm.ts'
+import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
+import { labelOf, readState, writeState } from './codec.ts'
+import { FORMATS, formatOf } from './formats.ts'
+
+const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+const bytesOf = (hex: string) => Uint8Array.from(hex.replaceAll(/\s/g, '').match(/../g) ?? [], (digits) => Number.parseInt(digits, 16))
+
+/** 0x06439efdb427c0: the 15th of November 2025. */
+const NOW_US = 1_763_200_000_600_000
+
+interface Example {
+  readonly limit: Limit
+  readonly name?: string
+  readonly words: readonly number[]
+  readonly idleAtUs: number
+  readonly hex: string
+}
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  'gcra, 3 of 100 in use': {
+    limit: gcra({ rate: '100/min', burst: 100 }),
+    words: [NOW_US + 1_800_000, 0, -1],
+    idleAtUs: NOW_US + 1_800_000,
+    // Idle at, size of the head; format, no name, three bytes of figures: 1 x 8 + 2, 1 x 8, 6 x 8 + 5; tags: idle at less 0, 0, -1.
+    hex: '06439efdcf9f00  08  01 00 03 0a0835 80f0',
+  },
+  'gcra with a part and a name': {
+    limit: gcra({ rate: '7/s', burst: 20 }),
+    name: 'burst',
+    words: [NOW_US + 142_857, 1, -1],
+    idleAtUs: NOW_US + 142_858,
+    hex: '06439efdb655ca  0d  01 05 6275727374 03 11380e 91f0  01 01',
+  },
+  'gcra that is booked ahead': {
+    limit: gcra({ rate: '1/s', burst: 1 }),
+    words: [NOW_US + 5_000_000, 0, NOW_US],
+    idleAtUs: NOW_US + 5_000_000,
+    hex: '06439efe007300  08  01 00 03 08080e 80b0  4c4b40',
+  },
+  'token bucket, 7 of 10 tokens left': {
+    limit: tokenBucket({ refill: '5/s', capacity: 10 }),
+    words: [NOW_US + 600_000, 0, NOW_US],
+    idleAtUs: NOW_US + 600_000,
+    hex: '06439efdbd4f80  08  02 00 03 090815 80b0  0927c0',
+  },
+  'leaky bucket, 3 of 10 in it': {
+    limit: leakyBucket({ leak: '5/s', capacity: 10 }),
+    words: [NOW_US + 600_000, 0, NOW_US],
+    idleAtUs: NOW_US + 600_000,
+    hex: '06439efdbd4f80  08  03 00 03 090815 80b0  0927c0',
+  },
+  'fixed window, 3 of 10': {
+    limit: fixedWindow({ limit: 10, window: '1min' }),
+    words: [1_763_199_960_000_000, 1_763_200_020_000_000, 3, NOW_US],
+    idleAtUs: 1_763_200_020_000_000,
+    hex: '06439efedc2d00  09  04 00 04 09370000 c81c  03938700 03 01280540',
+  },
+  'sliding window, 3 and 2 of 10': {
+    limit: slidingWindow({ limit: 10, window: '1s' }),
+    words: [NOW_US, 17_632_000_006, 5, 3, 0, 2, ...new Array(8).fill(0)],
+    idleAtUs: 1_763_200_001_700_000,
+    hex: '06439efdc4f0a0  0c  05 00 03 090e09 b511 01 000002  10c8e0 041af2f806 05 03 02',
+  },
+  'sliding log, 3 and 1 of 10': {
+    limit: slidingLog({ limit: 10, window: '1s' }),
+    words: [NOW_US, 0, 2, 4, NOW_US - 5, 3, NOW_US, 1, ...new Array(20).fill(0)],
+    idleAtUs: NOW_US + 1_000_000,
+    hex: '06439efdc36a00  0b  06 00 02 090e b011 b1 000004  0f4240 02 04 0f4245 03 0f4240 01',
+  },
+  'a state of nothing but zeros': {
+    limit: slidingLog({ limit: 10, window: '1s' }),
+    words: new Array(28).fill(0),
+    idleAtUs: 7,
+    hex: '00000000000007  05  06 00 02 090e',
+  },
+  'a window that began before 1970': {
+    limit: fixedWindow({ limit: 10, window: '1min', anchor: 30_000 }),
+    words: [-30_000_000, 30_000_000, 1, 5],
+    idleAtUs: 30_000_000,
+    hex: '00000001c9c380  09  04 00 04 0937001f c811  03938700 01 05',
+  },
+}
+
+const withoutZeros = (words: Float64Array) => words.slice(0, words.findLastIndex((word) => word !== 0) + 1)
+const ruleOf = ({ limit }: Example): Rule => limit[RULE]
+
+describe.each(Object.entries(EXAMPLES))('%s', (_, example) => {
+  const { name = 'default', words, idleAtUs, hex } = example
+  const rule = ruleOf(example)
+  const bytes = bytesOf(hex)
+
+  test('is written as these bytes', () => {
+    expect(hexOf(writeState(rule, Float64Array.from(words), 0, idleAtUs, name))).toBe(hexOf(bytes))
+  })
+
+  test('is read back, wherever it stands', () => {
+    const state = readState(Uint8Array.from([9, 9, ...bytes, 7]), 2)
+    expect(state).toMatchObject({ name, idleAtUs, end: 2 + bytes.length, rule: { numbers: rule.numbers } })
+    expect(state.rule.algorithm).toBe(rule.algorithm)
+    expect(words.slice(0, state.words.length)).toEqual([...state.words])
+    expect(words.slice(state.words.length).every((word) => word === 0)).toBe(true)
+    expect(state.words.length).toBeGreaterThanOrEqual(rule.freshWords)
+  })
+
+  test('is an error where it ends too early, at every length', () => {
+    for (let length = 0; length < bytes.length; length++) {
+      expect(() => readState(bytes.slice(0, length), 0)).toThrow(expect.objectContaining({ code: 'STORE' }))
+    }
+  })
+
+  test('with any bit changed is a state that can be written again, or an error', () => {
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const changed = bytes.slice()
+      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
+      try {
+        const state = readState(changed, 0)
+        const again = readState(writeState(state.rule, state.words, 0, state.idleAtUs, state.name), 0)
+        expect(again).toMatchObject({ name: state.name, idleAtUs: state.idleAtUs })
+        expect(withoutZeros(again.words)).toEqual(withoutZeros(state.words))
+        expect(again.rule.numbers).toBe(state.rule.numbers)
+      } catch (error) {
+        expect(error).toBeInstanceOf(SluiceError)
+        expect(error).toMatchObject({ code: 'STORE' })
+      }
+    }
+  })
+})
+
+test('usual states of gcra and of a bucket take no more than 24 bytes', () => {
+  for (const [name, { hex }] of Object.entries(EXAMPLES)) {
+    if (/gcra|bucket/.test(name)) expect(bytesOf(hex).length, name).toBeLessThanOrEqual(24)
+  }
+})
+
+describe('what is not ours says so', () => {
+  const [head, label] = ['06439efdcf9f00', '01 00 03 0a0835']
+  test.each([
+    ['nothing', '', 'at byte 0: the record ends within the time at which it is idle: 0 of 7 bytes are there'],
+    ['text', '68656c6c6f20776f726c64', 'at byte 0: no state of Sluice begins with the byte 104'],
+    ['no head', `${head} 00`, 'its format'],
+    [
+      'a format of another version',
+      `${head} 08 7f 00 03 0a0835 80f0`,
+      'at byte 8: the state has the format 127, and this version of Sluice knows 1 (gcra), 2 (tokenBucket)',
+    ],
+    ['a format that is 0', `${head} 08 00 00 03 0a0835 80f0`, 'the format 0,'],
+    ['a name that is none', `${head} 0a 01 02 2062 03 0a0835 80f0`, 'at byte 9: " b" is no name of a limit'],
+    [
+      'a name that is longer than the head',
+      `${head} 08 01 09 03 0a0835 80f0`,
+      'at byte 9: the head is too short for the name of its limit',
+    ],
+    ['figures that are longer than the head', `${head} 08 01 00 06 0a0835 80f0`, 'at byte 10: the head is too short for its figures'],
+    ['two figures', `${head} 07 01 00 02 0a08 80f0`, 'at byte 10: [100,1] are not 3 figures from 0 to 31622400000000'],
+    ['four figures', `${head} 09 01 00 04 0a083508 80f0`, 'are not 3 figures'],
+    ['a figure that does not end', `${head} 08 01 00 03 0a0875 80f0`, 'at byte 10: [] are not 3 figures'],
+    ['a figure above 366 days', `${head} 0f 01 00 0a 0a08 7f7f7f7f7f7f7f3f 80f0`, 'are not 3 figures from 0 to'],
+    ['a capacity of 0', `${head} 08 01 00 03 000835 80f0`, 'at byte 10: the figures 0 1 600000 are no limit of the type gcra'],
+    ['no permits in a period', `${head} 08 01 00 03 0a0035 80f0`, 'the figures 100 0 600000 are no limit'],
+    ['a period of 0', `${head} 08 01 00 03 0a0800 80f0`, 'the figures 100 1 0 are no limit'],
+    ['a log of a million', `${head} 08 06 00 02 0e0e 8000 00`, 'the figures 1000000 1000000 are no limit of the type slidingLog'],
+    ['a window of no slots', `${head} 08 05 00 03 090e00 8000`, 'are no limit of the type slidingWindow'],
+    ['three bytes of tags', `${head} 09 ${label} 80f000`, 'at byte 14: 3 bytes are no tags: there are 0, 1, 2 or 6'],
+    ['seven bytes of tags', `${head} 0d ${label} 80f0000000000000`, '7 bytes are no tags'],
+    ['a fourth word', `${head} 08 ${label} 80f1 01`, 'at byte 14: 4 words are more than a state of 100 1 600000 has, 3'],
+    ['too many words', `${head} 0c 05 00 03 090e09 b511 11 ffffff`, '16777219 words are more than a state of 10 1000000 10 has, 14'],
+    ['a word above 2^53', `${head} 08 ${label} 70f0 ffffffffffffff`, 'at byte 16: a word is'],
+  ])('%s', (_, hex, message) => {
+    expect(() => readState(bytesOf(hex), 0)).toThrow(expect.objectContaining({ code: 'STORE', message: expect.stringContaining(message) }))
+  })
+})
+
+test.each([
+  ['a word that is not whole', [0.5, 0, 0], 5],
+  ['a word that is no number', [Number.NaN, 0, 0], 5],
+  ['a word that is too large', [2 ** 53, 0, 0], 5],
+  ['a negative word that is not so far from when it is idle', [-2, 0, 0], 2 ** 50],
+  ['a time that is too large', [0, 0, 0], 2 ** 53],
+  ['a time that is negative', [0, 0, 0], -1],
+])('%s is not written', (_, words, idleAtUs) => {
+  const rule = gcra({ rate: '1/s', burst: 1 })[RULE]
+  expect(() => writeState(rule, Float64Array.from(words), 0, idleAtUs, 'default')).toThrow(expect.objectContaining({ code: 'STORE' }))
+})
+
+/** Mulberry32. */
+function randomOf(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+test('any words of any rule are read back as they were', () => {
+  const random = randomOf(20_261_117)
+  const whole = (most: number) => Math.floor(random() * (most + 1))
+  const magnitude = () => Math.floor(2 ** (random() * 53))
+  const limits = Object.values(EXAMPLES).map(ruleOf)
+  for (let round = 0; round < 5_000; round++) {
+    const rule = limits[whole(limits.length - 1)] as Rule
+    const idleAtUs = magnitude()
+    const count = whole(rule.words)
+    const word = () => [0, 0, -1, magnitude(), Math.max(0, idleAtUs - magnitude()), idleAtUs, whole(300)][whole(6)] as number
+    const at = whole(3)
+    const s = new Float64Array(at + rule.words).fill(-9)
+    for (let k = 0; k < rule.words; k++) s[at + k] = k < count ? word() : 0
+    // Words that take turns with a tag cannot be both -1 and far from when the state is idle.
+    for (let k = 4; k < rule.words; k++) if (s[at + k] === -1) s[at + k] = 0
+    const state = readState(writeState(rule, s, at, idleAtUs, 'a.b-c_9'), 0)
+    const padded = new Float64Array(rule.words)
+    padded.set(state.words.slice(0, rule.words))
+    expect([...padded]).toEqual([...s.slice(at)])
+    expect(state).toMatchObject({ name: 'a.b-c_9', idleAtUs, rule: { numbers: rule.numbers } })
+  }
+})
+
+test('a label is text below 128, and differs where limit or numbers do', () => {
+  const rules = [
+    ...Object.values(EXAMPLES).map(ruleOf),
+    gcra({ rate: '1000/s', burst: 1_000_000_000 })[RULE],
+    fixedWindow({ limit: 9, window: '366d' })[RULE],
+  ]
+  const labels = rules.flatMap((rule) => ['default', 'a', 'x'.repeat(64)].map((name) => labelOf(rule, name)))
+  for (const label of labels) expect([...label].every((letter) => letter.charCodeAt(0) < 128)).toBe(true)
+  expect(new Set(labels).size).toBe(3 * new Set(rules.map(({ algorithm, numbers }) => `${algorithm.type} ${numbers}`)).size)
+})
+
+test('every algorithm has a format of its own', () => {
+  const types = Object.keys({ gcra, tokenBucket, leakyBucket, fixedWindow, slidingWindow, slidingLog })
+  expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(types.sort())
+  expect(new Set(FORMATS.map(({ format }) => format)).size).toBe(FORMATS.length)
+  for (const { format, algorithm } of FORMATS) expect(formatOf(algorithm.type)).toBe(format)
+  for (const { limit } of Object.values(EXAMPLES)) {
+    const { figures, algorithm } = limit[RULE]
+    expect(figures.length).toBe(FORMATS.find((each) => each.algorithm === algorithm)?.figures)
+  }
+})
