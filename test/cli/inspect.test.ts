@@ -7,6 +7,7 @@ import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, 
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, startShards } from '../support/redis-servers.ts'
+import { fromHex, putBytes } from '../support/state-bytes.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -49,7 +50,7 @@ test.each(LIMITS)('a key of %s is read back', async (type, limit) => {
   const prefix = `test:${randomUUID()}`
   const limiter = createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }) })
   await limiter.consume('user:42', 2)
-  const key = `${prefix}:api:{user:42}:default`
+  const key = `${prefix}:api:{user:42}`
   const before = await redis.send(['DUMP', key])
   const { status, stdout } = await inspect(key, '--url', url(), '--json')
   expect(status).toBe(0)
@@ -64,7 +65,7 @@ test.each(LIMITS)('a key of %s is read back', async (type, limit) => {
 test('people get lines', async () => {
   const prefix = `test:${randomUUID()}`
   await createLimiter(gcra({ rate: '5/h', burst: 5 }), { name: 'api', store: redisStore(redis, { prefix }) }).consume('user:42', 2)
-  const { stdout } = await inspect(`${prefix}:api:{user:42}:default`, '--url', url())
+  const { stdout } = await inspect(`${prefix}:api:{user:42}`, '--url', url())
   expect(stdout).toContain('gcra, 5 at once, all back within 3600000 ms')
   expect(stdout).toContain('3 of 5 left now, idle in ')
 })
@@ -73,9 +74,9 @@ test('a key that limits share is shown limit by limit', async () => {
   const key = `test:${randomUUID()}`
   const limits = { burst: gcra({ rate: '5/h', burst: 5 }), daily: fixedWindow({ limit: 7, window: '1h', anchor: 'first' }) }
   await createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix: key }) }).consume('user:42', 2)
-  const { stdout } = await inspect(`${key}:api:{user:42}:+`, '--url', url())
-  expect(stdout).toMatch(/:\+ burst\n {2}gcra, 5 at once[\s\S]*:\+ daily\n {2}fixedWindow, 7 at once/)
-  const listed = JSON.parse((await inspect(`${key}:api:{user:42}:+`, '--url', url(), '--json')).stdout)
+  const { stdout } = await inspect(`${key}:api:{user:42}`, '--url', url())
+  expect(stdout).toMatch(/\} burst\n {2}gcra, 5 at once[\s\S]*\} daily\n {2}fixedWindow, 7 at once/)
+  const listed = JSON.parse((await inspect(`${key}:api:{user:42}`, '--url', url(), '--json')).stdout)
   expect(listed).toMatchObject([
     { section: 'burst', type: 'gcra', remaining: 3 },
     { section: 'daily', type: 'fixedWindow', remaining: 5 },
@@ -83,12 +84,24 @@ test('a key that limits share is shown limit by limit', async () => {
 })
 
 test('a key that is not there is idle, one of somebody else is an error', async () => {
-  expect((await inspect('sluice:api:{nobody}:default', '--url', url())).stdout).toContain('nothing is in use')
+  expect((await inspect('sluice:api:{nobody}', '--url', url())).stdout).toContain('nothing is in use')
   const key = `other:${randomUUID()}`
   await redis.send(['SADD', key, 'x'])
   const { status, stderr } = await inspect(key, '--url', url())
   expect(status).toBe(2)
-  expect(stderr).toContain('which Sluice did not write')
+  expect(stderr).toMatch(/WRONGTYPE.*something else wrote the key/)
+})
+
+test('a state of a format that is not known, and one that was cut off: told so', async () => {
+  const key = `test:${randomUUID()}`
+  await putBytes(redis, key, fromHex('06439efdcf9f00 08 63 00 03 0a0835 80f0'))
+  const unknown = await inspect(key, '--url', url())
+  expect([unknown.status, unknown.stderr]).toEqual([
+    2,
+    expect.stringMatching(/at byte 8: the state has the format 99, and .* knows 1 \(gcra\)/),
+  ])
+  await putBytes(redis, key, fromHex('06439efdcf9f00 08 01 00 03 0a08'))
+  expect((await inspect(key, '--url', url())).stderr).toContain('the record ends within its head')
 })
 
 test('no key, no server: told so', async () => {
@@ -114,9 +127,7 @@ test('in a cluster any node leads to the key', async () => {
     // Of many keys some are on each of the nodes.
     const keys = ['ann', 'bob', 'eve', 'kim', 'lee', 'max']
     await Promise.all(keys.map((key) => limiter.consume(key, 2)))
-    const runs = await Promise.all(
-      keys.map((key) => inspect(`sluice:api:{${key}}:default`, '--url', `redis://127.0.0.1:${port}`, '--json')),
-    )
+    const runs = await Promise.all(keys.map((key) => inspect(`sluice:api:{${key}}`, '--url', `redis://127.0.0.1:${port}`, '--json')))
     for (const { stderr, stdout } of runs) {
       expect(stderr).toBe('')
       expect(JSON.parse(stdout)).toMatchObject({ type: 'gcra', remaining: 3 })

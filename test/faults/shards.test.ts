@@ -23,7 +23,7 @@ afterAll(() => shards.stop())
 function keysByServer(limiter: string): string[][] {
   const keys: string[][] = [[], [], []]
   for (let k = 0; keys.some((some) => some.length < KEYS_OF_EACH); k++) {
-    const slot = slotOf(redisKey({ prefix: 'sluice', hashTag: undefined }, limiter, { key: `u${k}`, limit: 'default' }))
+    const slot = slotOf(redisKey({ prefix: 'sluice', hashTag: undefined }, limiter, `u${k}`))
     const some = keys[Math.min(2, Math.floor(slot / SLOTS_OF_ONE))] as string[]
     if (some.length < KEYS_OF_EACH) some.push(`u${k}`)
   }

@@ -9,9 +9,9 @@ import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/
 import { scriptFor } from '../../src/stores/redis/script.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
-import { KEPT_BURST, KEPT_LIMIT, keptCost } from '../support/kept.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { startCluster } from '../support/redis-servers.ts'
+import { startCluster, startServer } from '../support/redis-servers.ts'
+import { bytesAt, fromHex, putBytes } from '../support/state-bytes.ts'
 
 let redis: TestRedis
 const sent: (readonly string[])[] = []
@@ -54,35 +54,43 @@ describe('one turn', () => {
       await Promise.all(costs.map((cost, k) => limiter.consume(`key ${k}`, cost)))
       return (sent[0] as readonly string[]).slice(3 + costs.length)
     }
-    const part = (cost: number) => ['gcra', '5 1 720000000:(\x08\x47\x09', '60000000', `${cost}`]
-    expect(await told(1, 1)).toEqual(part(1))
-    expect(await told(2)).toEqual(part(2))
+    // The format, no name, four bytes of figures: 5, 1, 720000000.
+    const label = '\x01\x00\x04(\x08\x47\x09'
+    const part = (cost: number) => [label, '1', `${cost}`]
+    expect(await told(1, 1)).toEqual([label, '1'])
+    expect(await told(2)).toEqual([label, '2'])
     sent.length = 0
     await Promise.all(['key 1', 'key 2', 'key 1'].map((key) => limiter.consume(key)))
-    expect(sent[0]?.slice(6)).toEqual(['', 'take -1 -1', '3', '1', ...part(1)])
-    expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', ...part(1), 'take -1 -1', '2', '1', ...part(0)])
+    expect(sent[0]?.slice(6)).toEqual([label, '1'])
+    expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', '1', ...part(1), 'take -1 -1', '2', '1', '1', ...part(0)])
     sent.length = 0
     await limiter.peek('key 1')
-    expect(sent[0]?.slice(4)).toEqual(['', 'ask -1 -1', '1', '1', ...part(1)])
+    expect(sent[0]?.slice(4)).toEqual(['', 'ask -1 -1', '1', '1', '1', ...part(1)])
   })
 
-  test.each([
-    ['gcra', KEPT_LIMIT],
-    ['fixedWindow', fixedWindow({ limit: KEPT_BURST, window: '1 h', anchor: 'first' })],
-  ])('a lone take by %s reads once and writes once, and sets the time to live only where it must', async (type, limit) => {
-    // Made and called before anything else in the script.
-    expect(scriptFor([type]).text.split('takeOnce(').length).toBe(3)
+  test('a lone take reads once and writes once, and one that is refused writes nothing', async () => {
     const sender = countingSender(redis)
-    const limiter = limiterOn(limit, {}, sender)
-    const cost = keptCost()
-    const remaining = KEPT_BURST - cost
-    expect(await limiter.consume('u1', cost)).toMatchObject({ allowed: true, remaining })
+    const limiter = limiterOn(LIMIT, { denialCache: false }, sender)
+    expect(await limiter.consume('u1', 2)).toMatchObject({ allowed: true, remaining: 3 })
     expect(sender.counts).toEqual({ get: 1, set: 1 })
-    expect(await limiter.consume('u1', 2)).toMatchObject({ allowed: true, remaining: remaining - 2 })
-    expect(sender.counts).toEqual({ get: 1, setrange: 1 })
-    expect(await limiter.consume('u1', remaining)).toMatchObject({ allowed: false, remaining: remaining - 2 })
-    expect(sender.counts.set ?? sender.counts.setrange).toBe(undefined)
-    expect(await limiter.consume('u1', 0)).toMatchObject({ allowed: true, remaining: remaining - 2 })
+    expect(await limiter.consume('u1', 2)).toMatchObject({ allowed: true, remaining: 1 })
+    expect(sender.counts).toEqual({ get: 1, set: 1 })
+    expect(await limiter.consume('u1', 2)).toMatchObject({ allowed: false, remaining: 1 })
+    expect(sender.counts).toEqual({ get: 1, pttl: 1 })
+  })
+
+  test('a script holds the algorithms of its decisions, and there are no more than 22', () => {
+    const types = ['gcra', 'tokenBucket', 'leakyBucket', 'fixedWindow', 'slidingWindow', 'slidingLog']
+    const texts = new Set<string>()
+    for (let set = 1; set < 1 << types.length; set++) {
+      const chosen = types.filter((_, k) => (set >> k) & 1)
+      const { text } = scriptFor(chosen)
+      expect(scriptFor([...chosen].reverse()).text).toBe(text)
+      const held = types.filter((type) => text.includes(`algorithms.${type} = {`))
+      expect(held).toEqual(chosen.length > 2 ? types : chosen)
+      texts.add(text)
+    }
+    expect(texts.size).toBe(22)
   })
 
   test('maxBatch bounds a call, and 1 sends each by itself', async () => {
@@ -177,6 +185,8 @@ describe('one turn', () => {
     }
     const single = Object.entries(limits).map(([name, limit]) => createLimiter<Limit, typeof store>(limit, { name, store }))
     const all = createLimiter(limits, { name: 'all', store })
+    // The server knows the script.
+    await all.peek('k')
     sent.length = 0
     const decisions = await Promise.all([...single.map((limiter) => limiter.consume('k')), all.consume('k', 2), all.peek('k')])
     expect(sent.length).toBe(1)
@@ -214,9 +224,8 @@ describe('one turn', () => {
 test('one turn: a key lives for as long as it is not idle, and no shorter', async () => {
   const limiter = limiterOn(gcra({ rate: '1/10d', burst: 1 }))
   await limiter.consume('k')
-  const ttlMs = (await redis.send(['PTTL', `${prefix}:api:{k}:default`])) as number
-  // To the next of the grid: 2^35 µs are less than a quarter of ten days.
-  expect(ttlMs).toBeLessThanOrEqual(864_000_000 + 34_359_739)
+  const ttlMs = (await redis.send(['PTTL', `${prefix}:api:{k}`])) as number
+  expect(ttlMs).toBeLessThanOrEqual(864_000_000)
   // However slow the machine: a minute is far less than a thousandth of that.
   expect(ttlMs).toBeGreaterThan(864_000_000 - 60_000)
 })
@@ -224,13 +233,13 @@ test('one turn: a key lives for as long as it is not idle, and no shorter', asyn
 describe('errors stay with the decision that has them', () => {
   test('a key that somebody else wrote fails alone', async () => {
     const limiter = limiterOn(LIMIT)
-    await redis.send(['SET', `${prefix}:api:{bad}:default`, 'not ours'])
-    await redis.send(['LPUSH', `${prefix}:api:{list}:default`, 'x'])
+    await redis.send(['SET', `${prefix}:api:{bad}`, 'not ours'])
+    await redis.send(['LPUSH', `${prefix}:api:{list}`, 'x'])
     const answers = await Promise.allSettled(['a', 'bad', 'b', 'list', 'c'].map((key) => limiter.consume(key)))
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
     expect(answers[1]).toMatchObject({ reason: { code: 'STORE', isolated: true, message: expect.stringContaining('{bad}') } })
     expect(limiter.health().state).toBe('up')
-    await redis.send(['DEL', `${prefix}:api:{bad}:default`, `${prefix}:api:{list}:default`])
+    await redis.send(['DEL', `${prefix}:api:{bad}`, `${prefix}:api:{list}`])
   })
 
   test('a key that is no text fails before anything is sent', async () => {
@@ -249,11 +258,11 @@ describe('errors stay with the decision that has them', () => {
   test('a damaged state fails alone, and the answers of the others are theirs', async () => {
     const limiter = limiterOn(gcra({ rate: '3/h', burst: 3 }), { denialCache: false })
     for (let k = 0; k < 3; k++) await limiter.consume('full')
-    const bad = `${prefix}:api:{bad}:default`
-    // Ours but for its part, which is more than a part can be.
+    const bad = `${prefix}:api:{bad}`
+    // Ours but for a byte behind it.
     await limiter.consume('bad')
-    await redis.send(['EVAL', "redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) .. string.char(127), 'PX', 1000)", '1', bad])
-    const reason = { code: 'STORE', message: expect.stringContaining('does not hold a gcra state') }
+    await redis.send(['APPEND', bad, 'x'])
+    const reason = { code: 'STORE', message: expect.stringContaining('does not hold a state that this version of Sluice wrote') }
     const answers = await Promise.allSettled(['bad', 'full', 'other'].map((key) => limiter.consume(key)))
     expect(answers).toMatchObject([
       { reason: { ...reason, isolated: true } },
@@ -272,46 +281,54 @@ describe('errors stay with the decision that has them', () => {
         throw error
       })
     const limiter = limiterOn(LIMIT, {}, { send })
-    const bad = `${prefix}:api:{bad}:default`
+    const bad = `${prefix}:api:{bad}`
     await redis.send(['SET', bad, 'not ours', 'PX', '5000'])
     await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
     expect(seen).toEqual([])
     await Promise.allSettled(['bad', 'bad'].map((key) => limiter.consume(key)))
-    expect(seen).toEqual([expect.stringContaining('does not hold a gcra state')])
+    expect(seen).toEqual([expect.stringContaining('does not hold a state')])
     await redis.send(['DEL', bad])
   })
 
   test('a key of another type fails alone', async () => {
     const limiter = limiterOn(fixedWindow({ limit: 5, window: '1h' }))
-    const bad = `${prefix}:api:{bad}:default`
+    const bad = `${prefix}:api:{bad}`
     await redis.send(['LPUSH', bad, 'not ours'])
     const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
-    const reason = { code: 'STORE', isolated: true, message: expect.stringContaining('does not hold a fixedWindow state') }
+    const reason = { code: 'STORE', isolated: true, message: expect.stringContaining('does not hold a state') }
     expect(answers).toMatchObject([{ reason }, { status: 'fulfilled' }])
     await expect(limiter.consume('bad')).rejects.toMatchObject(reason)
     await redis.send(['DEL', bad])
   })
 
-  test('a time that no state has is refused before anything is written', async () => {
-    const limiter = limiterOn(slidingLog({ limit: 5, window: '1h' }))
-    const bad = `${prefix}:api:{bad}:default`
-    const never = '100000000000000000000000000'
-    await redis.send(['ZADD', bad, '0', 'at 5 limit 5 3600000000', never, `${never} 5`])
+  test.each([
+    ['a time that no state has', '20000000000000 08 01 00 04 28084709 80f0'],
+    ['a word that no state has', '1fffffffffffff 08 01 00 04 28084709 70f0 ffffffffffffff'],
+    ['a word that is a negative time', '1fffffffffffff 08 01 00 04 28084709 e0f0 ffffffffffff'],
+    ['an end that lies before the end of its words', '1fffffffffffff 08 01 00 04 28084709 80b0 01'],
+    ['a size of the head that leads beyond the end', '1fffffffffffff ff 01 00'],
+  ])('%s is refused, or decided on, and hurts no other', async (_, hex) => {
+    const limiter = limiterOn(LIMIT)
+    const bad = `${prefix}:api:{bad}`
+    await putBytes(redis, bad, fromHex(hex))
     const answers = await Promise.allSettled(['bad', 'other'].map((key) => limiter.consume(key)))
-    expect(answers).toMatchObject([{ reason: { code: 'STORE', isolated: true } }, { status: 'fulfilled' }])
+    expect(answers[1]).toMatchObject({ status: 'fulfilled', value: { remaining: 4 } })
+    if (answers[0]?.status === 'rejected') {
+      expect(answers[0].reason).toMatchObject({ code: 'STORE', isolated: true })
+      expect(await bytesAt(redis, bad)).toEqual(fromHex(hex))
+    }
     expect(limiter.health().state).toBe('up')
     await redis.send(['DEL', bad])
   })
 
-  test('a state that lasts a thousand years is none of ours, to the microsecond', async () => {
-    prefix = randomUUID()
-    const clock = fakeClock(1_700_000_000_000)
-    const limiter = createLimiter(slidingLog({ limit: 5, window: '1h' }), { name: 'api', clock, store: redisStore(redis, { prefix }) })
-    const bad = `${prefix}:api:{bad}:default`
-    const startUs = 31_557_600_000_000_000n + BigInt(clock.nowUs()) - 3_600_000_000n
-    await redis.send(['ZADD', bad, '0', 'at 5 limit 5 3600000000', `${startUs}`, `${startUs} 5`])
-    await expect(limiter.consume('bad')).rejects.toMatchObject({ code: 'STORE', isolated: true })
-    await redis.send(['DEL', bad])
+  test('a state of a format of another version is an error that names both, and stays as it is', async () => {
+    const limiter = limiterOn(LIMIT)
+    const bytes = fromHex('1fffffffffffff 09 63 00 04 28084709 80f0')
+    await putBytes(redis, `${prefix}:api:{k}`, bytes)
+    const message = /holds a state of the format 99, and this version of Sluice knows 1 \(gcra\), 2 .*another version of Sluice wrote it/
+    await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE', isolated: true, message: expect.stringMatching(message) })
+    await expect(limiter.peek('k')).rejects.toMatchObject({ message: expect.stringMatching(message) })
+    expect(await bytesAt(redis, `${prefix}:api:{k}`)).toEqual(bytes)
   })
 
   test('a key that the user may not touch fails alone', async () => {
@@ -327,7 +344,7 @@ describe('errors stay with the decision that has them', () => {
     } finally {
       few.destroy()
       await redis.send(['ACL', 'DELUSER', 'few'])
-      await redis.send(['DEL', 'mine:api:{a}:default', 'mine:api:{b}:default'])
+      await redis.send(['DEL', 'mine:api:{a}', 'mine:api:{b}'])
     }
   })
 
@@ -346,21 +363,20 @@ describe('errors stay with the decision that has them', () => {
     await expect(createLimiter(LIMIT, { name: 'lone', store }).consume('ill')).rejects.toMatchObject({ code: 'STORE' })
     client.destroy()
     await redis.send(['ACL', 'DELUSER', name])
-    expect(await redis.send(['EXISTS', `${name}:api:{ill}:+`])).toBe(0)
+    expect(await redis.send(['EXISTS', `${name}:api:{ill}`])).toBe(0)
     const well = { status: 'fulfilled', value: { allowed: true, parts: { first: { remaining: 4 }, second: { remaining: 4 } } } }
     const ill = { status: 'rejected', reason: { code: 'STORE', isolated: true } }
     expect(answers).toMatchObject([well, ill, ill, well])
-    // Of two keys the first one was written before the second was refused, and it was written once.
-    const again = createLimiter({ first: LIMIT }, { name: 'api', store: redisStore(redis, { prefix: name }) })
-    expect((await again.peek('well 2')).remaining).toBe(4)
+    // Of two keys none is written where one may not be.
+    expect(await redis.send(['EXISTS', `${name}:api:{well 2}`])).toBe(0)
   })
 
-  test('keys are read in one go, up to four thousand', async () => {
+  test('keys are read in one go, four thousand at a time', async () => {
     const sender = countingSender(redis)
     const limits = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, k) => [`limit-${k}`, LIMIT]))
     for (const [count, reading] of [
       [4, { mget: 1 }],
-      [5, { get: 5_000 }],
+      [5, { mget: 2 }],
     ] as const) {
       const limiter = createLimiter(limits(count), { name: 'api', store: redisStore(sender, { prefix: randomUUID(), maxBatch: 1_000 }) })
       const keyOf = (n: number) => Object.fromEntries(Object.keys(limits(count)).map((name) => [name, `${name} of ${n}`]))
@@ -383,15 +399,37 @@ describe('errors stay with the decision that has them', () => {
     expect(sender.counts).toEqual({ get: 1, set: 1 })
   })
 
-  test('bytes that make no number are no state, and the answers of the others are theirs', async () => {
-    const limiter = limiterOn(gcra({ rate: '7/s', burst: 20 }), {}, redis)
-    await Promise.all(['a', 'b', 'c'].map((key) => limiter.consume(key)))
-    // So many bytes of nothing that the unit of the last one is infinite.
-    const append = "return redis.call('APPEND', KEYS[1], string.rep('\\128', 160) .. '\\1')"
-    const size = await redis.send(['EVAL', append, '1', `${prefix}:api:{b}:default`])
-    const answers = await Promise.allSettled(['a', 'b', 'c'].map((key) => limiter.consume(key)))
-    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-    expect(await redis.send(['STRLEN', `${prefix}:api:{b}:default`])).toBe(size)
+  test('a server that is full refuses every write, also behind one that forgets, and loses nothing', async () => {
+    const server = await startServer(['--maxmemory-policy', 'noeviction'])
+    const client = await createClient({ socket: { host: server.host, port: server.port } }).connect()
+    try {
+      const limits = [
+        LIMIT,
+        tokenBucket({ capacity: 5, refill: '5/h' }),
+        leakyBucket({ capacity: 5, leak: '5/h' }),
+        fixedWindow({ limit: 5, window: '1h', anchor: 'first' }),
+        slidingWindow({ limit: 5, window: '1h' }),
+        slidingLog({ limit: 5, window: '1h' }),
+      ]
+      const store = redisStore(client, { denialCache: false })
+      const limiters = limits.map((limit) => createLimiter<Limit, typeof store>(limit, { name: limit.type, store }))
+      for (const limiter of limiters) await limiter.consume('old', 2)
+      await server.command('CONFIG', 'SET', 'maxmemory', '1')
+      const calls = limiters.flatMap((limiter) => [limiter.reset('none'), limiter.consume('old'), limiter.consume('new')])
+      const answers = await Promise.allSettled(calls)
+      const refused = answers.filter(({ status }) => status === 'rejected')
+      expect(refused.length).toBe(2 * limits.length)
+      for (const each of refused) expect(each).toMatchObject({ reason: { code: 'STORE', message: expect.stringContaining('OOM') } })
+      await server.command('CONFIG', 'SET', 'maxmemory', '0')
+      const again = redisStore(client)
+      for (const limit of limits) {
+        const limiter = createLimiter<Limit, typeof again>(limit, { name: limit.type, store: again })
+        expect([(await limiter.peek('old')).remaining, (await limiter.peek('new')).remaining]).toEqual([3, 5])
+      }
+    } finally {
+      client.destroy()
+      await server.kill()
+    }
   })
 
   test('a script that the server has forgotten is sent again for all, and each is charged once', async () => {

@@ -31,7 +31,7 @@ function limitsOf(permits: number, window: string | number): readonly (readonly 
   ]
 }
 
-const nameOf = (key: string, limit = 'default') => redisKey({ prefix, hashTag: undefined }, 'api', { key, limit })
+const nameOf = (key: string) => redisKey({ prefix, hashTag: undefined }, 'api', key)
 const onServer = (limit: Limit) => createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }) })
 const ttlMsOf = async (key: string) => Number(await redis.send(['PTTL', nameOf(key)]))
 

@@ -60,8 +60,8 @@ async function failOver(opened: Opened, key: string, prefix: string, killPrimary
   console.log(`${load.admitted} admitted of ${CAPACITY}, at most ${2 * CAPACITY}; ${load.failures.length} calls failed meanwhile`)
   expect(load.admitted + 1).toBeLessThanOrEqual(2 * CAPACITY)
   for (const failure of load.failures) expect(failure).toBeInstanceOf(SluiceError)
-  const names = ['+', 'spare'].map((limit) => redisKey({ prefix, hashTag: undefined }, 'api', { key, limit }))
-  for (const name of names) expect(Number(await successor.command('PTTL', name))).toBeGreaterThan(0)
+  const name = redisKey({ prefix, hashTag: undefined }, 'api', key)
+  expect(Number(await successor.command('PTTL', name))).toBeGreaterThan(0)
 }
 
 describe.each(clientCases.filter(({ topology }) => topology === 'sentinel'))('$name with Sentinel', (cell) => {
@@ -104,7 +104,7 @@ describe.each(clientCases.filter(({ topology }) => topology === 'cluster'))('$na
       const prefix = `test:${randomUUID()}`
       try {
         await failOver(opened, 'u1', prefix, async () => {
-          const slot = slotOf(redisKey({ prefix, hashTag: undefined }, 'api', { key: 'u1', limit: 'burst' }))
+          const slot = slotOf(redisKey({ prefix, hashTag: undefined }, 'api', 'u1'))
           const primary = await ownerOf(slot, topology.servers)
           await primary.kill()
           const alive = topology.servers.filter((server) => server !== primary)

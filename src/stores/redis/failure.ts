@@ -39,6 +39,7 @@ const PERMISSIONS = 'let the user run EVAL, EVALSHA, TIME and the commands of th
 
 /** Errors that say something about one decision, and nothing about the next. */
 const ISOLATED: readonly Advice[] = [
+  [saying('SLUICE .* the format '), 'another version of Sluice wrote it: run that version or a later one, or delete the key'],
   [saying('SLUICE '), 'something else wrote it: delete the key, or give redisStore another prefix'],
   [saying('WRONGTYPE'), 'something else wrote the key: delete it, or give redisStore another prefix'],
   [CROSS_SLOT, 'the keys of this decision are on several servers: use the client of a cluster, or redisStore({ hashTag })'],

@@ -310,6 +310,12 @@ local lastTtlMs, lastTtl
 -- The key that is being read, for errors.
 local reading
 
+-- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
+local function failAs(reply)
+  local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
+  error(isOther and { what = reply.err } or { said = reply.err }, 0)
+end
+
 local function ownRule(shape, cell)
   local kind = FORMATS[shape.format]
   if not kind then
@@ -332,7 +338,7 @@ local function find(run, place, key)
   if raw == nil or raw == false and isGuess and run.mustLook then
     raw = try('GET', key)
     if type(raw) == 'table' then
-      error(raw, 0)
+      failAs(raw)
     end
     heldBy[key] = raw
   end
@@ -402,8 +408,13 @@ local function prepare(cells, held)
   held.untilUs = untilUs
   if not isChanged then
     -- A key that lost its time to live would stay for ever.
-    if raw and untilUs > 0 and try('PTTL', held.key) == -1 then
-      held.value = raw
+    if raw and try('PTTL', held.key) == -1 then
+      if untilUs > 0 then
+        held.value = raw
+      else
+        try('DEL', held.key)
+        heldBy[held.key] = false
+      end
     end
     return
   end
@@ -419,7 +430,7 @@ local function checkRights(count)
   for place = 1, count do
     local held = places[place]
     if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
-      error({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key }, 0)
+      failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
     end
   end
 end
@@ -433,7 +444,7 @@ local function write(held)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', lastTtl, 'GET')
   if type(before) == 'table' then
-    error(before, 0)
+    failAs(before)
   end
   heldBy[key] = value
 end
@@ -464,7 +475,7 @@ local function forget(run, first)
   for place = 1, run.keys do
     local key, held = KEYS[first + place], places[place]
     local isFound, failure = pcall(find, run, place, key)
-    if not isFound and type(failure) == 'table' and failure.err and not string.find(failure.err, 'WRONGTYPE', 1, true) then
+    if not isFound and type(failure) == 'table' and failure.said then
       error(failure, 0)
     end
     local pieces = 0
@@ -476,7 +487,10 @@ local function forget(run, first)
       held.value = concat(texts, '', 1, pieces)
       write(held)
     else
-      redis.call('DEL', key)
+      local deleted = try('DEL', key)
+      if type(deleted) == 'table' then
+        failAs(deleted)
+      end
       heldBy[key] = false
     end
   end
@@ -556,6 +570,15 @@ local function newRun(op, aheadUs, ofUs, keys)
   }
 end
 
+-- What the script itself stumbles over is a state that none of ours wrote.
+local function textOf(failure)
+  local isTable = type(failure) == 'table'
+  if isTable and failure.said then
+    return failure.said
+  end
+  return 'SLUICE the key ' .. reading .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+end
+
 local at, key, made, firstError = isPlain and 1 or 2, 0, 0, nil
 while at <= #ARGV do
   local run, count
@@ -582,11 +605,9 @@ while at <= #ARGV do
     if isMade then
       made = made + 1
     else
-      -- What the script stumbles over is a state that nobody of ours wrote.
-      local why = type(failure) == 'table' and failure.what or failure
-      local text = type(failure) == 'table' and failure.err or 'SLUICE the key ' .. reading .. ' cannot be read: ' .. why
       size = size + 1
-      reply[size], firstError = text, firstError or text
+      reply[size] = textOf(failure)
+      firstError = firstError or reply[size]
     end
     key = key + run.keys
   end

@@ -1,0 +1,153 @@
+/** codec.lua writes the bytes that codec.ts writes, and reads them as it does: in the Redis that runs it. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RULE, type Rule } from '../../src/algorithms/algorithm.ts'
+import { labelOf, readState, writeState } from '../../src/algorithms/codec.ts'
+import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { Random } from '../model/random.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { fromHex, toHex } from '../support/state-bytes.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+
+const HEX = `
+local function toHex(raw)
+  return (string.gsub(raw, '.', function(letter) return string.format('%02x', string.byte(letter)) end))
+end
+local function fromHex(hex)
+  return (string.gsub(hex, '..', function(digits) return string.char(tonumber(digits, 16)) end))
+end`
+
+/** ARGV: label, when it is idle, words, and again. Answers the records. */
+const WRITE = `${LIBRARY}${HEX}
+local records = {}
+for k = 1, #ARGV, 3 do
+  local rule = rules[ARGV[k]] or ruleOf(ARGV[k], true)
+  local s, count = {}, 0
+  for word in string.gmatch(ARGV[k + 2], '%S+') do
+    s[count], count = tonumber(word), count + 1
+  end
+  records[#records + 1] = toHex(recordOf(rule, s, count, tonumber(ARGV[k + 1])))
+end
+return records`
+
+/** ARGV: records. Answers for each the label, when it is idle, the numbers of its rule, where it ends, and its words. */
+const READ = `${LIBRARY}${HEX}
+local states = {}
+for k = 1, #ARGV do
+  local raw = fromHex(ARGV[k])
+  local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
+  local shape = shapes[head] or shapeOf(head)
+  local s = { length = shape.plan.words }
+  readWords(shape.plan, raw, wordsAt, idleAtUs, s)
+  states[k] = table.concat({ toHex(shape.label), string.format('%.0f', idleAtUs), (rules[shape.label] or ruleOf(shape.label)).numbers,
+    wordsAt - 1 + shape.plan.size, join(s, ' ') }, ', ')
+end
+return states`
+
+const RULES: readonly Rule[] = [
+  gcra({ rate: '100/min', burst: 100 })[RULE],
+  gcra({ rate: '999983/s', burst: 999_999_937 })[RULE],
+  tokenBucket({ refill: '7/s', capacity: 3 })[RULE],
+  leakyBucket({ leak: '1/366d', capacity: 1 })[RULE],
+  fixedWindow({ limit: 10, window: '1min', anchor: 30_000 })[RULE],
+  slidingWindow({ limit: 10, window: '1s', slots: 1 })[RULE],
+  slidingWindow({ limit: 10, window: '1s' })[RULE],
+  slidingWindow({ limit: 1_000_000_000, window: '366d', slots: 1_000 })[RULE],
+  slidingLog({ limit: 10, window: '1s' })[RULE],
+  slidingLog({ limit: 20_000, window: '1d' })[RULE],
+]
+
+interface State {
+  readonly rule: Rule
+  readonly name: string
+  readonly idleAtUs: number
+  readonly words: Float64Array
+}
+
+/** Words of every size, some near the time of being idle, none that the bytes cannot hold. */
+function anyState(random: Random, rule: Rule): State {
+  const idleAtUs = random.magnitude(1, 2 ** 53 - 1)
+  const mode = random.whole(0, 3)
+  const word = () => {
+    const kind = mode === 3 ? random.whole(0, 2) : mode
+    if (kind === 0) return random.whole(0, 255)
+    return kind === 1 ? random.magnitude(1, 2 ** 53 - 1) : idleAtUs - Math.min(idleAtUs, random.magnitude(1, 2 ** 48 - 1))
+  }
+  const count = random.chance(0.3) ? rule.words : random.whole(0, rule.words)
+  const words = Float64Array.from({ length: rule.words }, (_, k) => (k < count ? word() : 0))
+  if (count > 2 && random.chance(0.3)) words[random.whole(0, Math.min(count, 4) - 1)] = -1
+  return { rule, name: random.pick(['default', 'a', 'x'.repeat(64)]), idleAtUs, words }
+}
+
+const random = new Random(20_261_117)
+const STATES: readonly State[] = RULES.flatMap((rule) =>
+  Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule)),
+)
+const recordOf = ({ rule, name, idleAtUs, words }: State) => writeState(rule, words, 0, idleAtUs, name)
+
+function* inPieces<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let first = 0; first < items.length; first += 100) yield items.slice(first, first + 100)
+}
+
+test('writes the same bytes', async () => {
+  for (const states of inPieces(STATES)) {
+    const args = states.flatMap(({ rule, name, idleAtUs, words }) => [labelOf(rule, name), `${idleAtUs}`, words.join(' ')])
+    expect(await redis.send(['EVAL', WRITE, '0', ...args])).toEqual(states.map((state) => toHex(recordOf(state))))
+  }
+})
+
+test('reads the same states', async () => {
+  for (const states of inPieces(STATES)) {
+    const records = states.map(recordOf)
+    const read = (await redis.send(['EVAL', READ, '0', ...records.map(toHex)])) as string[]
+    read.forEach((text, k) => {
+      const [label, idleAtUs, numbers, end, words = ''] = text.split(', ')
+      const { rule, name } = states[k] as State
+      const state = readState(records[k] as Uint8Array, 0)
+      expect([label, idleAtUs, numbers, end]).toEqual([
+        toHex([...labelOf(rule, name)].map((letter) => letter.charCodeAt(0))),
+        `${state.idleAtUs}`,
+        state.rule.numbers,
+        `${state.end}`,
+      ])
+      const seen = words === '' ? [] : words.split(' ').map(Number)
+      expect(seen).toEqual([...state.words.slice(0, seen.length)])
+      expect([...state.words.slice(seen.length)].every((word) => word === 0)).toBe(true)
+    })
+  }
+})
+
+test('both refuse figures that are no limit', async () => {
+  const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
+  const others = ['06 00 02 0e0e', '05 00 03 090e00', '05 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
+  for (const hex of [...labels, ...others]) {
+    const head = fromHex(hex)
+    expect(() => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, head.length, ...head]), 0), hex).toThrow(/figures|limit/)
+    const script = `${LIBRARY}${HEX} local isRead, failure = pcall(ruleOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
+    expect(await redis.send(['EVAL', script, '0', toHex(head)]), hex).toMatch(/figure/)
+  }
+})
+
+test('Lua refuses words that the bytes cannot hold', async () => {
+  const script = `${LIBRARY}${HEX}
+    local results = {}
+    local rule = ruleOf(ARGV[1], true)
+    for k, word in ipairs({ 0 / 0, 1 / 0, -1 / 0, 2 ^ 53, -2 }) do
+      for place, count in ipairs({ 1, 5, 6 }) do
+        local s = { [0] = 1, 1, 1, 1, 1, 1 }
+        s[count - 1] = word
+        local isWritten, failure = pcall(recordOf, rule, s, count, 2 ^ 50)
+        results[#results + 1] = isWritten and 'written' or failure.what
+      end
+    end
+    results[#results + 1] = select(2, pcall(recordOf, rule, {}, 0, 2 ^ 53)).what
+    results[#results + 1] = select(2, pcall(recordOf, rule, {}, 0, 0 / 0)).what
+    return results`
+  const results = (await redis.send(['EVAL', script, '0', labelOf(RULES[6] as Rule, 'default')])) as string[]
+  expect(results).toEqual([...new Array(15).fill('a word is out of range'), 'a state has no end', 'a state has no end'])
+})
