@@ -207,7 +207,9 @@ function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: nu
   const written = s[i + SLOT] as number
   let full = seen[SEEN_FULL] as number
   let slot = seen[SEEN_SLOT] as number
-  while (true) {
+  // By then every count has left. Bytes that were damaged in a store may claim a sum that the counts do not have.
+  const last = slot + own.slots + 1
+  while (slot < last) {
     const leaving = slot - own.slots
     const oldest = leaving <= written ? (s[placeOf(s, i, leaving)] as number) : 0
     if (full <= room) {
@@ -219,6 +221,7 @@ function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: nu
     if (leaving + 1 <= written) full -= s[placeOf(s, i, leaving + 1)] as number
     slot += 1
   }
+  return startUs(own, last, 0)
 }
 
 /** Moves the state to what the last `look` saw: counts move back by the slots that have passed, and those that leave the window are gone. */

@@ -12,6 +12,8 @@
 -- decision that could not be made.
 
 local KEYS, ARGV, try, pcall, concat = KEYS, ARGV, redis.pcall, pcall, table.concat
+-- How many words one more charge may need beyond those of a rule.
+local MOST_GROWTH = 16
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -107,7 +109,12 @@ local function find(run, place, key)
         if own.algorithm.neededWords then
           -- Without room behind its entries it moves them to the front before it adds one.
           s.length = words
-          cell.most = max(words, own.algorithm.neededWords(s, 0))
+          local needed = own.algorithm.neededWords(s, 0)
+          -- Entries that the rule does not allow would be looked for one by one.
+          if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+            foreign('it says that it has ' .. needed .. ' words')
+          end
+          cell.most = max(words, needed)
           for k = words, cell.most - 1 do
             s[k] = 0
           end

@@ -276,6 +276,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- decision that could not be made.
 
 local KEYS, ARGV, try, pcall, concat = KEYS, ARGV, redis.pcall, pcall, table.concat
+-- How many words one more charge may need beyond those of a rule.
+local MOST_GROWTH = 16
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -371,7 +373,12 @@ local function find(run, place, key)
         if own.algorithm.neededWords then
           -- Without room behind its entries it moves them to the front before it adds one.
           s.length = words
-          cell.most = max(words, own.algorithm.neededWords(s, 0))
+          local needed = own.algorithm.neededWords(s, 0)
+          -- Entries that the rule does not allow would be looked for one by one.
+          if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+            foreign('it says that it has ' .. needed .. ' words')
+          end
+          cell.most = max(words, needed)
           for k = words, cell.most - 1 do
             s[k] = 0
           end
@@ -1400,7 +1407,8 @@ do
     local written = s[i + 1]
     local full = seen2
     local slot = seen0
-    while true do
+    local last = slot + own.slots + 1
+    while slot < last do
       local leaving = slot - own.slots
       local oldest = leaving <= written and s[i + 3 + s[i + 1] - leaving] or 0
       if full <= room then
@@ -1417,6 +1425,7 @@ do
       end
       slot = slot + 1
     end
+    return startUs(own, last, 0)
   end
 
   -- Moves the state to what the last \`look\` saw: counts move back by the slots that have passed, and those that leave the window are gone.
@@ -1568,13 +1577,10 @@ end
   decide: { needs: ['prelude'], text: `-- From src/algorithms/decide.ts.
 local decide
 do
-  local function prepare(cell, nowUs)
-    if cell.isHeld then
-      cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
-    else
-      cell.changed = false
-      clearWords(cell.s, cell.i, cell.rule.freshWords)
-    end
+  -- A state of nothing. It is not worth keeping.
+  local function clear(cell)
+    clearWords(cell.s, cell.i, cell.rule.freshWords)
+    return false
   end
 
   local function bookedBy(own, ticket)
@@ -1584,12 +1590,8 @@ do
 
   -- Giving back never creates a key, and never changes the numbers that a state is written under.
   local function giveBack(cell, nowUs, ofUs)
-    local verdict = cell.verdict
-    verdict.outcome = 'allowed'
-    verdict.retryUs = 0
-    verdict.delayUs = 0
     if not cell.isHeld or cell.cost == 0 then
-      return
+      return true
     end
     local own = cell.own
     local booked
@@ -1601,6 +1603,7 @@ do
     if own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked) then
       cell.changed = true
     end
+    return true
   end
 
   local function refuse(verdict, outcome, retryUs)
@@ -1642,42 +1645,48 @@ do
     return true
   end
 
-  -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`.
-  local function ask(cell, nowUs, aheadUs)
-    local verdict = cell.verdict
+  -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back always does, and is done here.
+  local function ask(op, cell, nowUs, aheadUs, ofUs)
     local rule = cell.rule
-    local algorithm = rule.algorithm
-    verdict.delayUs = 0
-    if cell.cost > rule.capacity then
-      return refuse(verdict, 'impossible', huge)
+    local verdict = cell.verdict
+    if cell.isHeld then
+      cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+    else
+      cell.changed = clear(cell)
     end
     verdict.outcome = 'allowed'
     verdict.retryUs = 0
+    verdict.delayUs = 0
+    if op == 'give' then
+      return giveBack(cell, nowUs, ofUs)
+    end
     if cell.cost == 0 then
       return true
     end
-    if aheadUs >= 0 and algorithm.bookable then
+    if cell.cost > rule.capacity then
+      return refuse(verdict, 'impossible', huge)
+    end
+    if aheadUs >= 0 and rule.algorithm.bookable then
       return askToBook(cell, nowUs, aheadUs)
     end
-    local waitUs = algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
+    local waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
     if waitUs > 0 then
       return refuse(verdict, 'limited', waitUs)
     end
-    if algorithm.spaced then
+    if rule.algorithm.spaced then
       verdict.delayUs = dueUs(cell, nowUs)
     end
     return true
   end
 
-  -- Answers how much later than now the charge was entered. Cost 0 is a question: it charges nothing and creates no key.
+  -- Answers how much later than now the charge was entered.
   local function charge(cell, nowUs)
-    if cell.cost == 0 then
-      return 0
-    end
-    local lateUs = cell.rule.algorithm.charge(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
-    cell.own = cell.rule
+    local own = cell.own
     cell.changed = true
-    return lateUs
+    if own ~= cell.rule then
+      cell.own = cell.rule
+    end
+    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
   end
 
   local function ticketOf(cell)
@@ -1697,26 +1706,27 @@ do
     verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
   end
 
-  -- Decides \`op\` for all cells. The answers are written over \`verdicts\`, one for each cell; without \`isTold\` only in part. Tells whether the
-  -- step was granted.
-  function decide(op, cells, nowUs, aheadUs, ofUs, verdicts, isTold)
-    for k = 0, cells.length - 1 do
-      prepare(cells[k], nowUs)
+  -- Charges the cell if all agreed, and tells how it is after that.
+  local function finish(cell, nowUs, taken, aheadUs, isTold)
+    local lateUs = taken and cell.cost > 0 and charge(cell, nowUs) or 0
+    if isTold then
+      describe(cell, nowUs, lateUs, taken and aheadUs >= 0)
     end
-    local granted = true
-    for k = 0, cells.length - 1 do
-      if op == 'give' then
-        giveBack(cells[k], nowUs, ofUs)
-      elseif not ask(cells[k], nowUs, aheadUs) then
+  end
+
+  -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
+  -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
+  function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
+    local granted = ask(op, cells[0], nowUs, aheadUs, ofUs)
+    for k = 1, cells.length - 1 do
+      if not ask(op, cells[k], nowUs, aheadUs, ofUs) then
         granted = false
       end
     end
-    local taken = op == 'take' and granted
-    for k = 0, cells.length - 1 do
-      local lateUs = taken and charge(cells[k], nowUs) or 0
-      if isTold then
-        describe(cells[k], nowUs, lateUs, verdicts[k], taken and aheadUs >= 0)
-      end
+    local taken = granted and op == 'take'
+    finish(cells[0], nowUs, taken, aheadUs, isTold)
+    for k = 1, cells.length - 1 do
+      finish(cells[k], nowUs, taken, aheadUs, isTold)
     end
     return granted
   end
