@@ -22,11 +22,11 @@ interface Judge {
 
 /** Limits that come back while the processes run, and one that does not. */
 const LIMITS: readonly (readonly [name: string, data: Data, oracle: () => Judge])[] = [
-  ['gcra', { type: 'gcra', rate: '200/s', burst: 50 }, () => new Oracle('gcra', { capacity: 50, permits: 200, periodUs: 1_000_000 }, 0)],
+  ['gcra', { type: 'gcra', rate: '200/s', burst: 50 }, () => new Oracle('gcra', { capacity: 50, permits: 200, periodUs: 1_000_000 })],
   [
     'tokenBucket',
     { type: 'tokenBucket', refill: '200/s', capacity: 50 },
-    () => new Oracle('tokenBucket', { capacity: 50, permits: 200, periodUs: 1_000_000 }, 0),
+    () => new Oracle('tokenBucket', { capacity: 50, permits: 200, periodUs: 1_000_000 }),
   ],
   [
     'fixedWindow',

@@ -8,15 +8,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type AsyncStore,
-  createLimiter,
-  gcra,
-  type Limiter,
-  type LimiterOptions,
-  SluiceError,
-  slidingWindow,
-} from '../../src/index.ts'
+import { type AsyncStore, createLimiter, gcra, type Limiter, type LimiterOptions, SluiceError, slidingWindow } from '../../src/index.ts'
 import { type RedisClient, redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
 import { ofScripts, startProxy } from '../support/fault-proxy.ts'

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { scriptFor } from '../../src/stores/redis/script.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -480,8 +481,7 @@ describe('whoever throws when told', () => {
             resolve()
             if (key === 'a') throw new Error(`of ${key}`)
           }
-          const parts = [{ limit: name, rule, key, cost: 1, ticket: undefined }]
-          const step = { op: 'take', aheadUs: -1, ofUs: -1, scope, parts, nowUs: undefined } as const
+          const step = new Step('take', scope, [new Part(name, rule, key, 1)], -1, -1, undefined)
           store.submit?.(
             step,
             () => tell('yes'),
@@ -511,11 +511,11 @@ describe('whoever throws when told', () => {
     await limiter.consume('k')
     const scope = limiter.scope()
     const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
-    const parts = [{ limit: name, rule, key: 'k', cost: 1, ticket: undefined }]
+    const step = new Step('take', scope, [new Part(name, rule, 'k', 1)], -1, -1, undefined)
     const told: string[] = []
     const submit = () =>
       store.submit?.(
-        { op: 'take', aheadUs: -1, ofUs: -1, scope, parts, nowUs: undefined },
+        step,
         () => {
           told.push('no')
           throw new Error('mine')

@@ -85,9 +85,7 @@ function anyState(random: Random, rule: Rule): State {
 }
 
 const random = new Random(20_261_117)
-const STATES: readonly State[] = RULES.flatMap((rule) =>
-  Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule)),
-)
+const STATES: readonly State[] = RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule)))
 const recordOf = ({ rule, name, idleAtUs, words }: State) => writeState(rule, words, 0, idleAtUs, name)
 
 function* inPieces<T>(items: readonly T[]): Generator<readonly T[]> {

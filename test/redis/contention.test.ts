@@ -21,8 +21,7 @@ interface Judge {
   ask(nowUs: number, cost: number, aheadUs: number): string
 }
 
-const level = (kind: 'gcra' | 'tokenBucket' | 'leakyBucket') => () =>
-  new Oracle(kind, { capacity: 200, permits: 500, periodUs: 1_000_000 }, 0)
+const level = (kind: 'gcra' | 'tokenBucket' | 'leakyBucket') => () => new Oracle(kind, { capacity: 200, permits: 500, periodUs: 1_000_000 })
 const window = (kind: 'fixedWindow' | 'slidingWindow' | 'slidingLog', slots: number) => () =>
   new WindowOracle(kind, { limit: 200, lengthUs: 500_000, anchor: 0, slots })
 

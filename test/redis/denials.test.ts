@@ -7,6 +7,7 @@ import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, type Step } from '../../src/index.ts'
 import { Denials } from '../../src/stores/redis/denials.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
+import { Part } from '../../src/stores/step.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
 const ruleOf = (limit: Limit) => limit[OF]
@@ -16,7 +17,7 @@ const OTHER_RULE = ruleOf(gcra({ rate: '1/s', burst: 3 }))
 function stepOf(changes: Partial<Step> & { key?: string; cost?: number; rule?: typeof RULE } = {}): Step {
   const { key = 'k', cost = 1, rule = RULE, ...rest } = changes
   const scope = { name: 'api', limits: [{ name: 'default', rule }] }
-  return { op: 'take', scope, parts: [{ limit: 'default', rule, key, cost }], aheadUs: -1, ofUs: -1, nowUs: undefined, ...rest }
+  return { op: 'take', scope, parts: [new Part('default', rule, key, cost)], aheadUs: -1, ofUs: -1, nowUs: undefined, ...rest }
 }
 
 function refusal(retryUs: number): Verdict {
@@ -142,7 +143,7 @@ describe('a refusal', () => {
       const decided = (step: Step, atUs: number) => {
         storeUs = atUs
         states.apply(step, true)
-        return states.verdicts.map((verdict) => ({ ...verdict }))
+        return step.parts.map(({ verdict }) => ({ ...verdict }))
       }
       let isUntouched = true
       for (const { gapUs, upUs, downUs, cost } of calls) {

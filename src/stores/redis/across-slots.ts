@@ -36,7 +36,7 @@ export async function acrossSlots(step: Step, places: readonly (readonly number[
 function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
   const parts = step.parts.map((part, k) => {
     const { ticket, delayUs } = verdicts[k] as Verdict
-    return { ...part, ticket: delayUs > 0 ? ticket : undefined }
+    return part.with({ ticket: delayUs > 0 ? ticket : undefined })
   })
   // One that was entered later than the others, by a clock that had stepped back, is found by its own time only.
   const times = new Set(verdicts.map(({ enteredUs }) => enteredUs))

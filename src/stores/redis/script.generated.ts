@@ -518,7 +518,7 @@ local function decideOne(run, first)
   for place = 1, keys do
     find(run, place, KEYS[first + place])
   end
-  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, run.verdicts, true)
+  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
   for place = 1, keys do
     prepare(run.cellsOf[place], places[place])
     writes = writes + (places[place].value and 1 or 0)
@@ -548,7 +548,7 @@ end
 local function addPart(run, label, place, cost)
   local rule, cells = rules[label] or ruleOf(label, true), run.cells
   local cell = { rule = rule, cost = cost, place = place, s = {}, i = 0, verdict = {} }
-  cells[cells.length], run.verdicts[cells.length] = cell, cell.verdict
+  cells[cells.length] = cell
   cells.length = cells.length + 1
   run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
   local beside = run.cellsOf[place] or {}
@@ -571,7 +571,6 @@ local function newRun(op, aheadUs, ofUs, keys)
     keys = keys,
     mustLook = keys > 1,
     cells = { length = 0 },
-    verdicts = { length = 0 },
     byName = {},
     cellsOf = {},
   }
