@@ -8,6 +8,8 @@ local pack, unpackBytes, byte, char, sub, rep = struct.pack, struct.unpack, stri
 local NO_NUMBER = 9007199254740992
 local MAX_BACK = 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
+-- How numbers of so many bytes are packed.
+local FORM = { [0] = '', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7' }
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
@@ -56,10 +58,6 @@ local function sizeOf(tag)
   return tag == MINUS_ONE and 0 or tag % BACK
 end
 
-local function formatOf(size)
-  return size > 0 and 'I' .. size or ''
-end
-
 -- What tags say: the tags of the first words from 0 on, how many those are and how they are unpacked, how many words are behind them, the
 -- two tags that those have in turn, and how many bytes all words take.
 local function planOf(tags)
@@ -72,7 +70,7 @@ local function planOf(tags)
   for k = 0, plan.lead - 1 do
     local pair = byte(tags, floor(k / 2) + 1)
     local tag = k % 2 == 0 and floor(pair / 16) or pair % 16
-    plan[k], format, total = tag, format .. formatOf(sizeOf(tag)), total + sizeOf(tag)
+    plan[k], format, total = tag, format .. FORM[sizeOf(tag)], total + sizeOf(tag)
   end
   plan.format, plan.leadSize = format, total
   if size == LONG_TAGS then
@@ -112,7 +110,7 @@ local function readBehind(plan, raw, at, idleAtUs, s)
   local place = LEAD
   while behind > 0 do
     local count = min(behind, MOST_AT_ONCE)
-    local format = '>' .. rep(formatOf(evenSize) .. formatOf(oddSize), floor(count / 2)) .. (count % 2 == 1 and formatOf(evenSize) or '')
+    local format = '>' .. rep(FORM[evenSize] .. FORM[oddSize], floor(count / 2)) .. (count % 2 == 1 and FORM[evenSize] or '')
     local found, next = { unpackBytes(format, raw, at) }, 1
     for k = 0, count - 1 do
       local tag = k % 2 == 0 and even or odd
@@ -208,7 +206,7 @@ local function writeBehind(s, count, idleAtUs)
       end
     end
     local whole, odd = floor((last - first + 1) / 2), (last - first + 1) % 2
-    local format = '>' .. rep(formatOf(sizes[0]) .. formatOf(sizes[1]), whole) .. (odd == 1 and formatOf(sizes[0]) or '')
+    local format = '>' .. rep(FORM[sizes[0]] .. FORM[sizes[1]], whole) .. (odd == 1 and FORM[sizes[0]] or '')
     pieces[#pieces + 1] = pack(format, unpack(numbers, 1, used))
   end
   local behind = count - LEAD

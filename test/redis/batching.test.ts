@@ -379,7 +379,8 @@ describe('errors stay with the decision that has them', () => {
       [4, { mget: 1 }],
       [5, { mget: 2 }],
     ] as const) {
-      const limiter = createLimiter(limits(count), { name: 'api', store: redisStore(sender, { prefix: randomUUID(), maxBatch: 1_000 }) })
+      const store = redisStore(sender, { prefix: randomUUID(), maxBatch: 1_000 })
+      const limiter = createLimiter(limits(count), { name: 'api', store, storeTimeoutMs: 60_000 })
       const keyOf = (n: number) => Object.fromEntries(Object.keys(limits(count)).map((name) => [name, `${name} of ${n}`]))
       const all = () => Promise.all(Array.from({ length: 1_000 }, (_, n) => limiter.consume(keyOf(n))))
       await all()

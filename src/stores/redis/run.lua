@@ -11,7 +11,7 @@
 -- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 
-local KEYS, ARGV, try, pcall, concat = KEYS, ARGV, redis.pcall, pcall, table.concat
+local KEYS, ARGV, try, pcall, concat, type, error = KEYS, ARGV, redis.pcall, pcall, table.concat, type, error
 -- How many words one more charge may need beyond those of a rule.
 local MOST_GROWTH = 16
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
@@ -41,10 +41,8 @@ end
 
 -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
 -- are in use, and what it shall hold and until when.
-local places = { {} }
+local places = {}
 local texts = { nil }
--- The last time to live, as a number and as Redis wants it: those of keys that were idle are alike.
-local lastTtlMs, lastTtl
 -- The key that is being read, for errors.
 local reading
 
@@ -80,7 +78,7 @@ local function find(run, place, key)
     end
     heldBy[key] = raw
   end
-  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, nil
+  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, false
   local at, last, byName = 1, raw and #raw or -1, run.byName
   while at <= last or last == 0 do
     local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
@@ -181,11 +179,8 @@ end
 local function write(held)
   local key, value = held.key, held.value
   local ttlMs = max(ceil((held.untilUs - nowUs) / 1000), leastTtlMs)
-  if ttlMs ~= lastTtlMs then
-    lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
-  end
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', lastTtl, 'GET')
+  local before = try('SET', key, value, 'PX', ttlMs, 'GET')
   if type(before) == 'table' then
     failAs(before)
   end
@@ -283,14 +278,30 @@ end
 -- A run's part: see ARGV.
 local function addPart(run, label, place, cost)
   local rule, cells = rules[label] or ruleOf(label, true), run.cells
-  local cell = { rule = rule, cost = cost, place = place, s = {}, i = 0, verdict = {} }
+  -- With all that is put into them later: tables that grow are made anew.
+  local verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
+  local cell = {
+    rule = rule,
+    own = rule,
+    cost = cost,
+    place = place,
+    s = { [0] = 0, 0, 0, 0, length = 0 },
+    i = 0,
+    verdict = verdict,
+    isHeld = false,
+    changed = false,
+    from = 0,
+    to = 0,
+    idleAtUs = 0,
+    most = rule.words,
+  }
   cells[cells.length] = cell
   cells.length = cells.length + 1
   run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
   local beside = run.cellsOf[place] or {}
   beside[#beside + 1] = cell
   run.cellsOf[place] = beside
-  places[place] = places[place] or {}
+  places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
   -- One that takes sees when it writes whether the key is of another type.
   run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
   if rule.algorithm.neededWords and not rule.mostOfFresh then

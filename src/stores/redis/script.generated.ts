@@ -11,6 +11,8 @@ local pack, unpackBytes, byte, char, sub, rep = struct.pack, struct.unpack, stri
 local NO_NUMBER = 9007199254740992
 local MAX_BACK = 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
+-- How numbers of so many bytes are packed.
+local FORM = { [0] = '', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7' }
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
@@ -59,10 +61,6 @@ local function sizeOf(tag)
   return tag == MINUS_ONE and 0 or tag % BACK
 end
 
-local function formatOf(size)
-  return size > 0 and 'I' .. size or ''
-end
-
 -- What tags say: the tags of the first words from 0 on, how many those are and how they are unpacked, how many words are behind them, the
 -- two tags that those have in turn, and how many bytes all words take.
 local function planOf(tags)
@@ -75,7 +73,7 @@ local function planOf(tags)
   for k = 0, plan.lead - 1 do
     local pair = byte(tags, floor(k / 2) + 1)
     local tag = k % 2 == 0 and floor(pair / 16) or pair % 16
-    plan[k], format, total = tag, format .. formatOf(sizeOf(tag)), total + sizeOf(tag)
+    plan[k], format, total = tag, format .. FORM[sizeOf(tag)], total + sizeOf(tag)
   end
   plan.format, plan.leadSize = format, total
   if size == LONG_TAGS then
@@ -115,7 +113,7 @@ local function readBehind(plan, raw, at, idleAtUs, s)
   local place = LEAD
   while behind > 0 do
     local count = min(behind, MOST_AT_ONCE)
-    local format = '>' .. rep(formatOf(evenSize) .. formatOf(oddSize), floor(count / 2)) .. (count % 2 == 1 and formatOf(evenSize) or '')
+    local format = '>' .. rep(FORM[evenSize] .. FORM[oddSize], floor(count / 2)) .. (count % 2 == 1 and FORM[evenSize] or '')
     local found, next = { unpackBytes(format, raw, at) }, 1
     for k = 0, count - 1 do
       local tag = k % 2 == 0 and even or odd
@@ -211,7 +209,7 @@ local function writeBehind(s, count, idleAtUs)
       end
     end
     local whole, odd = floor((last - first + 1) / 2), (last - first + 1) % 2
-    local format = '>' .. rep(formatOf(sizes[0]) .. formatOf(sizes[1]), whole) .. (odd == 1 and formatOf(sizes[0]) or '')
+    local format = '>' .. rep(FORM[sizes[0]] .. FORM[sizes[1]], whole) .. (odd == 1 and FORM[sizes[0]] or '')
     pieces[#pieces + 1] = pack(format, unpack(numbers, 1, used))
   end
   local behind = count - LEAD
@@ -275,7 +273,7 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 
-local KEYS, ARGV, try, pcall, concat = KEYS, ARGV, redis.pcall, pcall, table.concat
+local KEYS, ARGV, try, pcall, concat, type, error = KEYS, ARGV, redis.pcall, pcall, table.concat, type, error
 -- How many words one more charge may need beyond those of a rule.
 local MOST_GROWTH = 16
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
@@ -305,10 +303,8 @@ end
 
 -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
 -- are in use, and what it shall hold and until when.
-local places = { {} }
+local places = {}
 local texts = { nil }
--- The last time to live, as a number and as Redis wants it: those of keys that were idle are alike.
-local lastTtlMs, lastTtl
 -- The key that is being read, for errors.
 local reading
 
@@ -344,7 +340,7 @@ local function find(run, place, key)
     end
     heldBy[key] = raw
   end
-  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, nil
+  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, false
   local at, last, byName = 1, raw and #raw or -1, run.byName
   while at <= last or last == 0 do
     local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
@@ -445,11 +441,8 @@ end
 local function write(held)
   local key, value = held.key, held.value
   local ttlMs = max(ceil((held.untilUs - nowUs) / 1000), leastTtlMs)
-  if ttlMs ~= lastTtlMs then
-    lastTtlMs, lastTtl = ttlMs, string.format('%d', ttlMs)
-  end
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', lastTtl, 'GET')
+  local before = try('SET', key, value, 'PX', ttlMs, 'GET')
   if type(before) == 'table' then
     failAs(before)
   end
@@ -547,14 +540,30 @@ end
 -- A run's part: see ARGV.
 local function addPart(run, label, place, cost)
   local rule, cells = rules[label] or ruleOf(label, true), run.cells
-  local cell = { rule = rule, cost = cost, place = place, s = {}, i = 0, verdict = {} }
+  -- With all that is put into them later: tables that grow are made anew.
+  local verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
+  local cell = {
+    rule = rule,
+    own = rule,
+    cost = cost,
+    place = place,
+    s = { [0] = 0, 0, 0, 0, length = 0 },
+    i = 0,
+    verdict = verdict,
+    isHeld = false,
+    changed = false,
+    from = 0,
+    to = 0,
+    idleAtUs = 0,
+    most = rule.words,
+  }
   cells[cells.length] = cell
   cells.length = cells.length + 1
   run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
   local beside = run.cellsOf[place] or {}
   beside[#beside + 1] = cell
   run.cellsOf[place] = beside
-  places[place] = places[place] or {}
+  places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
   -- One that takes sees when it writes whether the key is of another type.
   run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
   if rule.algorithm.neededWords and not rule.mostOfFresh then
@@ -1582,6 +1591,12 @@ do
     return false
   end
 
+  local function agree(verdict)
+    verdict.outcome = 'allowed'
+    verdict.retryUs = 0
+    verdict.delayUs = 0
+  end
+
   local function bookedBy(own, ticket)
     local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
     return { rule = rule, words = ticket.words }
@@ -1645,37 +1660,46 @@ do
   end
 
   -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back always does, and is done here.
-  local function ask(op, cell, nowUs, aheadUs, ofUs)
+  local function ask(op, cell, nowUs, aheadUs, ofUs, isTold)
     local rule = cell.rule
-    local verdict = cell.verdict
     if cell.isHeld then
       cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
     else
       cell.changed = clear(cell)
     end
-    verdict.outcome = 'allowed'
-    verdict.retryUs = 0
-    verdict.delayUs = 0
+    if isTold then
+      agree(cell.verdict)
+    end
     if op == 'give' then
       return giveBack(cell, nowUs, ofUs)
     end
+    if cell.cost > rule.capacity then
+      return refuse(cell.verdict, 'impossible', huge)
+    end
     if cell.cost == 0 then
       return true
-    end
-    if cell.cost > rule.capacity then
-      return refuse(verdict, 'impossible', huge)
     end
     if aheadUs >= 0 and rule.algorithm.bookable then
       return askToBook(cell, nowUs, aheadUs)
     end
     local waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
     if waitUs > 0 then
-      return refuse(verdict, 'limited', waitUs)
+      return refuse(cell.verdict, 'limited', waitUs)
     end
     if rule.algorithm.spaced then
-      verdict.delayUs = dueUs(cell, nowUs)
+      cell.verdict.delayUs = dueUs(cell, nowUs)
     end
     return true
+  end
+
+  local function askOthers(op, cells, nowUs, aheadUs, ofUs, isTold)
+    local granted = true
+    for k = 1, cells.length - 1 do
+      if not ask(op, cells[k], nowUs, aheadUs, ofUs, isTold) then
+        granted = false
+      end
+    end
+    return granted
   end
 
   -- Answers how much later than now the charge was entered.
@@ -1713,19 +1737,27 @@ do
     end
   end
 
+  local function finishOthers(cells, nowUs, taken, aheadUs, isTold)
+    for k = 1, cells.length - 1 do
+      finish(cells[k], nowUs, taken, aheadUs, isTold)
+    end
+  end
+
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
-    local granted = ask(op, cells[0], nowUs, aheadUs, ofUs)
-    for k = 1, cells.length - 1 do
-      if not ask(op, cells[k], nowUs, aheadUs, ofUs) then
-        granted = false
-      end
+    local isOne = cells.length == 1
+    local agreed = ask(op, cells[0], nowUs, aheadUs, ofUs, isTold)
+    local granted
+    if isOne then
+      granted = agreed
+    else
+      granted = askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) and agreed
     end
     local taken = granted and op == 'take'
     finish(cells[0], nowUs, taken, aheadUs, isTold)
-    for k = 1, cells.length - 1 do
-      finish(cells[k], nowUs, taken, aheadUs, isTold)
+    if not isOne then
+      finishOthers(cells, nowUs, taken, aheadUs, isTold)
     end
     return granted
   end
