@@ -56,11 +56,15 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
   test('Redis answers and holds what it should', async () => {
     const traces = traceCount(kinds.length === 1 ? 200 : 120)
     const prefix = `agree-${kinds.join('-')}`
+    // Of several states of a key Redis forgets what is idle, and a clock that steps back would find it gone.
+    const forwardOnly = kinds.length > 1
     let steps = 0
     for (let first = 0; first < traces; first += AT_ONCE) {
       const seeds = Array.from({ length: Math.min(AT_ONCE, traces - first) }, (_, k) => SEED + first + k)
       const played = await Promise.all(
-        seeds.map((seed) => playRedis(redis, prefix, record(seed, kinds, LIMITER, `trace:${seed}`), LIMITER, `trace:${seed}`)),
+        seeds.map((seed) =>
+          playRedis(redis, prefix, record(seed, kinds, LIMITER, `trace:${seed}`, { forwardOnly }), LIMITER, `trace:${seed}`),
+        ),
       )
       steps += played.reduce((sum, each) => sum + each, 0)
     }

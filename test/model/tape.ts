@@ -6,7 +6,7 @@ import { type Part, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { type HeldState, PureStore } from './pure-store.ts'
 import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
-import { type Call, Trace } from './trace.ts'
+import { type Call, Trace, type TraceOptions } from './trace.ts'
 
 /** One step, what it was answered, and what was held afterwards for each limit of the scope. */
 export interface Recorded {
@@ -20,10 +20,12 @@ export interface Recorded {
 export interface ShownState {
   readonly fields: string | undefined
   readonly numbers: string | undefined
+  /** Whether the key is idle, so that a store may have forgotten the state. */
+  readonly isIdle?: boolean
 }
 
-export function record(seed: number, kinds: readonly OracleKind[], limiter: string, key: string): Recorded[] {
-  const trace = new Trace(seed, kinds)
+export function record(seed: number, kinds: readonly OracleKind[], limiter: string, key: string, options: TraceOptions = {}): Recorded[] {
+  const trace = new Trace(seed, kinds, options)
   return recordTrace(trace, scopesOf(trace, limiter), key)
 }
 
@@ -31,16 +33,17 @@ export function recordTrace(trace: Pick<Trace, 'next'>, scopes: TraceScopes, key
   const store = new PureStore()
   const tape: Recorded[] = []
   runTrace(trace, store, scopes, key, ({ call, step, verdicts }) => {
-    const held = step.scope.limits.map(({ name }) => shownState(store.held(step.scope.name, name, key)))
+    const held = step.scope.limits.map(({ name }) => shownState(store.held(step.scope.name, name, key), call.nowUs))
     tape.push({ call, step, verdicts, held })
   })
   return tape
 }
 
-export function shownState(held: HeldState | undefined): ShownState {
+function shownState(held: HeldState | undefined, nowUs: number): ShownState {
   if (held === undefined) return { fields: undefined, numbers: undefined }
   const { own, words } = held
-  return { fields: shownFields(own.algorithm.fields(own, words, 0)), numbers: own.numbers }
+  const isIdle = own.algorithm.resetUs(own, words, 0, nowUs) === 0
+  return { fields: shownFields(own.algorithm.fields(own, words, 0)), numbers: own.numbers, isIdle }
 }
 
 export function shownFields(fields: StateFields | undefined): string | undefined {
