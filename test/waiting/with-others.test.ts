@@ -147,7 +147,7 @@ class MixedRun {
    * to each other by less than one.
    */
   #checkDepartures(): void {
-    const meter = new Oracle('tokenBucket', this.#numbers, 1)
+    const meter = new Oracle('tokenBucket', this.#numbers)
     for (const { atUs, cost } of this.#departures.sort((a, b) => a.atUs - b.atUs)) {
       const outcome = meter.take(atUs, cost, 1)
       if (outcome !== 'allowed') throw new Error(`the departure of ${cost} at ${atUs} is ${outcome}`)
