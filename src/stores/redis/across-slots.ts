@@ -4,16 +4,23 @@
  * anybody. If this process dies in between, the charge stays, and drains.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { allAllowed, type Part, type Step } from '../store.ts'
+import { Part, Step } from '../step.ts'
+import { allAllowed } from '../store.ts'
 
 /** Runs a step whose parts are on one server. */
 export type RunStep = (step: Step) => Promise<readonly Verdict[]>
 
 /** `places`: for each server the places of its parts in the step. */
 export async function acrossSlots(step: Step, places: readonly (readonly number[])[], run: RunStep): Promise<Verdict[]> {
-  const steps = places.map((indexes) => ({ ...step, parts: indexes.map((k) => step.parts[k] as Part) }))
+  const steps = places.map((indexes) =>
+    stepWith(
+      step,
+      step.op,
+      indexes.map((k) => step.parts[k] as Part),
+    ),
+  )
   if (step.op !== 'take') return inOrder(places, await Promise.all(steps.map(run)))
-  const asked = await Promise.all(steps.map((each) => run({ ...each, op: 'ask' })))
+  const asked = await Promise.all(steps.map((each) => run(stepWith(each, 'ask', each.parts))))
   if (!asked.every(allAllowed)) return inOrder(places, asked)
   const taken = await Promise.allSettled(steps.map(run))
   const failed = taken.find((result) => result.status === 'rejected')
@@ -33,16 +40,20 @@ export async function acrossSlots(step: Step, places: readonly (readonly number[
   )
 }
 
+function stepWith({ scope, aheadUs, ofUs, nowUs }: Step, op: Step['op'], parts: readonly Part[]): Step {
+  return new Step(op, scope, parts, aheadUs, ofUs, nowUs)
+}
+
 function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
   const parts = step.parts.map((part, k) => {
     const { ticket, delayUs } = verdicts[k] as Verdict
-    return part.with({ ticket: delayUs > 0 ? ticket : undefined })
+    return new Part(part.limit, part.rule, part.key, part.cost, delayUs > 0 ? ticket : undefined)
   })
   // One that was entered later than the others, by a clock that had stepped back, is found by its own time only.
   const times = new Set(verdicts.map(({ enteredUs }) => enteredUs))
   const runs = [...times].map((ofUs) => {
     const entered = parts.filter((_, k) => verdicts[k]?.enteredUs === ofUs)
-    return run({ ...step, op: 'give', parts: entered, aheadUs: -1, ofUs })
+    return run(new Step('give', step.scope, entered, -1, ofUs, step.nowUs))
   })
   return Promise.all(runs)
 }
