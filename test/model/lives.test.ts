@@ -37,7 +37,7 @@ class Forgetful implements Decider {
 function playForward(kind: OracleKind | WindowKind): { readonly steps: number; readonly forgotten: number } {
   let steps = 0
   let forgotten = 0
-  for (let seed = SEED; seed < SEED + traceCount(300); seed++) {
+  for (let seed = SEED; seed < SEED + traceCount(120); seed++) {
     const { trace, scopes } = forwardTrace(kind, seed)
     const store = new Forgetful()
     const playback = new Playback()
