@@ -1,8 +1,10 @@
 /** Runs Lua in the real Redis on cases that TypeScript runs too. Answers travel as text: a reply would cut numbers to whole ones. */
 import type { LuaModule } from '../../scripts/lua/generate.mjs'
-import type { TestRedis } from '../support/redis-client.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
-const BATCH = 500
+const BATCH = 100
+/** A batch takes less than a second. One that never ends is ended, or it would hold up every test that uses this Redis. */
+const ENDLESS_MS = 60_000
 
 /** Texts of modules, in the order in which they were generated. */
 export function joined(modules: readonly LuaModule[]): string {
@@ -72,7 +74,15 @@ export async function inRedis(redis: TestRedis, script: string, answer: string, 
   const answers: string[] = []
   for (let from = 0; from < cases.length; from += BATCH) {
     const batch = cases.slice(from, from + BATCH).map((each) => JSON.stringify(each))
-    answers.push(...((await redis.send(['EVAL', text, '0', ...batch])) as string[]))
+    answers.push(...((await untilEndless(redis.send(['EVAL', text, '0', ...batch]))) as string[]))
   }
   return answers
+}
+
+async function untilEndless<T>(answer: Promise<T>): Promise<T> {
+  const timer = setTimeout(async () => {
+    const other = await connectRedis()
+    await other.send(['SCRIPT', 'KILL']).finally(() => other.close())
+  }, ENDLESS_MS)
+  return answer.finally(() => clearTimeout(timer))
 }
