@@ -1591,6 +1591,12 @@ do
     return false
   end
 
+  local function agree(verdict)
+    verdict.outcome = 'allowed'
+    verdict.retryUs = 0
+    verdict.delayUs = 0
+  end
+
   local function bookedBy(own, ticket)
     local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
     return { rule = rule, words = ticket.words }
@@ -1654,25 +1660,24 @@ do
   end
 
   -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back always does, and is done here.
-  local function ask(op, cell, nowUs, aheadUs, ofUs)
+  local function ask(op, cell, nowUs, aheadUs, ofUs, isTold)
     local rule = cell.rule
-    local verdict = cell.verdict
     if cell.isHeld then
       cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
     else
       cell.changed = clear(cell)
     end
-    verdict.outcome = 'allowed'
-    verdict.retryUs = 0
-    verdict.delayUs = 0
+    if isTold then
+      agree(cell.verdict)
+    end
     if op == 'give' then
       return giveBack(cell, nowUs, ofUs)
     end
+    if cell.cost > rule.capacity then
+      return refuse(cell.verdict, 'impossible', huge)
+    end
     if cell.cost == 0 then
       return true
-    end
-    if cell.cost > rule.capacity then
-      return refuse(verdict, 'impossible', huge)
     end
     if aheadUs >= 0 and rule.algorithm.bookable then
       return askToBook(cell, nowUs, aheadUs)
@@ -1682,9 +1687,19 @@ do
       return refuse(cell.verdict, 'limited', waitUs)
     end
     if rule.algorithm.spaced then
-      verdict.delayUs = dueUs(cell, nowUs)
+      cell.verdict.delayUs = dueUs(cell, nowUs)
     end
     return true
+  end
+
+  local function askOthers(op, cells, nowUs, aheadUs, ofUs, isTold)
+    local granted = true
+    for k = 1, cells.length - 1 do
+      if not ask(op, cells[k], nowUs, aheadUs, ofUs, isTold) then
+        granted = false
+      end
+    end
+    return granted
   end
 
   -- Answers how much later than now the charge was entered.
@@ -1722,19 +1737,27 @@ do
     end
   end
 
+  local function finishOthers(cells, nowUs, taken, aheadUs, isTold)
+    for k = 1, cells.length - 1 do
+      finish(cells[k], nowUs, taken, aheadUs, isTold)
+    end
+  end
+
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
-    local granted = ask(op, cells[0], nowUs, aheadUs, ofUs)
-    for k = 1, cells.length - 1 do
-      if not ask(op, cells[k], nowUs, aheadUs, ofUs) then
-        granted = false
-      end
+    local isOne = cells.length == 1
+    local agreed = ask(op, cells[0], nowUs, aheadUs, ofUs, isTold)
+    local granted
+    if isOne then
+      granted = agreed
+    else
+      granted = askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) and agreed
     end
     local taken = granted and op == 'take'
     finish(cells[0], nowUs, taken, aheadUs, isTold)
-    for k = 1, cells.length - 1 do
-      finish(cells[k], nowUs, taken, aheadUs, isTold)
+    if not isOne then
+      finishOthers(cells, nowUs, taken, aheadUs, isTold)
     end
     return granted
   end
