@@ -1,7 +1,7 @@
 // Turns modules of TypeScript into Lua 5.1: see docs/decisions/lua-from-typescript.md for the part of the language that is understood.
 import { basename } from 'node:path'
 import { expression, keyOf, keyText } from './expressions.mjs'
-import { isTaken, localName, PRELUDE } from './names.mjs'
+import { camelCase, isTaken, localName, PRELUDE } from './names.mjs'
 import { Program } from './program.mjs'
 import { docAbove, fail } from './source.mjs'
 import { Writer } from './writer.mjs'
@@ -67,7 +67,7 @@ class Generation {
     const { path } = source
     const roots = this.#entries.get(path)?.roots
     const known = this.#modules.get(path) ?? {
-      name: nameOfModule(path),
+      name: camelCase(basename(path, '.ts')),
       path,
       source,
       roots,
@@ -193,5 +193,3 @@ class Generation {
 function comment(source, node) {
   return docAbove(source, node).map((line) => (line === '' ? '--' : `-- ${line}`))
 }
-
-const nameOfModule = (path) => basename(path, '.ts').replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())

@@ -1,11 +1,10 @@
 // The modules of the library that run in Redis: every algorithm, and the decision.
 import { readdirSync } from 'node:fs'
 import { generateLua, prelude } from './generate.mjs'
+import { camelCase } from './names.mjs'
 
 const root = new URL('../../', import.meta.url)
 const ALGORITHMS = 'src/algorithms'
-
-export const camelCase = (name) => name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())
 
 /** Every algorithm has a folder, and in it a module of the same name. */
 export function algorithmFolders() {

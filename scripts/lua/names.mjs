@@ -29,3 +29,8 @@ export function localName(source, name) {
   const hides = TAKEN.has(name) || [...source.imports.values()].some((imported) => imported.name === name)
   return hides ? `${name}_` : name
 }
+
+/** The name of a module in Lua, from the name of its file. */
+export function camelCase(name) {
+  return name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())
+}

@@ -1,11 +1,11 @@
-/** What the folders promise: imports point one way, every algorithm has its four files, the embedded Lua is its source. */
+/** What the folders promise: imports point one way, every algorithm has its three files, the embedded Lua is what its sources give. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { algorithmFolders, generated, luaSources } from '../../scripts/embed-lua.mjs'
 import * as factories from '../../src/algorithms/all.ts'
-import { decoders } from '../../src/algorithms/decoders.ts'
+import { FORMATS } from '../../src/algorithms/formats.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'src')
@@ -73,15 +73,15 @@ describe('imports point one way', () => {
   })
 })
 
-describe('every algorithm folder has its four files', () => {
+describe('every algorithm folder has its three files', () => {
   test.each(algorithmFolders())('%s', (name) => {
-    const wanted = ['.lua', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
+    const wanted = ['.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
     expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
   })
 })
 
-test('every algorithm can be decoded', () => {
-  expect([...decoders.keys()].sort()).toEqual(Object.keys(factories).sort())
+test('every algorithm has a format in bytes', () => {
+  expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(Object.keys(factories).sort())
 })
 
 describe('the embedded Lua', () => {
