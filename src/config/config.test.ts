@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { COMPILE, type Limit } from '../algorithms/algorithm.ts'
+import { type Limit, RULE } from '../algorithms/algorithm.ts'
 import * as factories from '../algorithms/all.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { limitFrom, limitSchema, limitsFrom } from './index.ts'
@@ -12,7 +12,7 @@ const TYPES = Object.keys(factories)
 
 /** What a configuration file holds after it was read. */
 const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-const numbersOf = (limit: Limit): string => limit[COMPILE](0).numbers
+const numbersOf = (limit: Limit): string => limit[RULE].numbers
 
 function refusal(revive: () => unknown): { code?: string; message?: string } {
   try {

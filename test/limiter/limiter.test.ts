@@ -163,7 +163,8 @@ describe('plans', () => {
     const { limiter } = setUp(free, { plans: { pro } })
     limiter.consume('key', 2)
     expect(limiter.consume('key', 1, { plan: 'pro' })).toMatchObject({ allowed: true, remaining: 17 })
-    expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', limit: 2, retryAfterMs: 1_000 })
+    // 3 are in use, at the pace of the last that was charged: until 1 is left takes 200 ms.
+    expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', limit: 2, remaining: 0, retryAfterMs: 200 })
   })
 
   test('peek and reserve by the plan, too', () => {
@@ -332,7 +333,8 @@ describe('update', () => {
     limiter.update(tokenBucket({ capacity: 20, refill: '1/s' }))
     expect(limiter.consume('key')).toMatchObject({ limit: 20, remaining: 11 })
     limiter.update(tokenBucket({ capacity: 5, refill: '1/s' }))
-    expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', limit: 5, remaining: 0, retryAfterMs: 1_000 })
+    // 9 stay in use: until 4 are left takes 5 s.
+    expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', limit: 5, remaining: 0, retryAfterMs: 5_000 })
   })
 
   test('tryAcquire follows it', () => {

@@ -71,8 +71,6 @@ function setUp(options: LimiterOptions<Limit, IllStore> = {}, limit: Limit = LIM
   return { clock, store, limiter, events, moveTo }
 }
 
-const REFUSED = { outcome: 'limited', remaining: 0, retryUs: 5, resetUs: 5, delayUs: 0, atUs: 1, ticket: undefined } as const
-
 const POLICIES: readonly FailurePolicy[] = ['throw', 'allow', 'deny', 'local']
 
 describe('a store that does not answer', () => {

@@ -6,6 +6,7 @@ import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
 
@@ -32,9 +33,12 @@ test('a key that is too long for the store is refused, whoever asks', () => {
   const { store, clock, limiter } = limiterOf({ maxKeys: 2 })
   limiter.tryAcquire('k')
   const rule = limiter.scope().limits[0]?.rule as Rule
-  const parts = [{ limit: 'default', rule, key: 'x'.repeat(1025), cost: 1, ticket: undefined }]
-  const step = { op: 'take', aheadUs: -1, ofUs: -1, scope: limiter.scope(), parts, nowUs: clock.nowUs() } as const
-  expect(errorOf(() => store.apply(step))).toMatchObject({ code: 'KEY', message: expect.stringContaining('at most 1024 characters') })
+  const step = new Step('take', limiter.scope(), [new Part('default', rule, 'x'.repeat(1025), 1)], -1, -1, undefined)
+  const states = store.open(limiter.scope(), clock.nowUs)
+  expect(errorOf(() => states.apply(step, true))).toMatchObject({
+    code: 'KEY',
+    message: expect.stringContaining('at most 1024 characters'),
+  })
   expect([store.size, limiter.peek('k').remaining]).toEqual([1, 0])
 })
 
@@ -125,10 +129,10 @@ describe('is refused', () => {
     const error = errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'large', store }))
     expect(error.code).toBe('CONFIG')
     expect(error.message).toBe(
-      "limiter 'large' needs recordWords 17, the shared store was made with 12: make it with sharedStore({ maxKeys, limits }), or with recordWords 17",
+      "limiter 'large' needs recordWords 17, the shared store was made with 14: make it with sharedStore({ maxKeys, limits }), or with recordWords 17",
     )
     const two = { a: gcra({ rate: '1/s', burst: 1 }), b: slidingLog({ limit: 10, window: '1s' }) }
-    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 35/)
+    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 36/)
     const plans = { pro: slidingWindow({ limit: 5, window: '1s', slots: 20 }) }
     const small = sharedStore({ maxKeys: 10, recordWords: 17 })
     expect(errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'x', store: small, plans })).message).toMatch(
@@ -149,7 +153,7 @@ describe('is refused', () => {
     expect(error).toMatchObject({
       code: 'CONFIG',
       message:
-        "limiter 'bounds' needs recordWords 7, the shared store was made with 5: make it with sharedStore({ maxKeys, limits }), or with recordWords 7",
+        "limiter 'bounds' needs recordWords 8, the shared store was made with 6: make it with sharedStore({ maxKeys, limits }), or with recordWords 8",
     })
     const roomy = sharedStore({ maxKeys: 10 })
     createLimiter({ a: ONE, b: ONE }, { name: 'api', store: roomy })
@@ -214,7 +218,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 5;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 6;/)
   })
 
   test('a buffer that is something else', () => {

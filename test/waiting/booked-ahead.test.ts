@@ -32,6 +32,9 @@ const HARD_CASES: Readonly<Record<string, number>> = {
   'update with waiters': 0.015,
   'reset with waiters': 0.01,
   'close with waiters': 0.003,
+  'at another pace': 0.03,
+  'booked at once, at another pace': 0.001,
+  'outside at first, at another pace': 0.002,
 }
 
 /** Paces that leave rests, paces of several permits a microsecond, slow ones. */

@@ -95,7 +95,7 @@ describe('with a window beside it', () => {
     await told()
     gone.abort()
     await moveTo(500_000)
-    expect([limiter.peek('k', 0).parts.hourly.remaining, held('k', 'queue')]).toEqual([3, expect.objectContaining({ water: '3' })])
+    expect([limiter.peek('k', 0).parts.hourly.remaining, held('k', 'queue')]).toEqual([3, expect.objectContaining({ water: 3 })])
     await moveTo(9_000_000)
     expect(times).toEqual([0, 1_000, 2_000])
   })

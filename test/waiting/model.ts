@@ -5,11 +5,12 @@
  *    has drained to the waiter's own water;
  *  - whoever leaves takes its permits with it;
  *  - whoever could not act within `maxAheadUs` waits outside, in order, and is booked as soon as it can.
+ *
+ * After an update a level drains at its old pace until the first is booked at the new one. Whoever is booked acts by the new pace: all that is in
+ * use is expressed in it, rounded up. Whoever waits outside, or asks, waits for the level to drain at its old pace.
  */
-import { COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
+import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
-import { levelLimit } from '../model/run-trace.ts'
-import { decode } from '../support/decode.ts'
 
 export interface ModelWaiter {
   readonly id: number
@@ -67,7 +68,9 @@ export interface Model {
   /** How long a newcomer would have to wait before it may act, if nobody waited; Infinity if it can never. */
   waitUs(costs: readonly number[]): number
   /** What the store holds of a limit, and what it should hold, as texts to compare. */
-  states(limit: number, held: EncodedState | undefined): readonly [seen: string, meant: string]
+  states(limit: number, held: StateFields | undefined): readonly [seen: string, meant: string]
+  /** Whether the store holds something that was written at another pace than the present one. */
+  readonly isAtAnotherPace: boolean
 }
 
 export class WaitModel implements Model {
@@ -90,7 +93,7 @@ export class WaitModel implements Model {
     this.#palette = palette
     this.#maxAheadUs = maxAheadUs
     this.#maxQueue = maxQueue
-    this.oracles = kinds.map((kind, k) => new Oracle(kind, first[k] as OracleNumbers, maxAheadUs))
+    this.oracles = kinds.map((kind, k) => new Oracle(kind, first[k] as OracleNumbers))
   }
 
   #leastUs(waiter: ModelWaiter): number {
@@ -109,10 +112,11 @@ export class WaitModel implements Model {
     this.#touch()
     const waitUs = this.waitUs(waiter.costs)
     const mustWait = waitUs > 0 || (this.outside.length > 0 && waiter.costs.some((cost) => cost > 0))
+    const isFull = this.#size >= this.#maxQueue
     if (waitUs === NEVER) this.#end(waiter, 'IMPOSSIBLE', 'entering')
     else if (!mustWait) this.#serve(waiter, 'entering')
-    else if (this.nowUs + waitUs > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
-    else if (this.#size >= this.#maxQueue) this.#end(waiter, 'QUEUE_FULL', 'entering')
+    else if (this.#isTooLate(waiter, waitUs, isFull ? 0 : this.#aheadUs(waiter))) this.#end(waiter, 'TIMEOUT', 'entering')
+    else if (isFull) this.#end(waiter, 'QUEUE_FULL', 'entering')
     else if (this.outside.length > 0 && this.nowUs + this.#leastUs(waiter) > waiter.deadlineUs) this.#end(waiter, 'TIMEOUT', 'entering')
     else this.#stand(waiter, waitUs)
     this.#goOn()
@@ -199,15 +203,13 @@ export class WaitModel implements Model {
     return longestUs
   }
 
-  states(limit: number, held: EncodedState | undefined): readonly [string, string] {
+  states(limit: number, held: StateFields | undefined): readonly [string, string] {
     const { state } = this.oracles[limit] as Oracle
-    if (held === undefined || state === undefined) return [String(held), String(state)]
-    const kind = this.#kinds[limit] as OracleKind
-    const words = new Float64Array(3)
-    const { algorithm } = levelLimit(kind, this.#palette[0]?.[limit] as OracleNumbers)[COMPILE](0)
-    const numbers = decode(algorithm, held, words, 0)
-    const [seen, meant] = STATES[kind](words, state)
-    return [`${seen} under ${numbers}`, `${meant} under ${state.numbers.name}`]
+    return [JSON.stringify(held), JSON.stringify(state && FIELDS[this.#kinds[limit] as OracleKind](state))]
+  }
+
+  get isAtAnotherPace(): boolean {
+    return this.oracles.some((oracle) => oracle.isAtAnotherPace && !oracle.isIdleAt(this.nowUs))
   }
 
   /** When the first of those who are booked may act. */
@@ -223,20 +225,46 @@ export class WaitModel implements Model {
     return this.nowUs + longestUs
   }
 
-  /** How long until a level, without some of it, has drained so far. */
+  /** How long until a level, without some of it, has drained so far, if it drains at the present pace from now on. */
   #drainsToUs(oracle: Oracle, without: bigint, restingAt: bigint): number {
-    const { permits } = oracle.numbers
-    const over = oracle.levelAt(this.nowUs) - without - restingAt
-    return over <= 0n ? 0 : Number((over + permits - 1n) / permits)
+    const { permits, periodUs } = oracle.numbers
+    const written = oracle.state?.numbers ?? oracle.numbers
+    const over = dividedUp(oracle.levelAt(this.nowUs) * periodUs, written.periodUs) - without - restingAt
+    return over <= 0n ? 0 : Number(dividedUp(over, permits))
+  }
+
+  /** How far ahead a waiter may book: never beyond its deadline. */
+  #aheadUs({ deadlineUs }: ModelWaiter): number {
+    return Math.max(0, Math.min(this.#maxAheadUs, deadlineUs - this.nowUs))
+  }
+
+  /** Whether a waiter who is booked as soon as it may act `aheadUs` later would act after its deadline. */
+  #isTooLate({ costs, deadlineUs }: ModelWaiter, waitUs: number, aheadUs: number): boolean {
+    return waitUs > aheadUs && this.nowUs + this.#bookableInUs(costs, aheadUs) + aheadUs > deadlineUs
+  }
+
+  /** How long until a booking may be made that is acted on at most `aheadUs` later: all levels drain at their own pace until then. */
+  #bookableInUs(costs: readonly number[], aheadUs: number): number {
+    const fitsIn = (us: number) => this.oracles.every((oracle, k) => oracle.fits(this.nowUs + us, costs[k] as number, aheadUs))
+    let early = -1
+    let late = 1
+    while (!fitsIn(late)) late *= 2
+    while (late - early > 1) {
+      const middle = Math.floor((early + late) / 2)
+      if (fitsIn(middle)) late = middle
+      else early = middle
+    }
+    return late
   }
 
   #stand(waiter: ModelWaiter, waitUs: number): void {
-    if (this.outside.length === 0 && waitUs <= this.#maxAheadUs) {
+    const aheadUs = this.#aheadUs(waiter)
+    if (this.outside.length === 0 && waitUs <= aheadUs) {
       this.#take(waiter.costs, waitUs)
       this.booked.push(waiter)
       return
     }
-    if (this.outside.length === 0) this.#retryAtUs = this.nowUs + waitUs - this.#maxAheadUs
+    if (this.outside.length === 0) this.#retryAtUs = this.nowUs + this.#bookableInUs(waiter.costs, aheadUs)
     this.outside.push(waiter)
   }
 
@@ -258,14 +286,15 @@ export class WaitModel implements Model {
   #ask(first: ModelWaiter): void {
     this.#touch()
     const waitUs = this.waitUs(first.costs)
-    const aheadUs = Math.max(0, Math.min(this.#maxAheadUs, first.deadlineUs - this.nowUs))
-    if (waitUs > aheadUs && waitUs < NEVER && this.nowUs + waitUs <= first.deadlineUs) {
-      this.#retryAtUs = this.nowUs + waitUs - aheadUs
+    const aheadUs = this.#aheadUs(first)
+    const isTooLate = waitUs < NEVER && this.#isTooLate(first, waitUs, aheadUs)
+    if (waitUs > aheadUs && waitUs < NEVER && !isTooLate) {
+      this.#retryAtUs = this.nowUs + this.#bookableInUs(first.costs, aheadUs)
       return
     }
     this.#takeOut(first)
     if (waitUs === NEVER) this.#end(first, 'IMPOSSIBLE', 'outside')
-    else if (this.nowUs + waitUs > first.deadlineUs) this.#end(first, 'TIMEOUT', 'outside')
+    else if (isTooLate) this.#end(first, 'TIMEOUT', 'outside')
     else if (waitUs === 0) this.#serve(first, 'outside')
     else {
       this.#take(first.costs, waitUs)
@@ -327,20 +356,25 @@ export class WaitModel implements Model {
   }
 }
 
-/** A state of the store and one of the oracle as the same kind of text. */
-const STATES: Readonly<Record<OracleKind, (words: Float64Array, state: OracleState) => [store: string, oracle: string]>> = {
-  gcra([tatUs, part], { units, atUs, numbers: { permits } }) {
-    const tat = BigInt(tatUs as number) * permits + BigInt(part as number)
-    return [`idle at ${tat}/${permits}`, `idle at ${atUs * permits + units}/${permits}`]
+/** A state of the oracle by the names that the store calls its numbers by. */
+const FIELDS: Readonly<Record<OracleKind, (state: OracleState) => StateFields>> = {
+  gcra({ units, atUs, isDated, numbers: { permits } }) {
+    const tat = atUs * permits + units
+    return { tatUs: Number(tat / permits), part: Number(tat % permits), atUs: isDated ? Number(atUs) : -1 }
   },
-  tokenBucket: bucketStates,
-  leakyBucket: bucketStates,
+  tokenBucket({ units, atUs, numbers: { full, periodUs } }) {
+    // Of a level above the capacity tokens are owed.
+    const tokens = -dividedUp(units - full, periodUs)
+    return { tokens: Number(tokens), part: Number(full - units - tokens * periodUs), atUs: Number(atUs) }
+  },
+  leakyBucket: ({ units, atUs, numbers: { periodUs } }) => ({
+    water: Number(units / periodUs),
+    part: Number(units % periodUs),
+    atUs: Number(atUs),
+  }),
 }
 
-function bucketStates(
-  [tatUs, part, writtenUs]: Float64Array,
-  { units, atUs, numbers: { permits, periodUs } }: OracleState,
-): [string, string] {
-  const level = BigInt((tatUs as number) - (writtenUs as number)) * permits + BigInt(part as number)
-  return [`${level}/${periodUs} at ${writtenUs}`, `${units}/${periodUs} at ${atUs}`]
+/** The least whole number that is no less than a / b, also for an `a` below zero. */
+function dividedUp(a: bigint, b: bigint): bigint {
+  return a > 0n ? (a + b - 1n) / b : a / b
 }

@@ -3,7 +3,7 @@
  * has ended, how and when, who waits, the state of the store and the number of timers must be those of the model, exactly.
  */
 import fc from 'fast-check'
-import { COMPILE, type Limit, type Rule } from '../../src/algorithms/algorithm.ts'
+import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { createLimiter, type Limiter, memoryStore, WaitError } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import type { Coverage } from '../model/against-oracle.ts'
@@ -129,6 +129,7 @@ export class Run {
   #do({ kind, a, b }: ScheduleStep): void {
     const size = this.#size
     const before = this.#model.ended.length
+    if (this.#model.isAtAnotherPace) this.#coverage.add('at another pace')
     switch (kind) {
       case 'acquire':
       case 'tryAcquire':
@@ -182,9 +183,16 @@ export class Run {
     const cost = this.#named(costs)
     if (verb === 'acquire') this.#watchAcquire(call, this.#limiter.acquire('k', { cost, ...options }))
     else this.#watchTry(call, this.#limiter.tryAcquire('k', cost, options))
+    const { isAtAnotherPace } = this.#model
     this.#model.enter({ id: call.id, costs, deadlineUs: sinceUs + timeoutUs })
-    if (this.#model.booked.some(({ id }) => id === call.id)) this.#coverage.add('booked at once')
-    if (this.#model.outside.some(({ id }) => id === call.id)) this.#coverage.add('outside at first')
+    for (const [where, waiters] of [
+      ['booked at once', this.#model.booked],
+      ['outside at first', this.#model.outside],
+    ] as const) {
+      if (!waiters.some(({ id }) => id === call.id)) continue
+      this.#coverage.add(where)
+      if (isAtAnotherPace) this.#coverage.add(`${where}, at another pace`)
+    }
   }
 
   #watchAcquire(call: Call, wait: ReturnType<Limiter['acquire']>): void {
@@ -342,7 +350,7 @@ export class Run {
 }
 
 function rulesOf(limits: Readonly<Record<string, Limit>>): Rule[] {
-  return Object.values(limits).map((limit) => limit[COMPILE](0))
+  return Object.values(limits).map((limit) => limit[RULE])
 }
 
 const idsOf = (calls: readonly Call[]) => calls.map(({ id }) => id).join(' ')

@@ -5,17 +5,7 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
-import {
-  type AsyncStore,
-  createLimiter,
-  gcra,
-  type Limiter,
-  memoryStore,
-  type Step,
-  type Store,
-  type SyncStore,
-  tokenBucket,
-} from '../../src/index.ts'
+import { type AsyncStore, createLimiter, gcra, type Limiter, memoryStore, type Step, type Store, tokenBucket } from '../../src/index.ts'
 import { HORIZON_US } from '../../src/limiter/waiting/horizon.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'

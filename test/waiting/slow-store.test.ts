@@ -5,12 +5,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { COMPILE } from '../../src/algorithms/algorithm.ts'
-import { createLimiter, gcra, type Limit, type Limiter, leakyBucket, memoryStore, tokenBucket } from '../../src/index.ts'
+import { RULE } from '../../src/algorithms/algorithm.ts'
+import { createLimiter, gcra, type Limit, type Limiter, leakyBucket, memoryStore, type Step, tokenBucket } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Coverage } from '../model/against-oracle.ts'
 import { SEED, traceCount } from '../model/trace.ts'
-import { decode } from '../support/decode.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, type Pending, type SlowStore, slowStore, told, watched } from './support.ts'
 
@@ -160,18 +159,12 @@ class AsyncRun {
   #level(): number {
     const held = this.#store.memory.inspect('api', 'default', 'k')
     if (held === undefined) return 0
-    const { algorithm } = this.#limit[COMPILE](0)
-    const words = new Float64Array(3)
-    decode(algorithm, held, words, 0)
-    const { permits } = this.#schedule
-    const [tatUs, part] = words as unknown as [number, number]
-    return Math.max(0, ((tatUs - this.#clock.nowUs()) * permits + part * (permits / this.#lowest())) / 1e6)
-  }
-
-  /** The pace in lowest terms: how many of the schedule's permits are one. */
-  #lowest(): number {
-    const [, permits] = (this.#limit[COMPILE](0).figures as readonly [number, number, number]) ?? []
-    return permits
+    const [capacity, permits, periodUs] = this.#limit[RULE].figures as readonly [number, number, number]
+    const nowUs = this.#clock.nowUs()
+    const { tatUs = 0, tokens = 0, water = 0, part = 0, atUs = 0 } = held
+    if (this.#limit.type === 'gcra') return Math.max(0, ((tatUs - nowUs) * permits + part) / periodUs)
+    const written = this.#isLeaky ? water + part / periodUs : capacity - tokens - part / periodUs
+    return Math.max(0, written - ((nowUs - atUs) * permits) / periodUs)
   }
 
   /** What was acted on may not be more than what is not booked ahead any longer; in a leaky bucket, than what has leaked, but for the last. */

@@ -2,7 +2,7 @@
  * What waiting means where nothing can be booked ahead: a line in which the first tries when it was told to come again, and nobody else
  * tries. The model asks a limiter of its own, which it uses for `consume` and `peek` alone: what those answer is held against the oracles elsewhere.
  */
-import { COMPILE, type EncodedState } from '../../src/algorithms/algorithm.ts'
+import { RULE, type StateFields } from '../../src/algorithms/algorithm.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { type End, type Ended, leastUs, type Model, type ModelWaiter } from './model.ts'
@@ -11,6 +11,8 @@ const NEVER = Number.POSITIVE_INFINITY
 
 export class WindowModel implements Model {
   readonly booked: readonly ModelWaiter[] = []
+  /** Windows have none. */
+  readonly isAtAnotherPace = false
   readonly ended: Ended[] = []
   outside: ModelWaiter[] = []
   readonly #palette: readonly Record<string, Limit>[]
@@ -51,7 +53,7 @@ export class WindowModel implements Model {
   }
 
   #leastUs(waiter: ModelWaiter): number {
-    const rules = Object.values(this.#palette[this.#index] as Record<string, Limit>).map((limit) => limit[COMPILE](0))
+    const rules = Object.values(this.#palette[this.#index] as Record<string, Limit>).map((limit) => limit[RULE])
     return leastUs(rules, this.outside, waiter)
   }
 
@@ -105,7 +107,7 @@ export class WindowModel implements Model {
     return Math.round(this.#limiter.peek('k', this.#named(costs)).retryAfterMs * 1000)
   }
 
-  states(limit: number, held: EncodedState | undefined): readonly [string, string] {
+  states(limit: number, held: StateFields | undefined): readonly [string, string] {
     return [shown(held), shown(this.#store.inspect('model', this.#names[limit] as string, 'k'))]
   }
 
@@ -163,6 +165,6 @@ export class WindowModel implements Model {
   }
 }
 
-function shown(held: EncodedState | undefined): string {
+function shown(held: StateFields | undefined): string {
   return held === undefined ? 'nothing' : JSON.stringify(held)
 }

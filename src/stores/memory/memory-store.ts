@@ -162,9 +162,9 @@ class MemoryStates implements OpenStates {
   }
 
   apply(step: Step, isTold: boolean): boolean {
-    if (step.op === 'forget') return this.#forget(step.parts)
     // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
     const nowUs = this.#nowUs()
+    if (step.op === 'forget') return this.#forget(step.parts)
     if (!this.#load(step.parts)) return this.#applyToNew(step, nowUs, isTold)
     const granted = decide(step.op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
     if (granted) this.#sign(step.parts)
