@@ -45,9 +45,11 @@ export class Rows {
     if (cell.rule !== this.#roomFor) this.#widen(cell.rule)
     const page = this.#grow ? this.#roomy(row, cell.rule) : this.#page(row)
     const at = (row & this.#mask) * this.#stride
-    cell.s = page
+    const own = this.#rules.of(page[at] as number)
+    // Writing a reference takes longer than looking whether it is there already.
+    if (cell.s !== page) cell.s = page
+    if (cell.own !== own) cell.own = own
     cell.i = at + 1
-    cell.own = this.#rules.of(page[at] as number)
     cell.isHeld = true
   }
 
