@@ -1,0 +1,6 @@
+export type { Algorithm, Booked, Rule, StateFields } from '../algorithms/algorithm.ts'
+export { readState, type StateRecord, writeState } from '../algorithms/codec.ts'
+export { type Cell, decide, type Op, type Outcome, type Ticket, type Verdict } from '../algorithms/decide.ts'
+export { load } from './load.ts'
+export { Part, type Scope, Step } from './step.ts'
+export type { AsyncStore, OnFailure, OnVerdicts, OpenStates, Store, SyncStore } from './store.ts'
