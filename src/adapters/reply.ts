@@ -18,42 +18,8 @@ export interface FastifyReplyLike {
   hijack(): unknown
 }
 
-/** What a reply of Fastify keeps for itself: under one symbol its headers, by their names in lower case. */
-type Kept = Readonly<Record<symbol, Record<string, string> | undefined>>
-
-/**
- * Under which symbol replies keep their headers; undefined until one was looked at, null if it could not be told. Written there, as our names
- * are in lower case already, headers take a fraction of the time of `header`, and setting them is most of what an admitted request costs.
- */
-let place: symbol | null | undefined
-
 export function setReplyHeaders(reply: FastifyReplyLike, headers: readonly string[]): void {
-  // Not there in a reply of another copy of Fastify.
-  const kept = place ? (reply as unknown as Kept)[place] : undefined
-  if (kept === undefined) setOneByOne(reply, headers)
-  else for (let k = 0; k < headers.length; k += 2) kept[headers[k] as string] = headers[k + 1] as string
-}
-
-function setOneByOne(reply: FastifyReplyLike, headers: readonly string[]): void {
-  for (let k = 0; k < headers.length; k += 2) {
-    const [name, value] = [headers[k] as string, headers[k + 1] as string]
-    if (place === undefined) place = setAndWatched(reply, name, value)
-    else reply.header(name, value)
-  }
-}
-
-/**
- * Sets a header and tells where it went, if it was added to an object that the reply had before: such an object is the reply's own, because
- * Fastify itself could not add to one that replies share.
- */
-function setAndWatched(reply: FastifyReplyLike, name: string, value: string): symbol | null {
-  const kept = reply as unknown as Kept
-  const without = Object.getOwnPropertySymbols(reply).flatMap((symbol) => {
-    const object = kept[symbol]
-    return typeof object === 'object' && object !== null && object[name] === undefined ? [{ symbol, object }] : []
-  })
-  reply.header(name, value)
-  return without.find(({ symbol, object }) => kept[symbol] === object && object[name] === value)?.symbol ?? null
+  for (let k = 0; k < headers.length; k += 2) reply.header(headers[k] as string, headers[k + 1] as string)
 }
 
 export function sendReply(reply: FastifyReplyLike, { status, headers, body }: Refusal): void {
