@@ -337,6 +337,20 @@ describe('update', () => {
     expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', limit: 5, remaining: 0, retryAfterMs: 5_000 })
   })
 
+  test('of the pace takes effect with the next call that is charged: until then the key drains at its old pace', () => {
+    const { limiter, store, clock } = setUp(gcra({ rate: '1/s', burst: 2 }))
+    limiter.consume('key', 2)
+    const held = store.inspect('api', 'default', 'key')
+    limiter.update(gcra({ rate: '10/s', burst: 2 }))
+    expect(limiter.peek('key')).toMatchObject({ retryAfterMs: 1_000, resetAfterMs: 2_000 })
+    expect(limiter.consume('key')).toMatchObject({ outcome: 'limited', retryAfterMs: 1_000, resetAfterMs: 2_000 })
+    expect(store.inspect('api', 'default', 'key')).toEqual(held)
+    clock.advanceMs(1_000)
+    expect(limiter.consume('key')).toMatchObject({ outcome: 'allowed', remaining: 0, resetAfterMs: 200 })
+    clock.advanceMs(100)
+    expect(limiter.consume('key')).toMatchObject({ outcome: 'allowed', remaining: 0, resetAfterMs: 200 })
+  })
+
   test('tryAcquire follows it', () => {
     const { limiter } = setUp(gcra({ rate: '1/s', burst: 1 }))
     expect([limiter.tryAcquire('key'), limiter.tryAcquire('key')]).toEqual([true, false])

@@ -79,6 +79,22 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     expect(wait.code).toBe('TIMEOUT')
   })
 
+  test('an update to a faster pace is felt at once by those who wait, because they are booked anew', async () => {
+    const { limiter, clock, moveTo } = setUp(gcra({ rate: '1/s', burst: 1 }))
+    limiter.consume('k')
+    limiter.consume('other')
+    const waits = [watched(limiter.acquire('k')), watched(limiter.acquire('k'))]
+    limiter.update(gcra({ rate: '10/s', burst: 1 }))
+    // Nobody was charged there since, so it drains at the old pace.
+    expect(limiter.peek('other').retryAfterMs).toBe(1_000)
+    await moveTo(99_999)
+    expect(ends(waits)).toEqual(['waits', 'waits'])
+    await moveTo(100_000)
+    expect(ends(waits)).toEqual(['resolved', 'waits'])
+    await moveTo(200_000)
+    expect([ends(waits), clock.timers]).toEqual([['resolved', 'resolved'], 0])
+  })
+
   test('other keys are left alone', async () => {
     const { limiter } = full()
     limiter.consume('other', 3)
