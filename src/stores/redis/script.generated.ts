@@ -61,6 +61,12 @@ local function sizeOf(tag)
   return tag == MINUS_ONE and 0 or tag % BACK
 end
 
+-- How so many words are packed that two tags take in turn.
+local function behindFormat(even, odd, count)
+  local first, second = FORM[sizeOf(even)], FORM[sizeOf(odd)]
+  return rep(first .. second, floor(count / 2)) .. (count % 2 == 1 and first or '')
+end
+
 -- What tags say: the tags of the first words from 0 on, how many those are and how they are unpacked, how many words are behind them, the
 -- two tags that those have in turn, and how many bytes all words take.
 local function planOf(tags)
@@ -81,6 +87,7 @@ local function planOf(tags)
     local even, odd, behind = floor(pair / 16), pair % 16, high * 65536 + middle * 256 + low
     plan.even, plan.odd, plan.behind = even, odd, behind
     total = total + ceil(behind / 2) * sizeOf(even) + floor(behind / 2) * sizeOf(odd)
+    plan.behindFormat = '>' .. behindFormat(even, odd, min(behind, MOST_AT_ONCE))
   end
   plan.size = total
   plan.words = plan.lead + plan.behind
@@ -106,29 +113,37 @@ local function shapeOf(head)
   return shape
 end
 
+-- The word that was written with a tag: \`number\` is what its bytes say, if it has any.
+local function wordOf(tag, number, idleAtUs)
+  if tag == MINUS_ONE then
+    return -1
+  elseif tag % BACK == 0 then
+    number = 0
+  end
+  return tag < BACK and number or idleAtUs - number
+end
+
 -- Puts the words behind the fourth into \`s\`, as many at once as may be. \`at\`: where their bytes begin.
 local function readBehind(plan, raw, at, idleAtUs, s)
-  local even, odd, behind = plan.even, plan.odd, plan.behind
-  local evenSize, oddSize = sizeOf(even), sizeOf(odd)
-  local place = LEAD
-  while behind > 0 do
-    local count = min(behind, MOST_AT_ONCE)
-    local format = '>' .. rep(FORM[evenSize] .. FORM[oddSize], floor(count / 2)) .. (count % 2 == 1 and FORM[evenSize] or '')
+  local even, odd, last = plan.even, plan.odd, plan.words - 1
+  local hasEven, hasOdd = sizeOf(even) > 0, sizeOf(odd) > 0
+  for first = LEAD, last, MOST_AT_ONCE do
+    local count = min(last - first + 1, MOST_AT_ONCE)
+    -- The last piece of many is shorter.
+    local isWhole = count == MOST_AT_ONCE or plan.behind < MOST_AT_ONCE
+    local format = isWhole and plan.behindFormat or '>' .. behindFormat(even, odd, count)
     local found, next = { unpackBytes(format, raw, at) }, 1
-    for k = 0, count - 1 do
-      local tag = k % 2 == 0 and even or odd
-      local word = tag == MINUS_ONE and -1 or 0
-      if tag ~= MINUS_ONE then
-        if tag % BACK > 0 then
-          word, next = found[next], next + 1
-        end
-        if tag >= BACK then
-          word = idleAtUs - word
-        end
+    for k = first, first + count - 1, 2 do
+      s[k] = even > 0 and even < BACK and found[next] or wordOf(even, found[next], idleAtUs)
+      if hasEven then
+        next = next + 1
       end
-      s[place + k] = word
+      s[k + 1] = odd > 0 and odd < BACK and found[next] or wordOf(odd, found[next], idleAtUs)
+      if hasOdd then
+        next = next + 1
+      end
     end
-    place, behind, at = place + count, behind - count, found[#found]
+    at = found[#found]
   end
 end
 
@@ -176,44 +191,51 @@ local function tagOf(least, most, idleAtUs)
   return least >= 0 and bytesFor(most) or foreign('a word is out of range')
 end
 
--- The head of a record with its size before it, and how such a record is packed, by the tags of the first words.
-local function headOf(rule, key, lead, behindTags)
-  local tags = lead == 0 and '' or lead == 2 and char(key % 256) or char(floor(key / 256) % 256, key % 256)
-  local head = rule.label .. tags .. behindTags
-  return { head = char(#head) .. head, format = '>I7c0' .. sub((plans[tags] or planOf(tags)).format, 2) }
+-- The tag of every second word from a place on.
+local function turnTagOf(s, from, count, idleAtUs)
+  if from >= count then
+    return 0
+  end
+  local least, most = s[from], s[from]
+  for k = from + 2, count - 1, 2 do
+    local word = s[k]
+    if word < least then
+      least = word
+    elseif word > most then
+      most = word
+    end
+  end
+  return tagOf(least, most, idleAtUs)
 end
 
--- The bytes of the words from the fifth on, and their tags.
-local function writeBehind(s, count, idleAtUs)
-  local tags = {}
-  for turn = 0, 1 do
-    local least, most = s[LEAD + turn] or 0, s[LEAD + turn] or 0
-    for k = LEAD + turn + 2, count - 1, 2 do
-      local word = s[k]
-      if word < least then
-        least = word
-      elseif word > most then
-        most = word
-      end
+-- Notes the numbers of the words from one place to before another, behind those that are noted. Says how many there are then.
+local function noteTurns(s, from, to, even, odd, idleAtUs, used)
+  local hasEven, hasOdd = sizeOf(even) > 0, sizeOf(odd) > 0
+  for k = from, to - 1, 2 do
+    if hasEven then
+      used = used + 1
+      numbers[used] = even < BACK and s[k] or idleAtUs - s[k]
     end
-    tags[turn] = LEAD + turn < count and tagOf(least, most, idleAtUs) or 0
-  end
-  local pieces, sizes = {}, { [0] = sizeOf(tags[0]), sizeOf(tags[1]) }
-  for first = LEAD, count - 1, MOST_AT_ONCE do
-    local last, used = min(first + MOST_AT_ONCE, count) - 1, 0
-    for k = first, last do
-      local turn = k % 2
-      if sizes[turn] > 0 then
-        used = used + 1
-        numbers[used] = tags[turn] < BACK and s[k] or idleAtUs - s[k]
-      end
+    if hasOdd and k + 1 < to then
+      used = used + 1
+      numbers[used] = odd < BACK and s[k + 1] or idleAtUs - s[k + 1]
     end
-    local whole, odd = floor((last - first + 1) / 2), (last - first + 1) % 2
-    local format = '>' .. rep(FORM[sizes[0]] .. FORM[sizes[1]], whole) .. (odd == 1 and FORM[sizes[0]] or '')
-    pieces[#pieces + 1] = pack(format, unpack(numbers, 1, used))
   end
-  local behind = count - LEAD
-  return table.concat(pieces), char(tags[0] * 16 + tags[1], floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+  return used
+end
+
+-- The head of a record with its size before it, and how the record is packed: the words behind the fourth only if they are few.
+local function headOf(rule, key, lead, leadTags, even, odd, behind)
+  local tags = lead == 0 and '' or lead == 2 and char(leadTags) or char(floor(leadTags / 256), leadTags % 256)
+  local format = '>I7c0' .. sub((plans[tags] or planOf(tags)).format, 2)
+  if behind > 0 then
+    tags = tags .. char(even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+    format = format .. (behind <= MOST_AT_ONCE and behindFormat(even, odd, behind) or '')
+  end
+  local head = rule.label .. tags
+  local made = { head = char(#head) .. head, format = format }
+  rule.heads[key] = made
+  return made
 end
 
 -- The record of the state in \`s\`, which has so many words at most and is idle at a time.
@@ -225,20 +247,15 @@ local function recordOf(rule, s, most, idleAtUs)
   if not (idleAtUs < NO_NUMBER) then
     foreign('a state has no end')
   end
-  local bytes, behindTags = '', ''
-  if count > LEAD then
-    bytes, behindTags = writeBehind(s, count, idleAtUs)
-  end
   local lead = count >= 3 and LEAD or count > 0 and 2 or 0
-  local key, used = lead, 0
+  local leadTags, used = 0, 0
   for k = 0, lead - 1 do
     local word, tag = k < count and s[k] or 0, MINUS_ONE
     if word ~= -1 then
       local back = idleAtUs - word
+      tag = 0
       if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
         word, tag = back, BACK
-      else
-        tag = 0
       end
       if word ~= 0 then
         used = used + 1
@@ -246,16 +263,28 @@ local function recordOf(rule, s, most, idleAtUs)
         tag = tag + (word > 0 and bytesFor(word) or foreign('a word is out of range'))
       end
     end
-    key = key * 16 + tag
+    leadTags = leadTags * 16 + tag
   end
-  local made = rule.heads[key]
-  if not made or behindTags ~= '' then
-    made = headOf(rule, key, lead, behindTags)
-    if behindTags == '' then
-      rule.heads[key] = made
-    end
+  -- Of all tags and of how many words there are.
+  local key = leadTags * 8 + lead
+  if count <= LEAD then
+    local made = rule.heads[key] or headOf(rule, key, lead, leadTags, 0, 0, 0)
+    return pack(made.format, idleAtUs, made.head, numbers[1], numbers[2], numbers[3], numbers[4])
   end
-  return pack(made.format, idleAtUs, made.head, numbers[1], numbers[2], numbers[3], numbers[4]) .. bytes
+  local even, odd, behind = turnTagOf(s, LEAD, count, idleAtUs), turnTagOf(s, LEAD + 1, count, idleAtUs), count - LEAD
+  key = ((key * 16 + even) * 16 + odd) * 16777216 + behind
+  local made = rule.heads[key] or headOf(rule, key, lead, leadTags, even, odd, behind)
+  if behind <= MOST_AT_ONCE then
+    used = noteTurns(s, LEAD, count, even, odd, idleAtUs, used)
+    return pack(made.format, idleAtUs, made.head, unpack(numbers, 1, used))
+  end
+  local pieces = { pack(made.format, idleAtUs, made.head, numbers[1], numbers[2], numbers[3], numbers[4]) }
+  for first = LEAD, count - 1, MOST_AT_ONCE do
+    local to = min(first + MOST_AT_ONCE, count)
+    used = noteTurns(s, first, to, even, odd, idleAtUs, 0)
+    pieces[#pieces + 1] = pack('>' .. behindFormat(even, odd, to - first), unpack(numbers, 1, used))
+  end
+  return table.concat(pieces)
 end
 `
 
