@@ -13,7 +13,8 @@ const files = (commit === undefined ? git('ls-files', 'src') : git('ls-tree', '-
 const textOf = (path) => (commit === undefined ? readFileSync(path, 'utf8') : git('show', `${commit}:${path}`))
 
 const COMMENTS = { ts: /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, lua: /--.*$/gm }
-const TOKEN = /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|[\w$#]+(?:\.\d+)?|=>|[=!<>]==?|&&|\|\||\?\?=?|\?\.|\.\.\.?|[+\-*/|&^]=|\S/g
+const TOKEN =
+  /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|[\w$#]+(?:\.\d+)?|=>|[=!<>]==?|&&|\|\||\?\?=?|\?\.|\.\.\.?|[+\-*/|&^]=|\S/g
 
 function tokensIn(path) {
   const text = textOf(path).replace(COMMENTS[path.split('.').pop()], '')
@@ -22,7 +23,11 @@ function tokensIn(path) {
 
 const byFolder = new Map()
 for (const path of files) {
-  const folder = path.split('/').slice(0, 3).join('/').replace(/\/[^/]+\.(ts|lua)$/, '')
+  const folder = path
+    .split('/')
+    .slice(0, 3)
+    .join('/')
+    .replace(/\/[^/]+\.(ts|lua)$/, '')
   byFolder.set(folder, (byFolder.get(folder) ?? 0) + tokensIn(path))
 }
 for (const [folder, count] of [...byFolder].sort()) console.log(`${String(count).padStart(8)}  ${folder}`)
