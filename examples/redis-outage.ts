@@ -1,12 +1,12 @@
 // When Redis goes away: what callers are told under each failure policy, and how it comes back. A store that fails on purpose stands in for Redis.
 import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore } from 'sluice'
+import { asyncStore } from 'sluice/store'
 import { fakeClock } from 'sluice/testing'
 
 /** A store that answers later, as a server does, until its server is gone. */
 function remoteStore(server: { isThere: boolean }, clock: Clock): AsyncStore {
   const memory = memoryStore()
-  return {
-    mode: 'async',
+  return asyncStore({
     shared: true,
     async apply(step) {
       if (!server.isThere) throw new Error('connection refused')
@@ -15,7 +15,7 @@ function remoteStore(server: { isThere: boolean }, clock: Clock): AsyncStore {
       states.close()
       return step.parts.map(({ verdict }) => ({ ...verdict }))
     },
-  }
+  })
 }
 
 async function outageUnder(onStoreError: FailurePolicy): Promise<void> {

@@ -23,9 +23,10 @@ export {
   type WaitOptions,
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
-export type { Health, HealthEvent } from './limiter/outage/health.ts'
-export type { FailurePolicy } from './limiter/outage/substitute.ts'
 export type { PaceOptions, Wrapped } from './limiter/pacing.ts'
 export { WaitError } from './limiter/waiting/wait-error.ts'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
-export type { AsyncStore, OpenStates, Part, Scope, Step, Store, SyncStore } from './stores/store.ts'
+export type { AsyncStore } from './stores/remote/async-store.ts'
+export type { Health, HealthEvent } from './stores/remote/health.ts'
+export type { FailurePolicy } from './stores/remote/substitute.ts'
+export type { OpenStates, Part, Scope, Step, Store, StoreDriver, SyncStore } from './stores/store.ts'

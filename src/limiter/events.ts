@@ -3,9 +3,9 @@
  * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
 import { SluiceError, shown, warn } from '../errors.ts'
+import type { HealthEvent } from '../stores/remote/health.ts'
 import type { Decision } from './decision.ts'
 import type { Cost, Key } from './input.ts'
-import type { HealthEvent } from './outage/health.ts'
 
 export interface DecisionEvent {
   /** The name of the limiter. */

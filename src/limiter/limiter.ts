@@ -1,12 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What a user holds: the verbs. On a synchronous store they answer at once, on any other with promises; they are the same functions. */
-import type { AsyncStore, Scope, Store, SyncStore } from '../stores/store.ts'
+
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { Health } from '../stores/remote/health.ts'
+import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import type { Scope, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
 import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
 import { checkOptions, type LimiterOptions, type LimitName, type Limits, type SameLimits } from './options.ts'
-import type { Health } from './outage/health.ts'
-import type { FailurePolicy } from './outage/substitute.ts'
 import type { AnyFunction, PaceOptions, Wrapped } from './pacing.ts'
 import { StoreLimiter } from './store-limiter.ts'
 

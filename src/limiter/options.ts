@@ -4,10 +4,11 @@ import { MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
-import type { AsyncStore, Scope, Store, SyncStore } from '../stores/store.ts'
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { HealthEvent } from '../stores/remote/health.ts'
+import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import type { Scope, Store, SyncStore } from '../stores/store.ts'
 import type { DecisionEvent } from './events.ts'
-import type { HealthEvent } from './outage/health.ts'
-import type { FailurePolicy } from './outage/substitute.ts'
 
 /** One limit, or several by name that are decided as one. */
 export type Limits = Limit | Readonly<Record<string, Limit>>
@@ -103,11 +104,11 @@ function checkOutage({ onStoreError = 'throw', storeTimeoutMs = 1, localShare = 
 export function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
   if (typeof store === 'object' && store !== null && isStore(store)) return store
-  throw new SluiceError('CONFIG', `store ${shown(store)} must be a store such as memoryStore() or redisStore(client)`)
+  throw new SluiceError('CONFIG', `store ${shown(store)} must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)`)
 }
 
 function isStore(store: Store): boolean {
-  return store.mode === 'sync' ? typeof store.open === 'function' : store.mode === 'async' && typeof store.apply === 'function'
+  return store.mode === 'sync' ? typeof store.open === 'function' : store.mode === 'async' && typeof store.connect === 'function'
 }
 
 /** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */

@@ -3,8 +3,12 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { GuardedStore } from '../stores/remote/guarded-store.ts'
+import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
+import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
-import { type AsyncStore, allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
+import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
@@ -22,9 +26,6 @@ import type {
   WaitOptions,
 } from './limiter.ts'
 import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
-import { GuardedStore } from './outage/guarded-store.ts'
-import { type Health, UP_SINCE_EVER } from './outage/health.ts'
-import { type FailurePolicy, substituteFor } from './outage/substitute.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { partsAt, takenOf } from './taken.ts'
@@ -76,7 +77,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#clock = clockOf(options.clock, store)
     this.#ownClock = this.#clock ?? systemClock
     if (options.onDecision !== undefined || options.onHealth !== undefined) this.#listeners.add(options as Listener)
-    this.#store = store.mode === 'sync' ? store : this.#guarded(store, options)
+    this.#store = store.mode === 'sync' ? store : this.#connected(store, options)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
@@ -226,12 +227,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   health(): Health {
-    return this.#store instanceof GuardedStore ? this.#store.health : UP_SINCE_EVER
+    return this.#store.mode === 'async' ? this.#store.health : UP_SINCE_EVER
   }
 
   close(): void {
     this.#waiting.close(() => this.#closedError())
-    if (this.#store instanceof GuardedStore) this.#store.close()
+    if (this.#store.mode === 'async') this.#store.close()
     if (!this.#closed) this.#plans.close()
     this.#closed = true
   }
@@ -240,12 +241,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.close()
   }
 
-  #guarded(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
+  #connected(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
     const { storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
-    return new GuardedStore(store, {
+    return store.connect({
       clock: this.#ownClock,
       timeoutUs: Math.ceil(storeTimeoutMs * 1000),
-      substitute: substituteFor(this.onStoreError, localShare),
+      onStoreError: this.onStoreError,
+      localShare,
       onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
     })
   }

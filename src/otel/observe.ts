@@ -5,7 +5,7 @@
 import { type BatchObservableCallback, type BatchObservableResult, type Meter, metrics, type Observable } from '@opentelemetry/api'
 import { SluiceError, shown } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
-import type { Health } from '../limiter/outage/health.ts'
+import type { Health } from '../stores/remote/health.ts'
 import type { Store } from '../stores/store.ts'
 import {
   BREAKER_OPEN,

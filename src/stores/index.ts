@@ -2,5 +2,6 @@ export type { Algorithm, Booked, Rule, StateFields } from '../algorithms/algorit
 export { readState, type StateRecord, writeState } from '../algorithms/codec.ts'
 export { type Cell, decide, type Op, type Outcome, type Ticket, type Verdict } from '../algorithms/decide.ts'
 export { load } from './load.ts'
+export { AsyncStore, asyncStore } from './remote/async-store.ts'
 export { Part, type Scope, Step } from './step.ts'
-export type { AsyncStore, OnFailure, OnVerdicts, OpenStates, Store, SyncStore } from './store.ts'
+export type { OnFailure, OnVerdicts, OpenStates, Store, StoreDriver, SyncStore } from './store.ts'

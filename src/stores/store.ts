@@ -14,6 +14,7 @@
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
  */
 import type { Verdict } from '../algorithms/decide.ts'
+import type { AsyncStore } from './remote/async-store.ts'
 import type { Part, Scope, Step } from './step.ts'
 
 export type { Part, Scope, Step } from './step.ts'
@@ -45,11 +46,11 @@ export interface OpenStates {
 }
 
 /**
- * A store that answers later. One that cannot decide rejects, with a `SluiceError` of the code `STORE` or with anything else; `isolated`
+ * What reaches a store that answers later: `asyncStore(driver)` is the store, with timeouts, circuit breakers and fallbacks. One that cannot decide rejects, with a `SluiceError` of the code `STORE` or with anything else; `isolated`
  * in such an error says that only this decision failed and the store is well otherwise.
  */
-export interface AsyncStore {
-  readonly mode: 'async'
+export interface StoreDriver {
+  /** Whether others than the limiters of this process may hold the same states. */
   readonly shared: boolean
   apply(step: Step): Promise<readonly Verdict[]>
   /** `apply` for who makes a promise himself: calls one of the two, once. Optional: it saves a store that is asked often three promises a step. */
@@ -70,6 +71,7 @@ export interface AsyncStore {
 export type OnVerdicts = (verdicts: readonly Verdict[]) => void
 export type OnFailure = (error: unknown) => void
 
+/** What a limiter is given. */
 export type Store = SyncStore | AsyncStore
 
 /** Whether every limit agreed: then all were charged, or would be. */

@@ -9,7 +9,8 @@ import type { Limit } from '../algorithms/algorithm.ts'
 import * as factories from '../algorithms/all.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
-import type { AsyncStore, Store } from '../stores/store.ts'
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { Store } from '../stores/store.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 export type StoreCase = readonly [name: string, run: () => Promise<void>]

@@ -5,7 +5,8 @@
 import type { Limit } from '../algorithms/algorithm.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { Limits } from '../limiter/options.ts'
-import type { AsyncStore, SyncStore } from '../stores/store.ts'
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { SyncStore } from '../stores/store.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 /** A limit as JSON: `{ "type": "gcra", "rate": "1/s", "burst": 5 }`. */

@@ -1,9 +1,11 @@
 /** The limits under which the adapters are tested, by name. */
+
 import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
 import { gcra } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
 import { byIp } from '../../src/http/keys.ts'
 import type { Limits } from '../../src/limiter/options.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 
 type Header = (native: unknown, name: string) => string | undefined
 
@@ -17,11 +19,7 @@ export interface Setup {
 const THREE = gcra({ rate: '1/s', burst: 3 })
 
 /** A store of somebody's that does not answer: it keeps to the contract, which allows for failing. */
-const brokenStore = {
-  mode: 'async',
-  shared: true,
-  apply: () => Promise.reject(new Error('the store is down')),
-}
+const brokenStore = asyncStore({ shared: true, apply: () => Promise.reject(new Error('the store is down')) })
 
 const SETUPS_BY_NAME = {
   plain: { limits: THREE },

@@ -1,8 +1,10 @@
 /** Set-ups that look right and limit the wrong thing are explained, once each. */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Gate } from '../../src/http/gate.ts'
 import { byIp } from '../../src/http/keys.ts'
 import { createLimiter, gcra } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const limit = gcra({ rate: '1/s', burst: 3 })
@@ -55,7 +57,7 @@ describe('misconfiguration is explained once, under its code', () => {
 
   test('a shadow that fails, which refuses nobody', async () => {
     const limiter = createLimiter(limit, { clock: fakeClock() })
-    const store = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('the store is down')) } as never
+    const store = asyncStore({ shared: true, apply: () => Promise.reject(new Error('the store is down')) })
     const failures = [
       { limiter, key: throwing('no key') },
       { limiter, key: () => Promise.reject(new Error('no key')) },

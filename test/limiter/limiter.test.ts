@@ -1,8 +1,8 @@
 /** How a limiter behaves, on the memory store and a clock that stands still until it is moved. Times are milliseconds from 0. */
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  type AsyncStore,
   createLimiter,
   type DecisionEvent,
   fixedWindow,
@@ -17,6 +17,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 function setUp<const L extends Limits, P extends string = never>(limits: L, options: LimiterOptions<L, SyncStore, P> = {}) {
@@ -707,7 +708,7 @@ describe('listeners', () => {
     const fails = async () => {
       throw new Error('the log is full')
     }
-    const store: AsyncStore = { mode: 'async', shared: false, apply: () => Promise.reject(new Error('no connection')) }
+    const store = asyncStore({ shared: false, apply: () => Promise.reject(new Error('no connection')) })
     const { limiter } = setUp(limit, { onDecision: fails })
     const remote = createLimiter(limit, { store, onHealth: fails, clock: fakeClock() })
     remote.listen({ onFailure: fails })

@@ -16,11 +16,13 @@ import {
   memoryStore,
   SluiceError,
   type Step,
+  type StoreDriver,
   slidingLog,
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
@@ -28,15 +30,14 @@ noUnhandledRejections()
 afterEach(() => void vi.useRealTimers())
 
 /** A store in memory that is well, fails every step, or never answers. */
-class IllStore implements AsyncStore {
-  readonly mode = 'async'
+class IllStore implements StoreDriver {
   readonly shared = true
   readonly sent: Step[] = []
   readonly #memory = new Opened(memoryStore())
   illness: 'well' | 'silent' | Error = 'well'
   #unanswered: (() => void)[] = []
 
-  apply(step: Step): ReturnType<AsyncStore['apply']> {
+  apply(step: Step): ReturnType<StoreDriver['apply']> {
     this.sent.push(step)
     if (this.illness instanceof Error) return Promise.reject(this.illness)
     const verdicts = this.#memory.apply(step)
@@ -52,11 +53,11 @@ class IllStore implements AsyncStore {
 
 const LIMIT = gcra({ rate: '1/s', burst: 4 })
 
-function setUp(options: LimiterOptions<Limit, IllStore> = {}, limit: Limit = LIMIT) {
+function setUp(options: LimiterOptions<Limit, AsyncStore> = {}, limit: Limit = LIMIT) {
   const clock = fakeClock()
-  const store = new IllStore()
+  const store = asStore(new IllStore())
   const events: HealthEvent[] = []
-  const limiter = createLimiter<Limit, IllStore>(limit, {
+  const limiter = createLimiter<Limit, AsyncStore>(limit, {
     name: 'api',
     store,
     clock,
@@ -316,7 +317,7 @@ describe('the breaker', () => {
 })
 
 describe('while the store is down', () => {
-  async function down(options: LimiterOptions<Limit, IllStore>, limit: Limit = LIMIT) {
+  async function down(options: LimiterOptions<Limit, AsyncStore>, limit: Limit = LIMIT) {
     const all = setUp(options, limit)
     all.store.illness = new Error('no connection')
     await all.limiter.peek('other key').catch(() => undefined)
@@ -408,7 +409,7 @@ describe('while the store is down', () => {
 
   test('several limits are one decision, in local memory too', async () => {
     const clock = fakeClock()
-    const store = new IllStore()
+    const store = asStore(new IllStore())
     store.illness = new Error('no connection')
     const limits = { burst: gcra({ rate: '1/s', burst: 5 }), daily: fixedWindow({ limit: 3, window: '1d' }) }
     const limiter = createLimiter(limits, { name: 'api', store, clock, onStoreError: 'local' })
@@ -488,7 +489,7 @@ describe('while the store is down', () => {
 
   test('what was taken from the memory is not given back to the store', async () => {
     const clock = fakeClock()
-    const store = new IllStore()
+    const store = asStore(new IllStore())
     store.illness = new Error('no connection')
     const limits = { drip: leakyBucket({ capacity: 5, leak: '1/s' }), day: fixedWindow({ limit: 100, window: '1d' }) }
     const limiter = createLimiter(limits, { name: 'api', store, clock, onStoreError: 'local', storeTimeoutMs: 50 })
@@ -541,7 +542,7 @@ describe('options', () => {
 
 test('the timer that rests between decisions ends with the limiter', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const limiter = createLimiter<Limit, IllStore>(LIMIT, { name: 'api', store: new IllStore() })
+  const limiter = createLimiter<Limit, AsyncStore>(LIMIT, { name: 'api', store: asStore(new IllStore()) })
   await limiter.consume('k')
   expect(vi.getTimerCount()).toBe(1)
   limiter.close()

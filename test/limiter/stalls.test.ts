@@ -5,9 +5,10 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step } from '../../src/index.ts'
+import { type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step, type StoreDriver } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
+import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
@@ -74,13 +75,12 @@ class StallingClock implements Clock {
 }
 
 /** Answers when told to. */
-class SilentStore implements AsyncStore {
-  readonly mode = 'async'
+class SilentStore implements StoreDriver {
   readonly shared = true
   readonly #memory = new Opened(memoryStore())
   #unanswered: (() => void)[] = []
 
-  apply(step: Step): ReturnType<AsyncStore['apply']> {
+  apply(step: Step): ReturnType<StoreDriver['apply']> {
     const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
   }
@@ -93,7 +93,7 @@ class SilentStore implements AsyncStore {
 
 function setUp() {
   const clock = new StallingClock()
-  const store = new SilentStore()
+  const store = asStore(new SilentStore())
   const limiter = createLimiter(LIMIT, { name: 'api', store, clock, storeTimeoutMs: TIMEOUT_MS, onStoreError: 'deny' })
   return { clock, store, limiter }
 }
@@ -189,7 +189,7 @@ const MOST_CALLS = 100_000
 test.each<FailurePolicy>(['throw', 'allow', 'deny', 'local'])(
   'a loop that lives on answers of %s lets the event loop turn',
   async (onStoreError) => {
-    const gone: AsyncStore = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('no connection')) }
+    const gone = asStore({ shared: true, apply: () => Promise.reject(new Error('no connection')) })
     const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError })
     const verbs = [() => limiter.consume('k'), () => limiter.tryAcquire('k'), () => limiter.peek('k'), () => limiter.refund('k')]
     for (const verb of verbs) expect(await callsUntilTheLoopTurns(() => verb().catch(() => undefined), MOST_CALLS)).toBeLessThan(1_000)
@@ -198,13 +198,13 @@ test.each<FailurePolicy>(['throw', 'allow', 'deny', 'local'])(
 )
 
 test('a loop that lives on a cost that never fits lets the event loop turn', async () => {
-  const limiter = createLimiter(LIMIT, { name: 'api', store: new SilentStore() })
+  const limiter = createLimiter(LIMIT, { name: 'api', store: asStore(new SilentStore()) })
   expect(await callsUntilTheLoopTurns(() => limiter.consume('k', 5), MOST_CALLS)).toBeLessThan(1_000)
   limiter.close()
 })
 
 test('answers that need no store come at once as long as they are few', async () => {
-  const gone: AsyncStore = { mode: 'async', shared: true, apply: () => Promise.reject(new Error('no connection')) }
+  const gone = asStore({ shared: true, apply: () => Promise.reject(new Error('no connection')) })
   const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError: 'allow' })
   await limiter.consume('k')
   await nextTurn()

@@ -63,7 +63,7 @@ export async function playRedis(
   const playback = new Playback()
   const place = redisKey({ prefix, hashTag: undefined }, limiter, key)
   for (const recorded of tape) {
-    const answers = await store.apply(playback.stepFor(recorded))
+    const answers = await store.driver.apply(playback.stepFor(recorded))
     const inspected = await inspectKey(client, place)
     const states = recorded.step.scope.limits.map(({ name }, k) => {
       const found = inspected.find(({ section = 'default' }) => section === name)

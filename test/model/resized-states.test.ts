@@ -1,7 +1,7 @@
 /** States whose size depends on the numbers: changing them moves nothing of anybody else's. */
 import { describe, expect, test } from 'vitest'
+import type { AsyncStore } from '../../src/index.ts'
 import { createLimiter, gcra, slidingLog, slidingWindow } from '../../src/index.ts'
-import type { AsyncStore } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { storeCases } from '../support/stores.ts'
 

@@ -91,7 +91,7 @@ test('no key in Redis lives for ever: its time to live is the time until idle, r
   for (const kind of ['gcra', 'tokenBucket', 'leakyBucket'] as const) {
     const rule = ruleOf(kind, { capacity: 10, permits: 3, periodUs: 20_000_000 })
     const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
-    const [verdict] = await store.apply(new Step('take', scope, [new Part(kind, rule, kind, 4)], -1, -1, undefined))
+    const [verdict] = await store.driver.apply(new Step('take', scope, [new Part(kind, rule, kind, 4)], -1, -1, undefined))
     const leftMs = Number(await redis.send(['PTTL', redisKey({ prefix: 'agree-ttl', hashTag: undefined }, LIMITER, kind)]))
     expect(verdict?.resetUs).toBe(26_666_667)
     // Rounded up, by a quarter at most.

@@ -483,7 +483,7 @@ describe('whoever throws when told', () => {
             if (key === 'a') throw new Error(`of ${key}`)
           }
           const step = new Step('take', scope, [new Part(name, rule, key, 1)], -1, -1, undefined)
-          store.submit?.(
+          store.driver.submit?.(
             step,
             () => tell('yes'),
             () => tell('no'),
@@ -515,7 +515,7 @@ describe('whoever throws when told', () => {
     const step = new Step('take', scope, [new Part(name, rule, 'k', 1)], -1, -1, undefined)
     const told: string[] = []
     const submit = () =>
-      store.submit?.(
+      store.driver.submit?.(
         step,
         () => {
           told.push('no')

@@ -1,8 +1,8 @@
 /** Any number of alarms on one timer: random ones, set, stopped and rung, beside a plain list. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { type Alarm, Alarms } from '../../src/clock/alarms.ts'
 import type { Clock } from '../../src/clock/clock.ts'
-import { type Alarm, Alarms } from '../../src/limiter/alarms.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { SEED, traceCount } from '../model/trace.ts'
 

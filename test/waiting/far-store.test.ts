@@ -1,8 +1,18 @@
 /** Waiting on a store that others share and that is some milliseconds away: outages, full queues, deadlines and changes while answers are under way. */
 
 import { describe, expect, test } from 'vitest'
-import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limit, memoryStore, SluiceError } from '../../src/index.ts'
+import {
+  type AsyncStore,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limit,
+  memoryStore,
+  SluiceError,
+  type StoreDriver,
+} from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told, watched } from './support.ts'
 
@@ -10,15 +20,14 @@ noUnhandledRejections()
 
 const ONE_WAY_US = 2_000
 
-interface FarStore extends AsyncStore {
+interface FarDriver extends StoreDriver {
   isDown: boolean
 }
 
 /** It decides half way. Several limiters may be given one memory, as if they were processes. */
-function farStore(clock: FakeClock, memory = memoryStore()): FarStore {
+function farStore(clock: FakeClock, memory = memoryStore()): FarDriver & AsyncStore {
   const opened = new Opened(memory)
-  const store: FarStore = {
-    mode: 'async',
+  const store: FarDriver = {
     shared: true,
     isDown: false,
     apply: (step) =>
@@ -34,7 +43,7 @@ function farStore(clock: FakeClock, memory = memoryStore()): FarStore {
         clock.setTimer(decide, ONE_WAY_US)
       }),
   }
-  return store
+  return asStore(store)
 }
 
 /** With turns of the event loop: some answers of a failure policy wait for one. */

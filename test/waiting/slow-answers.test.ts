@@ -2,7 +2,6 @@
 
 import { expect, test } from 'vitest'
 import {
-  type AsyncStore,
   createLimiter,
   fixedWindow,
   gcra,
@@ -10,23 +9,24 @@ import {
   leakyBucket,
   memoryStore,
   type Step,
+  type StoreDriver,
   slidingLog,
 } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told } from './support.ts'
 
 noUnhandledRejections()
 
 /** Decides in memory when a step is sent, and answers later, oldest first. */
-class HeldBack implements AsyncStore {
-  readonly mode = 'async'
+class HeldBack implements StoreDriver {
   readonly shared = false
   readonly sent: Step[] = []
   readonly #memory = new Opened(memoryStore())
   readonly #answers: (() => void)[] = []
 
-  apply(step: Step): ReturnType<AsyncStore['apply']> {
+  apply(step: Step): ReturnType<StoreDriver['apply']> {
     this.sent.push(step)
     const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#answers.push(() => resolve(verdicts)))
@@ -39,7 +39,7 @@ class HeldBack implements AsyncStore {
 }
 
 function onHeldBack<L extends Limits>(limits: L, options: { maxAheadMs?: number } = {}) {
-  const store = new HeldBack()
+  const store = asStore(new HeldBack())
   const clock = fakeClock()
   return { store, clock, limiter: createLimiter(limits, { name: 'api', store, clock, ...PATIENT, ...options }) }
 }

@@ -10,10 +10,12 @@ import {
   type Limits,
   memoryStore,
   SluiceError,
+  type StoreDriver,
   type SyncStore,
 } from '../../src/index.ts'
 import type { Step } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 
 /** Everything that was promised so far has been told: no promise of a limiter is more than a few microtasks deep. */
@@ -95,7 +97,7 @@ export interface Pending {
   fail(): void
 }
 
-export interface SlowStore extends AsyncStore {
+interface SlowDriver extends StoreDriver {
   /** Steps whose answer is not there yet, in the order they were sent. */
   readonly pending: Pending[]
   readonly memory: ReturnType<typeof memoryStore>
@@ -103,13 +105,14 @@ export interface SlowStore extends AsyncStore {
   settle(): Promise<void>
 }
 
+export type SlowStore = SlowDriver & AsyncStore<SlowDriver>
+
 /** A store that is far away: nothing happens in it before the test says so. With a clock of its own, it decides by that. */
 export function slowStore(clock?: Clock): SlowStore {
   const memory = memoryStore()
   const opened = new Opened(memory)
   const pending: Pending[] = []
-  const store: SlowStore = {
-    mode: 'async',
+  const store: SlowDriver = {
     shared: false,
     memory,
     pending,
@@ -141,7 +144,7 @@ export function slowStore(clock?: Clock): SlowStore {
       }
     },
   }
-  return store
+  return asStore(store)
 }
 
 /** The memory store writes over its verdicts with the next step. */

@@ -157,6 +157,7 @@ describe('a process', () => {
   function run(options: string, then: string) {
     const code = `
       import { createLimiter, gcra } from './dist/index.js'
+      import { asyncStore } from './dist/stores/index.js'
       const limiter = createLimiter(gcra({ rate: '4/s', burst: 1 }), ${options})
       limiter.consume('k')
       process.on('exit', () => console.log('exit'))
@@ -174,11 +175,11 @@ describe('a process', () => {
   })
 
   // The first answer comes at once, and leaves the timer behind that watches over all of them.
-  const REMOTE = `{ name: 'api', onStoreError: 'allow', storeTimeoutMs: TIMEOUT, store: {
-    mode: 'async', shared: true, async apply({ parts }) {
+  const REMOTE = `{ name: 'api', onStoreError: 'allow', storeTimeoutMs: TIMEOUT, store: asyncStore({
+    shared: true, async apply({ parts }) {
       if (parts[0].key !== 'k') await new Promise(() => {})
       return [{ outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }]
-    } } }`
+    } }) }`
 
   test('ends when its decisions are made, however long they could have taken', () => {
     const seen = run(REMOTE.replace('TIMEOUT', '600_000'), "limiter.consume('k').then(() => console.log('answered'))")

@@ -6,8 +6,8 @@
  * It knows no store. It asks through its desk, which may answer at once or later.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
+import type { Alarm, Alarms } from '../../clock/alarms.ts'
 import { allAllowed, type Part } from '../../stores/store.ts'
-import type { Alarm, Alarms } from '../alarms.ts'
 import { type Taken, takenOf } from '../taken.ts'
 import { Book } from './book.ts'
 import { Departures } from './departures.ts'

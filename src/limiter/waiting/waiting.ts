@@ -1,6 +1,7 @@
 /** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+
+import { type Alarm, Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
-import { type Alarm, Alarms } from '../alarms.ts'
 import type { Abortable } from '../input.ts'
 import type { Desk } from './desk.ts'
 import { Queue } from './queue.ts'

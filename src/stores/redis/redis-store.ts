@@ -3,7 +3,8 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { type AsyncStore, allAllowed, type OnFailure, type OnVerdicts, type Part, type Scope, type Step } from '../store.ts'
+import { AsyncStore } from '../remote/async-store.ts'
+import { allAllowed, type OnFailure, type OnVerdicts, type Part, type Scope, type Step, type StoreDriver } from '../store.ts'
 import { acrossSlots } from './across-slots.ts'
 import { Batches } from './batch.ts'
 import { type RedisClient, senderOf } from './client.ts'
@@ -43,11 +44,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const scheme = checkedScheme(options)
   const maxBatch = checkedMaxBatch(options)
   const batches = new Batches(senderOf(client), maxBatch)
-  return new RedisStore(scheme, batches, checkedBounds(options), maxBatch)
+  return new AsyncStore(new RedisDriver(scheme, batches, checkedBounds(options), maxBatch))
 }
 
-class RedisStore implements AsyncStore {
-  readonly mode = 'async'
+class RedisDriver implements StoreDriver {
   readonly shared = true
   readonly #scheme: KeyScheme
   readonly #batches: Batches

@@ -6,10 +6,11 @@
  * slice counts no longer than it should have taken. So a question is given up after its time and that of the standstills, and, where the
  * last slice was one of them, after one slice more: timers fire before answers are read.
  */
+
+import { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { OnFailure, Step } from '../../stores/store.ts'
-import { Alarms } from '../alarms.ts'
+import type { OnFailure, Step } from '../store.ts'
 
 /** Calls one of the two. */
 export type Ask<T> = (step: Step, onAnswer: (answer: T) => void, onFailure: OnFailure) => void

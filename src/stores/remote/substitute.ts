@@ -1,9 +1,9 @@
 /** Who decides while the store does not: the answers of each failure policy. */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
-import { memoryStore } from '../../stores/memory/memory-store.ts'
-import { Part, type Scope, Step } from '../../stores/step.ts'
-import type { OpenStates } from '../../stores/store.ts'
+import { memoryStore } from '../memory/memory-store.ts'
+import { Part, type Scope, Step } from '../step.ts'
+import type { OpenStates } from '../store.ts'
 import { shareOf } from './share.ts'
 
 /** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */

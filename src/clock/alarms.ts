@@ -2,7 +2,7 @@
  * Any number of alarms on one timer. The alarms lie in a heap, the earliest on top, and only that one has a timer: a limiter with waiters on
  * a million keys has one. An alarm never rings before its time by the clock, whatever the timer does.
  */
-import type { Clock, StopTimer } from '../clock/clock.ts'
+import type { Clock, StopTimer } from './clock.ts'
 
 export class Alarm {
   declare readonly atUs: number

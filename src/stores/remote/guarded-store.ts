@@ -12,19 +12,20 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { Part, type Scope, Step } from '../../stores/step.ts'
-import type { AsyncStore, OnFailure, OnVerdicts } from '../../stores/store.ts'
+import { Part, type Scope, Step } from '../step.ts'
+import type { OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
 import { type Ask, Deadlines } from './deadlines.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
-import type { Substitute } from './substitute.ts'
+import { type FailurePolicy, type Substitute, substituteFor } from './substitute.ts'
 
 export interface Watch {
   readonly clock: Clock
   /** How long a step may take; Infinity for as long as it does. */
   readonly timeoutUs: number
-  /** Who decides while the store is down; undefined: nobody, the failure is thrown. */
-  readonly substitute: Substitute | undefined
+  /** Who decides while the store is down, and with which share of the limits. */
+  readonly onStoreError: FailurePolicy
+  readonly localShare: number
   onHealth(health: Health): void
 }
 
@@ -37,11 +38,13 @@ const WHOLE = ''
  */
 const MOST_IN_A_ROW = 256
 
-export class GuardedStore implements AsyncStore {
+export class GuardedStore {
   readonly mode = 'async'
   readonly shared: boolean
-  readonly #store: AsyncStore
+  readonly #store: StoreDriver
   readonly #watch: Watch
+  /** Undefined: nobody decides while the store is down, the failure is thrown. */
+  readonly #substitute: Substitute | undefined
   readonly #deadlines: Deadlines
   /** By the name of the part; only those that have been open. */
   readonly #breakers = new Map<string, Breaker>()
@@ -53,10 +56,11 @@ export class GuardedStore implements AsyncStore {
     else this.#store.submit(step, onVerdicts, onFailure)
   }
 
-  constructor(store: AsyncStore, watch: Watch) {
+  constructor(store: StoreDriver, watch: Watch) {
     this.#store = store
     this.shared = store.shared
     this.#watch = watch
+    this.#substitute = substituteFor(watch.onStoreError, watch.localShare)
     this.#deadlines = new Deadlines(watch.clock, watch.timeoutUs)
   }
 
@@ -138,13 +142,12 @@ export class GuardedStore implements AsyncStore {
 
   /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
   #instead(step: Step, error: SluiceError, open: Breaker | undefined, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const { substitute, clock } = this.#watch
-    if (substitute === undefined || step.op === 'forget') {
+    if (this.#substitute === undefined || step.op === 'forget') {
       onFailure(error)
       return
     }
-    const nowUs = clock.nowUs()
-    onVerdicts(substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US))
+    const nowUs = this.#watch.clock.nowUs()
+    onVerdicts(this.#substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US))
   }
 
   /** The first open breaker of the parts that a step needs. */
