@@ -94,8 +94,8 @@ function overlapOf(stage: Stage, atUs: number): Overlap {
   const { windowUs, slots } = stage.shape
   const position = (atUs * slots) / windowUs
   const slot = Math.floor(position)
-  const counts = Object.entries(stage.inspect() ?? {}).filter(([name]) => /^\d+$/.test(name)) as [string, string][]
-  const newer = counts.filter(([name]) => Number(name) > slot - slots).reduce((sum, [, count]) => sum + Number(count), 0)
-  const oldest = Number(counts.find(([name]) => Number(name) === slot - slots)?.[1] ?? 0)
+  const counts = Object.entries(stage.inspect() ?? {}).filter(([name]) => /^\d+$/.test(name))
+  const newer = counts.filter(([name]) => Number(name) > slot - slots).reduce((sum, [, count]) => sum + count, 0)
+  const oldest = counts.find(([name]) => Number(name) === slot - slots)?.[1] ?? 0
   return { oldest, share: 1 - (position - slot), newer }
 }
