@@ -113,8 +113,9 @@ export const slidingLogAlgorithm: Algorithm = {
 
   fields(_own, s, i) {
     const fields: Record<string, number> = { atUs: s[i + AT] as number }
-    for (let entry = s[i + FIRST] as number; entry < (s[i + END] as number); entry++)
-      fields[`${timeOf(s, i, entry)}`] = countOf(s, i, entry)
+    // A state that was read from elsewhere may say that it has more entries than there are.
+    const end = Math.min(s[i + END] as number, (s.length - i - ENTRIES) / ENTRY_WORDS)
+    for (let entry = s[i + FIRST] as number; entry < end; entry++) fields[`${timeOf(s, i, entry)}`] = countOf(s, i, entry)
     return fields
   },
 }
