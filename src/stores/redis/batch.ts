@@ -15,7 +15,7 @@ import { type Script, scriptFor } from './script.ts'
 import { addArguments, Reply, Sent } from './wire.ts'
 
 /** One decision on its way, and who is told of it. */
-class Errand extends Sent {
+class PendingStep extends Sent {
   readonly onVerdicts: OnVerdicts
   readonly onFailure: OnFailure
 
@@ -35,17 +35,17 @@ export class Batches {
   /** Whether keys of different slots must travel apart. */
   #apart: boolean
   /** What leaves at the end of the turn. */
-  #turn: Errand[] | undefined = undefined
+  #turn: PendingStep[] | undefined = undefined
   /** Whether a full call is with the client, which has yet to write it: what comes next leaves after that. */
   #isWriting = false
-  readonly #departing = () => {
-    if (!this.#isWriting) this.#depart()
+  readonly #flushLater = () => {
+    if (!this.#isWriting) this.#flush()
   }
   #hasWarned = false
   /** A tick asked for by a promise's reaction comes when no reaction is left: all that is to run now has run, and nothing else has happened. */
   readonly #atTheEndOfTheTurn = () => {
-    if (process?.nextTick === undefined) this.#departing()
-    else process.nextTick(this.#departing)
+    if (process?.nextTick === undefined) this.#flushLater()
+    else process.nextTick(this.#flushLater)
   }
 
   constructor(sender: RedisSender, maxBatch: number) {
@@ -61,12 +61,12 @@ export class Batches {
 
   /** Decides a step, all of whose keys are on one server, and calls one of the two, later. */
   run(sent: Sent, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const errand = new Errand(sent, onVerdicts, onFailure)
+    const pending = new PendingStep(sent, onVerdicts, onFailure)
     if (this.#turn === undefined) {
-      this.#turn = [errand]
+      this.#turn = [pending]
       void NOW.then(this.#atTheEndOfTheTurn)
-    } else this.#turn.push(errand)
-    if (this.#turn.length === this.#maxBatch && !this.#apart && !this.#isWriting) this.#departFull()
+    } else this.#turn.push(pending)
+    if (this.#turn.length === this.#maxBatch && !this.#apart && !this.#isWriting) this.#flushFull()
   }
 
   /** The server of a cluster that has a key, if the client says. */
@@ -98,18 +98,18 @@ export class Batches {
   }
 
   /** A call that is full leaves at once, so that Redis works while this process does. */
-  #departFull(): void {
-    this.#depart()
+  #flushFull(): void {
+    this.#flush()
     if (this.#sender.writesLater !== true) return
     // Written in one piece with it, the rest would be answered in one piece with it, and Redis and this process would take turns.
     this.#isWriting = true
     setImmediate(() => {
       this.#isWriting = false
-      this.#depart()
+      this.#flush()
     })
   }
 
-  #depart(): void {
+  #flush(): void {
     const turn = this.#turn
     // It may have left already, because it was full.
     if (turn === undefined) return
@@ -118,12 +118,12 @@ export class Batches {
     else this.#sendAll(turn)
   }
 
-  #sendAll(errands: readonly Errand[]): void {
-    const groups = this.#apart ? bySlot(errands, ({ keys }) => keys[0] as string) : [errands]
+  #sendAll(steps: readonly PendingStep[]): void {
+    const groups = this.#apart ? bySlot(steps, ({ keys }) => keys[0] as string) : [steps]
     const batches = groups.flatMap((group) => [...batchesOf(group, this.#maxBatch)])
     let sent = 0
     const sendAll = () => {
-      while (sent < batches.length) this.#send(batches[sent++] as Errand[])
+      while (sent < batches.length) this.#send(batches[sent++] as PendingStep[])
     }
     try {
       if (batches.length > 1) this.#sender.together?.(sendAll)
@@ -134,7 +134,7 @@ export class Batches {
   }
 
   /** By the name of the script if it has one, unless the server said that it does not know it. */
-  #send(batch: readonly Errand[], isUnknown = false): void {
+  #send(batch: readonly PendingStep[], isUnknown = false): void {
     const { sha1, text } = scriptOf(batch)
     const byName = sha1 !== undefined && !isUnknown
     const args = byName ? ['EVALSHA', sha1] : ['EVAL', text]
@@ -146,28 +146,28 @@ export class Batches {
     )
   }
 
-  #answered(batch: readonly Errand[], values: unknown): void {
+  #answered(batch: readonly PendingStep[], values: unknown): void {
     let told = 0
     try {
       const reply = new Reply(values)
       for (; told < batch.length; told++) {
-        const errand = batch[told] as Errand
-        tell(errand, reply.read(errand.step))
+        const pending = batch[told] as PendingStep
+        tell(pending, reply.read(pending.step))
       }
     } catch (error) {
       const failure = storeError(error)
-      for (const errand of batch.slice(told)) tell(errand, failure)
+      for (const pending of batch.slice(told)) tell(pending, failure)
     }
   }
 
-  #failed(batch: readonly Errand[], error: unknown): void {
+  #failed(batch: readonly PendingStep[], error: unknown): void {
     // A cluster behind one address.
     if (isCrossSlot(error)) this.#apart = true
     if (batch.length > 1 && (isForbidden(error) || isTryAgain(error) || isCrossSlot(error))) {
       // Nothing was done because of one of the keys: the others need not suffer for it.
-      for (const errand of batch) this.#send([errand])
+      for (const pending of batch) this.#send([pending])
     } else {
-      for (const errand of batch) tell(errand, storeError(error))
+      for (const pending of batch) tell(pending, storeError(error))
     }
   }
 
@@ -182,7 +182,7 @@ export class Batches {
 }
 
 /** The verdicts, the text of the script's error, or a failure of all. Whoever throws when told is alone with it: the others are told all the same. */
-function tell({ onVerdicts, onFailure }: Errand, answer: readonly Verdict[] | string | SluiceError): void {
+function tell({ onVerdicts, onFailure }: PendingStep, answer: readonly Verdict[] | string | SluiceError): void {
   try {
     if (Array.isArray(answer)) onVerdicts(answer)
     else onFailure(typeof answer === 'string' ? storeError(new Error(answer)) : answer)
@@ -194,13 +194,13 @@ function tell({ onVerdicts, onFailure }: Errand, answer: readonly Verdict[] | st
 /** Where the keys begin in the arguments of a call, behind their number. */
 const FIRST_KEY = 3
 
-function addKeys(args: string[], batch: readonly Errand[]): void {
+function addKeys(args: string[], batch: readonly PendingStep[]): void {
   args.push('')
   for (const { keys } of batch) for (const key of keys) args.push(key)
   args[FIRST_KEY - 1] = `${args.length - FIRST_KEY}`
 }
 
-function scriptOf(batch: readonly Errand[]): Script {
+function scriptOf(batch: readonly PendingStep[]): Script {
   const types: string[] = []
   for (const { step } of batch) {
     for (const { rule } of step.parts) if (!types.includes(rule.algorithm.type)) types.push(rule.algorithm.type)
@@ -209,20 +209,20 @@ function scriptOf(batch: readonly Errand[]): Script {
 }
 
 /** No more than so many, one time for all (only tests give a time), and nothing behind what forgets. */
-function* batchesOf(errands: readonly Errand[], maxBatch: number): Generator<Errand[]> {
-  let batch: Errand[] = []
-  for (const errand of errands) {
-    if (batch.length === maxBatch || (batch.length > 0 && !mayFollow(batch.at(-1) as Errand, errand))) {
+function* batchesOf(steps: readonly PendingStep[], maxBatch: number): Generator<PendingStep[]> {
+  let batch: PendingStep[] = []
+  for (const pending of steps) {
+    if (batch.length === maxBatch || (batch.length > 0 && !mayFollow(batch.at(-1) as PendingStep, pending))) {
       yield batch
       batch = []
     }
-    batch.push(errand)
+    batch.push(pending)
   }
   yield batch
 }
 
 /** A server that is full refuses the first write of a script or none, and deleting is a write that it allows: what came behind would be let in. */
-function mayFollow({ step: before }: Errand, { step }: Errand): boolean {
+function mayFollow({ step: before }: PendingStep, { step }: PendingStep): boolean {
   return before.nowUs === step.nowUs && (before.op !== 'forget' || step.op === 'forget')
 }
 
