@@ -1,6 +1,6 @@
 // A process that judges mutants, one after the other: bundles tests with one source replaced, runs them, and tells how it went.
 // Whoever started it kills it when it takes too long.
-import { readFileSync } from 'node:fs'
+import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { compileFunction } from 'node:vm'
@@ -33,7 +33,7 @@ async function judge({ file, text, path, only, traces }) {
   const { api, run } = collector(redisPort)
   let failure
   try {
-    evaluate(await bundled(path, file, text), api)
+    evaluate(await bundled(path, file, text), api, { ...fs, readFileSync: reading(file, text) })
     failure = await run(new RegExp(only ?? ''))
   } catch (error) {
     failure = { test: 'while the tests are collected', message: `${error}` }
@@ -46,7 +46,7 @@ async function judge({ file, text, path, only, traces }) {
 async function loads(file, text, { message }) {
   if (file === undefined || file.endsWith('.lua')) return !message.includes('Error compiling script')
   try {
-    evaluate(await bundled(file, file, text), {})
+    evaluate(await bundled(file, file, text), {}, fs)
     return true
   } catch {
     return false
@@ -85,17 +85,22 @@ function replacing(path, file, text) {
   }
 }
 
-/** The embedded sources with that of one file replaced. */
+/** The embedded sources with that of one file replaced: each stands there as a whole, by a name or as a module. */
 function embedded(file, text) {
   const escaped = (source) => source.replace(/[`\\]|\$(?=\{)/g, '\\$&')
-  const before = readFileSync(`${root}/${GENERATED}`, 'utf8')
-  const after = before.replace(escaped(readFileSync(`${root}/${file}`, 'utf8')), () => escaped(text))
-  if (after === before) throw new Error(`${file} is not what is embedded: run scripts/embed-lua.mjs`)
-  return after
+  const before = fs.readFileSync(`${root}/${GENERATED}`, 'utf8')
+  const parts = before.split(`\`${escaped(fs.readFileSync(`${root}/${file}`, 'utf8'))}\``)
+  if (parts.length !== 2) throw new Error(`${file} is not what is embedded: run scripts/embed-lua.mjs`)
+  return parts.join(`\`${escaped(text)}\``)
 }
 
-function evaluate(code, api) {
-  const packages = { vitest: api, 'fast-check': fastCheck, redis }
+/** Reads files, the replaced one too: the generator takes the prelude from the disk. */
+function reading(file, text) {
+  return (path, ...options) => (`${path}` === pathToFileURL(`${root}/${file}`).href ? text : fs.readFileSync(path, ...options))
+}
+
+function evaluate(code, api, files) {
+  const packages = { vitest: api, 'fast-check': fastCheck, redis, 'node:fs': files }
   const require = (name) => (name in packages ? { __esModule: true, ...packages[name] } : builtin(name))
   compileFunction(code, ['require', 'exports', 'module'])(require, {}, {})
 }

@@ -12,6 +12,8 @@ const OTHER_TOKENS = {
   '-': ['+'],
   '*': ['/'],
   '/': ['*'],
+  '%': ['*'],
+  '^': ['*'],
   and: ['or'],
   or: ['and'],
   true: ['false'],
@@ -21,6 +23,9 @@ const OTHER_TOKENS = {
   'math.floor': ['math.ceil'],
   'math.ceil': ['math.floor'],
 }
+
+/** What the prelude calls them; only where they are called. */
+const OTHER_CALLS = { min: ['max'], max: ['min'], floor: ['ceil'], ceil: ['floor'] }
 
 const TOKEN =
   /(?<skipped>--[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\s+)|(?<number>\d+)|(?<word>[A-Za-z_][\w.]*)|(?<operator><=|>=|==|~=|\.\.\.|\.\.|.)/gs
@@ -53,6 +58,7 @@ function changesOf({ kind, value, start, end, scope }, before, after) {
   if (kind === 'number') return changed(OTHER_NUMBERS(Number(value)).map(String))
   if (value === 'not') return [{ start, end: after.start, replacement: '', scope }]
   if (value === '-' && isUnaryAfter(before)) return changed([''])
+  if (after?.value === '(' && OTHER_CALLS[value] !== undefined) return changed(OTHER_CALLS[value])
   return changed(OTHER_TOKENS[value] ?? [])
 }
 

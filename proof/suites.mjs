@@ -1,9 +1,15 @@
 // Which tests judge the mutants of a file: a few that are quick and kill most, then more for those that survive, then long ones.
+//
+// Mutants of TypeScript are judged by tests of TypeScript alone: the Lua in Redis is generated from it beforehand, and stays what it is. Those of
+// the Lua that is written by hand are judged in the real Redis.
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 
 /** The seed of every random trace. */
 export const SEED = 20_260_417
+
+/** The Lua that is written by hand. */
+export const LUA_SOURCES = ['src/algorithms/codec.lua', 'src/stores/redis/run.lua', 'scripts/lua/prelude.lua']
 
 /** By algorithm: its folder, what the names of its tests contain, and which of the shared suites it is in. */
 const KINDS = {
@@ -18,38 +24,51 @@ const KINDS = {
 /** By source: the algorithms that show what it does. For the source of an algorithm it is that one, and for any other all of them. */
 const SHOWN_BY = {
   arithmetic: ['gcra', 'slidingWindow'],
-  packed: ['gcra', 'fixedWindow'],
-  level: ['gcra', 'tokenBucket'],
-  bucket: ['tokenBucket', 'leakyBucket'],
-  decide: ['gcra', 'leakyBucket', 'fixedWindow'],
+  level: ['gcra', 'tokenBucket', 'leakyBucket'],
+  decide: ['gcra', 'leakyBucket', 'fixedWindow', 'slidingLog'],
   algorithm: ['gcra', 'fixedWindow'],
   rate: ['gcra', 'slidingLog'],
+  words: ['slidingWindow', 'slidingLog'],
 }
 
-/** Those that judge every source. */
-const OF_EVERYBODY = ['conformance/store-cases', 'conformance/vectors', 'model/resized-states'].map(testNamed)
+/** Sources that nothing but bytes shows. */
+const OF_BYTES = ['codec', 'formats']
 
-const OF_LUA = [
-  testNamed('conformance/redis'),
-  // Fake timers are vitest's own business.
-  { ...testNamed('conformance/seed-faults'), only: '^(?!time from the client)' },
-]
-
-/** Keys that others have touched, errors of the server, and what only a long state shows. */
-const OF_RUNNER = [
-  { ...testNamed('redis/servers'), only: '^(gcra|tokenBucket|slidingWindow|slidingLog) |may not touch the key|use SETRANGE' },
-  { ...testNamed('model/lua-twins-windows'), only: '^the runner' },
-  { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
-  testNamed('redis/sections'),
-]
+/** All stores but Redis. */
+const NOT_IN_REDIS = '^(?!.*redis)'
 
 const OF_TYPESCRIPT = [
   ...['limiter/limiter', 'model/equal-faces'].map(testNamed),
-  { ...testNamed('stores/memory'), only: '^(?!ten million|a store that is full)' },
+  ...['conformance/store-cases', 'conformance/vectors', 'model/resized-states'].map((name) => ({ ...testNamed(name), only: NOT_IN_REDIS })),
 ]
 
 /** The options of the factories and what is refused. */
 const OF_RATES = [testNamed('limiter/bad-input'), { path: 'src/config/config.test.ts' }]
+
+/** What stores hold in Redis, and what of it others have touched. */
+const OF_STATES = [
+  testNamed('redis/limits-in-one-key'),
+  testNamed('redis/codec-twin'),
+  { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
+  { ...testNamed('redis/servers'), only: '^(gcra|fixedWindow|slidingLog) ' },
+  { ...testNamed('conformance/store-cases'), only: 'redis' },
+  testNamed('conformance/redis'),
+]
+
+/** By Lua source: the tests that are quick for it. */
+const OF_LUA = {
+  codec: OF_STATES,
+  run: OF_STATES,
+  prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
+}
+
+/** Servers with users that may do little, and the faults that other limiters have had. */
+const OF_SERVERS = [
+  { ...testNamed('redis/servers'), only: 'a server of its own a user' },
+  // Fake timers are vitest's own business.
+  { ...testNamed('conformance/seed-faults'), only: '^(?!time from the client)' },
+  testNamed('faults/rights'),
+]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */
 export function testsFor(root, file) {
@@ -57,39 +76,38 @@ export function testsFor(root, file) {
   const own = Object.keys(KINDS).filter((kind) => KINDS[kind].folder === name)
   const kinds = (SHOWN_BY[name] ?? (own.length > 0 ? own : Object.keys(KINDS))).map((kind) => KINDS[kind])
   if (extension === 'lua') return luaTests(name, kinds)
+  if (OF_BYTES.includes(name)) return byteTests()
   const beside = { path: `src/algorithms/${name}.test.ts` }
   return typeScriptTests(name, kinds, existsSync(`${root}/${beside.path}`) ? [beside] : [])
 }
 
 function typeScriptTests(name, kinds, beside) {
-  const agreeing = kinds.map((kind) => agreement(kind, '(shared memory answers|the short )'))
+  const agreeing = kinds.map((kind) => agreement(kind, '(memory answers|yes or no)'))
   const levels = kinds.filter(({ family }) => family === '')
   const lawByLaw = levels.map(({ names }) => ({ ...testNamed('model/laws'), only: `^(${names}|several)` }))
   const ownTests = [...kinds.map(ownTest), ...kinds.map(anywhere), ...kinds.map(laws), ...beside, ...agreeing]
   return [
     ...withTraces(20, ownTests, true),
-    ...withTraces(30, [...OF_TYPESCRIPT, ...OF_EVERYBODY, ...(name === 'rate' ? OF_RATES : [])], true),
-    ...withTraces(30, [...lawByLaw, ...sharedTwins(name), ...kinds.map(twins)]),
+    ...withTraces(30, [...kinds.map(mixtures), ...OF_TYPESCRIPT, ...(name === 'rate' ? OF_RATES : [])], true),
+    ...withTraces(30, [...lawByLaw, ...kinds.map(lives)]),
     ...withTraces(200, kinds.map(laws)),
     ...withTraces(50, agreeing),
   ]
 }
 
+/** The bytes themselves, and those that Lua writes and reads. */
+function byteTests() {
+  const quick = [{ path: 'src/algorithms/codec.test.ts' }, testNamed('redis/codec-twin'), testNamed('redis/limits-in-one-key')]
+  return [...withTraces(5, quick, true), ...withTraces(5, [testNamed('conformance/redis')])]
+}
+
 function luaTests(name, kinds) {
   const agreeing = kinds.map((kind) => agreement(kind, 'Redis answers'))
+  const long =
+    name === 'prelude' ? ['lua/algorithms', 'lua/decide'] : ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn']
   return [
-    ...withTraces(
-      5,
-      [
-        ...agreeing,
-        ...OF_EVERYBODY,
-        ...OF_LUA,
-        ...(['packed', 'gcra', 'fixed-window'].includes(name) ? [testNamed('model/lives')] : []),
-        ...(['lone', 'runner', 'sections', 'section-forms', 'long-way', 'fixed-window'].includes(name) ? OF_RUNNER : []),
-      ],
-      true,
-    ),
-    ...withTraces(5, [...sharedTwins(name), ...kinds.map(twins)]),
+    ...withTraces(5, [...agreeing, ...OF_LUA[name]], true),
+    ...withTraces(5, [...long.map(testNamed), ...(name === 'run' ? OF_SERVERS : [])]),
     ...withTraces(30, agreeing),
   ]
 }
@@ -105,14 +123,10 @@ function testNamed(name) {
 const ownTest = ({ folder }) => ({ path: `src/algorithms/${folder}/${folder}.test.ts` })
 const anywhere = ({ names }) => ({ path: 'src/algorithms/algorithm.test.ts', only: `^${names} ` })
 const laws = ({ folder }) => ({ path: `test/model/laws-${folder}.test.ts` })
-const twins = ({ family, names }) => ({ path: `test/model/lua-twins${family}.test.ts`, only: `^${names} ` })
+const mixtures = ({ names }) => ({ path: 'test/model/changed-numbers.test.ts', only: `^${names} ` })
+const lives = ({ names }) => ({ path: 'test/model/lives.test.ts', only: `^${names}:` })
 
 /** The tests of what stores agree on, whose names contain the algorithm's and `what`, in any order. */
 function agreement({ family, names }, what) {
   return { path: `test/model/stores-agree${family}.test.ts`, only: `^(?=.*${names})(?=.*${what})` }
-}
-
-function sharedTwins(name) {
-  const only = { arithmetic: '^mulDiv', packed: '^packedNumbers', decide: '^decide' }[name]
-  return only === undefined ? [] : [{ path: 'test/model/lua-twins.test.ts', only }]
 }

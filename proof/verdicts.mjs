@@ -79,7 +79,9 @@ function concerns(source, file = '.lua') {
 
 /** What the tests of the algorithms are made of besides themselves. */
 function helpersIn(root) {
-  const files = ['test/model', 'test/conformance'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`))
+  const files = ['test/model', 'test/conformance', 'test/lua', 'test/support'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  )
   return files.filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts')).sort()
 }
 

@@ -18,14 +18,15 @@ import { falseClaims, isObvious, proofOf } from '../proof/equivalent.mjs'
 import { mutantsOfLua } from '../proof/mutants-lua.mjs'
 import { mutantsOfTypeScript } from '../proof/mutants-ts.mjs'
 import { reportOf } from '../proof/report.mjs'
-import { testsFor } from '../proof/suites.mjs'
+import { LUA_SOURCES, testsFor } from '../proof/suites.mjs'
 import { Verdicts } from '../proof/verdicts.mjs'
 import { Worker } from '../proof/worker.mjs'
 import { ensureRedis } from './packages.mjs'
 import { installPackages, root, run, step } from './run.mjs'
 
 /** The order of judging: what the others stand on comes first. */
-const ORDER = 'level bucket gcra token-bucket leaky-bucket arithmetic packed decide rate fixed-window sliding-window sliding-log'.split(' ')
+const ORDER =
+  'level gcra token-bucket leaky-bucket arithmetic decide rate fixed-window sliding-window sliding-log words codec formats run'.split(' ')
 
 /** The code as it is, where all tests must pass. */
 const UNCHANGED = { id: 'the code as it is' }
@@ -54,7 +55,7 @@ if (options.soak || options.storm) {
 }
 // A copy, so that the run is of one piece even if somebody is editing meanwhile.
 const copy = mkdtempSync(join(tmpdir(), 'sluice-proof-'))
-for (const folder of ['src', 'test']) {
+for (const folder of ['src', 'test', 'scripts/lua', 'docs']) {
   cpSync(join(root, folder), join(copy, folder), { recursive: true, filter: (path) => !path.includes('node_modules') })
 }
 
@@ -90,8 +91,7 @@ function storm() {
 
 function sourceFiles() {
   const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const store = ['lone', 'runner', 'sections', 'section-forms', 'long-way'].map((name) => `src/stores/redis/${name}.lua`)
-  const sources = [...algorithms, ...store].filter((path) => /(?<!\.test)\.(ts|lua)$/.test(path))
+  const sources = [...algorithms.filter((path) => /(?<!\.test)\.ts$/.test(path)), ...LUA_SOURCES]
   return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
 }
 
