@@ -50,6 +50,89 @@ export const PROOFS = [
     proof: 'TAT is 0.',
   },
   {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelUntilUs',
+    line: 'if (us < 0) return 0',
+    becomes: ['if (false) return 0'],
+    proof:
+      'Below 0 a whole number is at most -1. The room takes nothing less than 0 away from it, and the part adds one microsecond at most: what is returned is 0 as well.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelUntilUs',
+    line: 'if (room === own.capacity - 1) {',
+    becomes: ['if (false) {'],
+    proof: 'The other branch computes for this room the same mulDiv(capacity - 1, periodUs, permits) that the rule has ready.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelDueUs',
+    line: 'if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)',
+    becomes: ['if (false) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)'],
+    proof:
+      'At one pace `convert` changes nothing: whole x periodUs + rest is us x permits + part, the rest is below periodUs and is not rounded, and divided by permits that is (us, part) again. The answer that is counted from 0 is the same, with the same atUs - nowUs added.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelDrainedUs',
+    line: 'if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, 0)',
+    becomes: ['if (false) return levelUntilUs(to, s, i, nowUs, 0)'],
+    proof: 'At one pace `convert` changes nothing, as in `levelDueUs`.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCharge',
+    line: 'if (!isSamePace(own, to)) convert(own, to, s, i, atUs)',
+    becomes: ['if (true) convert(own, to, s, i, atUs)'],
+    proof: 'At one pace `convert` changes nothing, as in `levelDueUs`.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCharge',
+    line: 'if (cost === 1) {',
+    becomes: ['if (false) {'],
+    proof: 'The other branch computes for a cost of 1 the same mulDiv(1, periodUs, permits) that the rule has ready as its interval.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCancel',
+    line: 'if (afterUs > 0 || (afterUs === 0 && afterPart > 0)) {',
+    becomes: ['if (afterUs > 0 || (afterUs === 0 && afterPart >= 0)) {'],
+    proof:
+      'If nothing came after the ticket, the block subtracts (0, 0) from the cost, whose part is from 0 to below `permits`: it changes nothing.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCancel',
+    line: 'if (part < 0) {',
+    becomes: ['if (part <= 0) {', 'if (part < 1) {'],
+    proof:
+      'Parts are whole, so (us, 0) becomes (us - 1, permits), which is the same time. For us = 0 that is nothing, and both return false. Above it `moveEarlier` borrows a microsecond for the second, since no part of a state reaches `permits`, and comes to the same TAT and part.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCancel',
+    line: '} else if (part >= own.permits) {',
+    becomes: ['} else if (part > own.permits) {'],
+    proof:
+      '(us, permits) is the same time as (us + 1, 0). For us = -1 that is nothing, and both return false. Above it `moveEarlier` comes to the same TAT and part from both, as above.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'convert',
+    line: 'if (us < 0) return',
+    becomes: ['if (false) return'],
+    proof:
+      'A level that has drained is at most -1 of the unit of `own`. Expressed at another pace and rounded up it is at most 0, also where the product is too large to be exact, because it is negative by far then. Callers treat a TAT at `atUs` with a part of 0 and any earlier one alike: nothing is in use.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'convert',
+    line: 'if (part === to.periodUs) {',
+    becomes: ['if (false) {'],
+    proof: '(whole, periodUs) is the same level as (whole + 1, 0): the line behind it adds both up to the same sum before it divides.',
+  },
+  {
     file: 'src/algorithms/gcra/gcra.ts',
     everywhere: ['i + TAT', 'i - TAT'],
     proof: 'TAT is 0.',

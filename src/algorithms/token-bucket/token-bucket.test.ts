@@ -79,6 +79,13 @@ describe('what people see', () => {
     expect(key.state).toEqual({ tokens: 17, part: 0, atUs: 5000000 })
   })
 
+  test('is all of them once everything was given back', () => {
+    const key = new HeldKey(ruleOf({ capacity: 20, refill: '1/s' }))
+    key.take(5 * SECOND, 3)
+    key.give(6 * SECOND, 3)
+    expect(key.state).toEqual({ tokens: 20, part: 0, atUs: 6_000_000 })
+  })
+
   test('is tokens below zero while some are booked ahead', () => {
     const key = new HeldKey(ruleOf({ capacity: 2, refill: '1/s' }))
     key.reserve(0, 5)
