@@ -138,6 +138,21 @@ export const PROOFS = [
     proof: 'TAT is 0.',
   },
   {
+    file: 'src/algorithms/gcra/gcra.ts',
+    scope: '',
+    line: 'spaced: false,',
+    becomes: ['spaced: true,'],
+    proof:
+      'What fits is due now: at its own pace by the same computation, and at another, too, because a level of at most so many whole permits stays that when it is rounded up to the unit of `to`. So `delayUs` is 0 as before. A limiter that takes it for spaced has `acquire` ask its queue, which admits at once what fits.',
+  },
+  {
+    file: 'src/algorithms/token-bucket/token-bucket.ts',
+    scope: '',
+    line: 'spaced: false,',
+    becomes: ['spaced: true,'],
+    proof: 'What fits is due now, as in gcra.ts.',
+  },
+  {
     file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
     line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",

@@ -134,6 +134,13 @@ describe('a clock that steps back', () => {
     expect(key.s).toEqual(Float64Array.of(101 * SECOND, 0, -1))
   })
 
+  test('keeps it where nothing is given back', () => {
+    const key = new Key(ruleOf({ rate: '1/s', burst: 2 }))
+    key.reserve(100 * SECOND, 3)
+    key.give(99 * SECOND, 1)
+    expect([key.give(100 * SECOND, 1, 0), key.s]).toEqual([false, Float64Array.of(102 * SECOND, 0, 100 * SECOND)])
+  })
+
   test('and a leap forward is just time passing', () => {
     const key = new Key(rule)
     key.take(0, 2)
