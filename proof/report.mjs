@@ -8,15 +8,16 @@ export function reportOf(results) {
   const files = [...new Set(results.map(({ file }) => file))]
   return `# Mutation check
 
-\`npm run proof\` changes one operator or constant of the algorithms at a time, in TypeScript and in Lua, and runs the tests. Each change is a
-mutant. One that the tests do not notice has survived, and needs a proof that nobody could notice it ([proofs.mjs](proofs.mjs)).
+\`npm run proof\` changes one operator or constant of the algorithms at a time, in TypeScript and in the Lua that is written by hand, and runs
+the tests. Each change is a mutant. One that the tests do not notice has survived, and needs a proof that nobody could notice it
+([proofs.mjs](proofs.mjs)). The Lua of the algorithms is generated from their TypeScript, and has no mutants of its own.
 
 Made by \`npm run proof\` with seed ${SEED} on Node ${process.versions.node.split('.')[0]}.${unfinished(results)}
 
 ${table(['file', 'mutants', ...ENDS, 'equivalent', 'unproved'], [...files.map((file) => rowOf(file, results, file)), rowOf('all', results)])}
 
 - killed: a test fails.
-- timed out: it was still running after at least three times as long as without the change and two seconds more, twice.
+- timed out: it was still running after at least six times as long as without the change and three seconds more, twice.
 - crashed: it used up its memory.
 - did not compile: it cannot be loaded, so that no test was needed.
 - not judged: the run was ended before all of its tests had run.
