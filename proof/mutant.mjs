@@ -1,7 +1,10 @@
 // What a mutant is, whatever its language.
 
-/** A constant becomes its successor; 1 also becomes 0. */
-export const OTHER_NUMBERS = (value) => (value === 1 ? [2, 0] : [value + 1])
+/** A constant becomes its successor, or where a double has none what is before it; 1 also becomes 0. */
+export function otherNumbers(value) {
+  if (value === 1) return [2, 0]
+  return [value < 2 ** 53 ? value + 1 : value - 1]
+}
 
 /**
  * Mutants from changes { start, end, replacement, scope }. A mutant is known by its file, its function, and its line before and after the

@@ -1,5 +1,5 @@
 // Every mutant of a Lua source: one operator or constant changed. Strings and comments are left alone.
-import { mutantsOf, OTHER_NUMBERS } from './mutant.mjs'
+import { mutantsOf, otherNumbers } from './mutant.mjs'
 
 const OTHER_TOKENS = {
   '<': ['<=', '>='],
@@ -55,7 +55,7 @@ function tokensOf(text) {
 
 function changesOf({ kind, value, start, end, scope }, before, after) {
   const changed = (replacements) => replacements.map((replacement) => ({ start, end, replacement, scope }))
-  if (kind === 'number') return changed(OTHER_NUMBERS(Number(value)).map(String))
+  if (kind === 'number') return changed(otherNumbers(Number(value)).map(String))
   if (value === 'not') return [{ start, end: after.start, replacement: '', scope }]
   if (value === '-' && isUnaryAfter(before)) return changed([''])
   if (after?.value === '(' && OTHER_CALLS[value] !== undefined) return changed(OTHER_CALLS[value])

@@ -1,6 +1,6 @@
 // Every mutant of a TypeScript source: one operator or constant changed. Types, strings and error texts are left alone.
 import { parseAst } from 'rolldown/parseAst'
-import { mutantsOf, OTHER_NUMBERS } from './mutant.mjs'
+import { mutantsOf, otherNumbers } from './mutant.mjs'
 
 /** By operator: what it is flipped to. A comparison moves by its boundary, and turns into its negation. */
 const OTHER_OPERATORS = {
@@ -80,7 +80,7 @@ const CHANGES = {
   },
   Literal({ value, start, end }) {
     if (typeof value === 'boolean') return [[start, end, `${!value}`]]
-    return typeof value === 'number' ? OTHER_NUMBERS(value).map((other) => [start, end, `${other}`]) : []
+    return typeof value === 'number' ? otherNumbers(value).map((other) => [start, end, `${other}`]) : []
   },
   IfStatement({ test: { start, end } }) {
     return [true, false].map((value) => [start, end, `${value}`])

@@ -239,4 +239,18 @@ export const PROOFS = [
     becomes: ['return -2'],
     proof: 'Of what was not found only the sign is looked at.',
   },
+  {
+    file: 'scripts/lua/prelude.lua',
+    scope: 'slice',
+    line: 'for k = from, to - 1 do',
+    becomes: ['for k = from, to + 1 do', 'for k = from, to - 0 do'],
+    proof: 'What is sliced is read up to its `length`, which is to - from: nothing looks at elements behind that.',
+  },
+  {
+    file: 'scripts/lua/prelude.lua',
+    scope: 'moveWords',
+    line: 'if to < from then',
+    becomes: ['if to <= from then'],
+    proof: 'Where both places are one, words are copied onto themselves in either order.',
+  },
 ]

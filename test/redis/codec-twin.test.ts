@@ -84,8 +84,39 @@ function anyState(random: Random, rule: Rule): State {
   return { rule, name: random.pick(['default', 'a', 'x'.repeat(64)]), idleAtUs, words }
 }
 
+/** One word at every size at which it needs a byte more: as it is and counted back, among the first words and behind them. */
+function edgeStates(): State[] {
+  const rule = slidingWindow({ limit: 10, window: '1s' })[RULE]
+  const numbers = [1, 2, 3, 4, 5, 6].flatMap((size) => [256 ** size - 1, 256 ** size])
+  const MAX = 2 ** 53 - 1
+  return numbers.flatMap((number) =>
+    [
+      [1, number],
+      [MAX, MAX - number],
+    ].flatMap(([idleAtUs, word]) => [0, 4, 5].map((place) => stateOf(rule, idleAtUs as number, [...new Array(place).fill(0), word]))),
+  )
+}
+
+/** More entries than are read at once, whose times take more bytes than their counts. */
+function longLog(): State {
+  const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
+  const idleAtUs = 1_763_286_400_000_000
+  const entries = Array.from({ length: 5_000 }, (_, k) => [idleAtUs - 50_000_000 + k * 10_000, 1 + (k % 3)])
+  return stateOf(rule, idleAtUs, [idleAtUs - 86_400_000_000, 0, entries.length, 10_000, ...entries.flat()])
+}
+
+function stateOf(rule: Rule, idleAtUs: number, first: readonly number[]): State {
+  const words = new Float64Array(rule.words)
+  words.set(first)
+  return { rule, name: 'default', idleAtUs, words }
+}
+
 const random = new Random(20_261_117)
-const STATES: readonly State[] = RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule)))
+const STATES: readonly State[] = [
+  ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule))),
+  ...edgeStates(),
+  longLog(),
+]
 const recordOf = ({ rule, name, idleAtUs, words }: State) => writeState(rule, words, 0, idleAtUs, name)
 
 function* inPieces<T>(items: readonly T[]): Generator<readonly T[]> {
@@ -123,11 +154,14 @@ test('reads the same states', async () => {
 test('both refuse figures that are no limit', async () => {
   const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
   const others = ['06 00 02 0e0e', '05 00 03 090e00', '05 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
-  for (const hex of [...labels, ...others]) {
-    const head = fromHex(hex)
+  // Without the bound of a figure it would be a limit like any other.
+  const tooFast = labelOf({ ...(RULES[0] as Rule), figures: [1, 1e15, 1] }, 'default')
+  const heads = [...[...labels, ...others].map(fromHex), [...tooFast].map((letter) => letter.charCodeAt(0))]
+  for (const head of heads) {
+    const hex = toHex(head)
     expect(() => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, head.length, ...head]), 0), hex).toThrow(/figures|limit/)
     const script = `${LIBRARY}${HEX} local isRead, failure = pcall(ruleOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
-    expect(await redis.send(['EVAL', script, '0', toHex(head)]), hex).toMatch(/figure/)
+    expect(await redis.send(['EVAL', script, '0', hex]), hex).toMatch(/figure/)
   }
 })
 
