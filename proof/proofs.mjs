@@ -154,6 +154,27 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'const isOne = cells.length === 1',
+    becomes: ['const isOne = cells.length === 0'],
+    proof: 'There is one cell at least. Of one alone there are no others: `askOthers` grants, `finishOthers` does nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'const granted = isOne ? agreed : askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed',
+    becomes: ['const granted = (askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed)'],
+    proof: 'Of one cell there are no others, and `askOthers` grants.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'if (!isOne) finishOthers(cells, nowUs, taken, aheadUs, isTold)',
+    becomes: ['if (true) finishOthers(cells, nowUs, taken, aheadUs, isTold)'],
+    proof: 'Of one cell there are no others, and `finishOthers` does nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
     line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
     becomes: [
@@ -252,5 +273,26 @@ export const PROOFS = [
     line: 'if to < from then',
     becomes: ['if to <= from then'],
     proof: 'Where both places are one, words are copied onto themselves in either order.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: 'foreign',
+    line: 'error({ what = what }, 0)',
+    becomes: ['error({ what = what }, 1)'],
+    proof: 'The level says whose place stands before the text of an error. A table has none.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: 'ruleOf',
+    line: 'local format, nameSize = byte(label, 1, 2)',
+    becomes: ['local format, nameSize = byte(label, 0, 2)', 'local format, nameSize = byte(label, 1, 3)'],
+    proof: 'string.byte begins with the first byte where it is told to begin before it; and a third value has no name to go to.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: 'ruleOf',
+    line: 'if not isKnown and (count ~= FIGURES[format] or unit > 1) then',
+    becomes: ['if not isKnown and (count ~= FIGURES[format] or unit > 2) then'],
+    proof: 'The unit is 1 or a power of 64.',
   },
 ]
