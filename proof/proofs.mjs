@@ -175,6 +175,49 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'ask',
+    line: 'if (isTold) agree(cell.verdict)',
+    becomes: ['if (true) agree(cell.verdict)'],
+    proof: 'A verdict that is not told is read by nobody: to write it only takes time.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'finish',
+    line: 'if (isTold) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)',
+    becomes: ['if (true) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)'],
+    proof: 'A verdict that is not told is read by nobody, and `describe` changes nothing else.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'bookableInUs',
+    line: 'if (cell.own === cell.rule) return actUs - aheadUs',
+    becomes: ['if (false) return actUs - aheadUs'],
+    proof:
+      'Under one rule what is due comes nearer by a microsecond with every microsecond, also while time stands still for the state, so that the first time at which it is no more than aheadUs away is actUs - aheadUs. That lies above 0 and not behind the time of reset, between which the search looks.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'bookableInUs',
+    line: 'const middle = Math.floor((early + late) / 2)',
+    becomes: ['const middle = Math.ceil((early + late) / 2)'],
+    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'charge',
+    line: 'if (own !== cell.rule) cell.own = cell.rule',
+    becomes: ['if (true) cell.own = cell.rule'],
+    proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'bookedBy',
+    line: 'const rule = ticket.numbers === own.numbers ? own : own.algorithm.ruleOf(figuresNamed(ticket.numbers))',
+    becomes: ['const rule = (own.algorithm.ruleOf(figuresNamed(ticket.numbers)))'],
+    proof: 'The numbers are the figures as text: the rule that is made of them anew has all the numbers of `own`.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
     line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
     becomes: [
