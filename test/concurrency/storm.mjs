@@ -71,6 +71,7 @@ ${wrongs.length === 0 ? 'Nothing was wrong: no call failed that must not, every 
 
 ${table(results)}
 
+- processor: what all threads of the process used of the processors meanwhile.
 - in a step: how many were terminated in the middle of a step.
 - held by the dead: the most places at the same time, and how many are to spare. In the last storm they are too few, by intent: calls fail there, and only while the dead
   hold more than that.
@@ -79,26 +80,23 @@ ${table(results)}
 }
 
 function table(results) {
-  const titles = ['storm', '`maxThreads`', '`reclaimAfterMs`', 'terminated', 'seconds', 'in a step']
-  const more = ['held by the dead', 'to spare', 'back after, s', 'bound, s', 'calls', 'failed']
+  const columns = {
+    storm: ({ name }) => name,
+    '`maxThreads`': ({ maxThreads }) => maxThreads,
+    '`reclaimAfterMs`': ({ reclaimAfterMs }) => reclaimAfterMs,
+    terminated: ({ victims }) => victims,
+    seconds: ({ ms }) => secondsOf(ms),
+    'processor, s': ({ cpuMs }) => secondsOf(cpuMs),
+    'in a step': ({ inStep }) => inStep,
+    'held by the dead': ({ mostDead }) => mostDead,
+    'to spare': ({ maxThreads }) => maxThreads - AT_WORK,
+    'back after, s': ({ isWatched, longestDeadMs }) => (isWatched ? 'at once' : secondsOf(longestDeadMs)),
+    'bound, s': ({ isWatched, reclaimAfterMs }) => (isWatched ? '' : secondsOf(backAfterMs(reclaimAfterMs))),
+    calls: ({ calls }) => calls,
+    failed: ({ failed }) => failed,
+  }
   const line = (cells) => `| ${cells.join(' | ')} |`
-  const body = results.map(
-    ({ name, isWatched, maxThreads, reclaimAfterMs, victims, ms, inStep, mostDead, longestDeadMs, calls, failed }) => {
-      const back = isWatched ? ['at once', ''] : [secondsOf(longestDeadMs), secondsOf(backAfterMs(reclaimAfterMs))]
-      return line([
-        name,
-        maxThreads,
-        reclaimAfterMs,
-        victims,
-        secondsOf(ms),
-        inStep,
-        mostDead,
-        maxThreads - AT_WORK,
-        ...back,
-        calls,
-        failed,
-      ])
-    },
-  )
-  return [line([...titles, ...more]), line([...titles, ...more].map((_, k) => (k === 0 ? '---' : '--:'))), ...body].join('\n')
+  const titles = Object.keys(columns)
+  const body = results.map((result) => line(Object.values(columns).map((cellOf) => cellOf(result))))
+  return [line(titles), line(titles.map((_, k) => (k === 0 ? '---' : '--:'))), ...body].join('\n')
 }

@@ -29,6 +29,8 @@ export interface Storm {
 export interface StormResult extends Storm {
   /** From the start of the first thread to the end of the last. */
   readonly ms: number
+  /** What the process used of all processors meanwhile: with two, no storm can be over in less than half of it. */
+  readonly cpuMs: number
   /** How many threads ended in the middle of a step. */
   readonly inStep: number
   /** The most places that dead threads held at the same time. */
@@ -64,6 +66,8 @@ const LIMIT = { rate: '2000/s', burst: 1 } as const
 const MAX_KEYS = 100
 /** A victim makes 1 to so many calls before it may be terminated: most end in code that was just loaded, some in code that was compiled. */
 const MOST_CALLS = 100
+/** Seldom enough that the thread that terminates the others does not take their processor, also where its calls wait in vain for a millisecond. */
+const OWN_CALL_EVERY_MS = 3
 /** The places of the counters that all threads add to. */
 const CALLS = 0
 const FAILED = 1
@@ -152,9 +156,11 @@ export async function storm({ victims, isWatched, maxThreads, reclaimAfterMs }: 
   }
 
   const startMs = performance.now()
-  const calling = setInterval(callToo, 1)
+  const startCpu = process.cpuUsage()
+  const calling = setInterval(callToo, OWN_CALL_EVERY_MS)
   await Promise.all(Array.from({ length: VICTIMS_AT_ONCE }, oneAfterTheOther))
   const ms = performance.now() - startMs
+  const { user, system } = process.cpuUsage(startCpu)
   await untilPlacesAreBack()
   clearInterval(calling)
   const { faults, takenCells } = audit(store.handle)
@@ -162,7 +168,20 @@ export async function storm({ victims, isWatched, maxThreads, reclaimAfterMs }: 
   if (takenCells > 0) wrongs.push(`${takenCells} places are taken, though all threads have ended`)
   if (ended < victims) wrongs.push(`only ${ended} of ${victims} threads were terminated`)
   const [calls, failed] = counters as unknown as [number, number]
-  return { victims: ended, isWatched, maxThreads, reclaimAfterMs, ms, inStep, mostDead, longestDeadMs, calls, failed, wrongs }
+  return {
+    victims: ended,
+    isWatched,
+    maxThreads,
+    reclaimAfterMs,
+    ms,
+    cpuMs: (user + system) / 1000,
+    inStep,
+    mostDead,
+    longestDeadMs,
+    calls,
+    failed,
+    wrongs,
+  }
 }
 
 /** The victim and what it needs of the built package as one file. */

@@ -1097,9 +1097,9 @@ end
 ` },
   gcra: { needs: ['prelude', 'arithmetic', 'level'], text: `-- From src/algorithms/gcra/gcra.ts.
 do
-  -- Drops the date of a level that is no more than the capacity.
-  local function dateIfBooked(own, s, i)
-    if isWithinCapacity(own, s, i, s[i + 2]) then
+  -- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
+  local function dateIfBooked(own, s, i, nowUs)
+    if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
       s[i + 2] = -1
     end
   end
@@ -1121,7 +1121,7 @@ do
     end,
     repair = function(own, s, i, nowUs)
       if s[i + 2] >= 0 then
-        return levelRepair(own, s, i, nowUs)
+        return redate(own, s, i, nowUs)
       end
       if isWithinCapacity(own, s, i, nowUs) then
         return false
@@ -1749,8 +1749,9 @@ do
   end
 
   -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, lateUs, verdict, isReserved)
+  local function describe(cell, nowUs, lateUs, isReserved)
     local own = cell.own
+    local verdict = cell.verdict
     verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
     verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
     verdict.atUs = nowUs
