@@ -79,7 +79,7 @@ function concerns(source, file = '.lua') {
 
 /** What the tests of the algorithms are made of besides themselves. */
 function helpersIn(root) {
-  const files = ['test/model', 'test/conformance', 'test/lua', 'test/support'].flatMap((folder) =>
+  const files = ['test/model', 'test/conformance', 'test/lua', 'test/lua/fixtures', 'test/support'].flatMap((folder) =>
     readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
   )
   return files.filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts')).sort()

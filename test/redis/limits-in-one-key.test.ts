@@ -240,6 +240,8 @@ describe('what is not ours', () => {
     ['three bytes of tags', '1fffffffffffff 0e 01 05 6275727374 03 09080e 80f000'],
     ['more words than there are', '1fffffffffffff 11 01 05 6275727374 03 09080e 8000 11 ffffff'],
     ['a fourth word', '1fffffffffffff 0d 01 05 6275727374 03 09080e 80f1 01'],
+    ['a record of another limit that ends one byte too early', '1fffffffffffff 0d 01 05 6f74686572 03 09080e 10f0'],
+    ['a record of another limit that is in use for ever', '20000000000000 0d 01 05 6f74686572 03 09080e 80f0'],
   ])('%s is an error, and stays as it is', async (_what, hex) => {
     const limiter = limiterOf({ burst, daily })
     await putBytes(redis, nameOf('u1'), fromHex(hex))
@@ -264,6 +266,7 @@ describe('what is not ours', () => {
     await command('SADD', nameOf('u1'), 'x')
     const answers = await Promise.allSettled(['u0', 'u1', 'u2'].map((key) => limiter.consume(key)))
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(answers[1]).toMatchObject({ reason: { message: expect.stringMatching(/does not hold a state .*: .*WRONGTYPE/) } })
     expect(await command('SMEMBERS', nameOf('u1'))).toEqual(['x'])
   })
 })

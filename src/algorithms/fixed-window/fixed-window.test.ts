@@ -200,6 +200,11 @@ describe('giving back', () => {
   })
 })
 
+test('a state takes four doubles', () => {
+  const { words, freshWords } = fixedWindow({ limit: 1, window: '1s' })[RULE]
+  expect([words, freshWords]).toEqual([4, 4])
+})
+
 describe('the factory', () => {
   const rule = (options: FixedWindowOptions) => fixedWindow(options)[RULE]
 
