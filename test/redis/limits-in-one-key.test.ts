@@ -261,6 +261,17 @@ describe('what is not ours', () => {
     expect(await command('STRLEN', nameOf('u1'))).toBe(size)
   })
 
+  test('a state of another algorithm, behind one of the same bytes that was read in the same call', async () => {
+    const store = redisStore(redis, { prefix })
+    const clock = fakeClock(1_700_000_000_000)
+    const ours = createLimiter({ burst }, { name: 'api', store, clock })
+    const other = createLimiter({ burst: tokenBucket({ refill: '1/s', capacity: 10 }) }, { name: 'api', store, clock })
+    await Promise.all([ours.consume('u1'), ours.consume('u2')])
+    const answers = await Promise.allSettled([ours.consume('u1'), other.consume('u2')])
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    expect((await recordsAt(redis, nameOf('u2'))).map(({ rule }) => rule.algorithm.type)).toEqual(['gcra'])
+  })
+
   test('a key of another type, among others of the same call', async () => {
     const limiter = limiterOf({ burst, daily })
     await command('SADD', nameOf('u1'), 'x')
