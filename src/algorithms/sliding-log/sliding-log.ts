@@ -7,7 +7,7 @@
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, onlyOptionsOf, refused } from '../rate.ts'
-import { moveWords } from '../words.ts'
+import { clearWords, moveWords } from '../words.ts'
 
 const AT = 0
 const FIRST = 1
@@ -89,7 +89,7 @@ export const slidingLogAlgorithm: Algorithm = {
     return timeOf(s, i, (s[i + END] as number) - 1) + own.windowUs - nowUs
   },
 
-  /** The entries keep their times. Those that have left the window of `to` too are dropped. */
+  /** The entries keep their times. Those that have left the state's window or the caller's are dropped. */
   charge(own, to, s, i, nowUs, cost) {
     dropDead(own, s, i, nowUs)
     if (own !== to) {
@@ -192,8 +192,15 @@ function moveToFront(s: Float64Array, i: number): void {
   const first = s[i + FIRST] as number
   const held = (s[i + END] as number) - first
   moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)
+  clearEntries(s, i, held, first)
   s[i + FIRST] = 0
   s[i + END] = held
+}
+
+/** What stands behind the entries is zero: a store that keeps bytes leaves zeros at the end out, so that a log shrinks there. */
+function clearEntries(s: Float64Array, i: number, entry: number, count: number): void {
+  const from = i + ENTRIES + entry * ENTRY_WORDS
+  clearWords(s, from, Math.min(count * ENTRY_WORDS, s.length - from))
 }
 
 /** The live entry of exactly this microsecond, or -1. */
@@ -231,11 +238,13 @@ function giveEntry(s: Float64Array, i: number, entry: number, cost: number): voi
   const behind = i + ENTRIES + (entry + 1) * ENTRY_WORDS
   const end = s[i + END] as number
   moveWords(s, behind - ENTRY_WORDS, behind, (end - entry - 1) * ENTRY_WORDS)
+  clearEntries(s, i, end - 1, 1)
   s[i + END] = end - 1
 }
 
 /** Starts anew at `atUs` with everything that is used as one entry. */
 function gather(s: Float64Array, i: number, atUs: number, permits: number): void {
+  clearEntries(s, i, 0, s[i + END] as number)
   s[i + AT] = atUs
   s[i + FIRST] = 0
   s[i + END] = 0

@@ -136,7 +136,7 @@ local function prepare(cells, held)
     if cell.changed then
       local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
       pieces, isChanged = pieces + 1, true
-      texts[pieces] = recordOf(own, cell.s, own.algorithm.neededWords and cell.most or own.words, idleAtUs)
+      texts[pieces] = recordOf(own, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
       if idleAtUs > untilUs then
         untilUs = idleAtUs
       end
@@ -332,7 +332,7 @@ local function textOf(failure)
   return 'SLUICE the key ' .. reading .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
 end
 
-local at, key, made, firstError = isPlain and 1 or 2, 0, 0, nil
+local at, key, made, firstError, areAlike = isPlain and 1 or 2, 0, 0, nil, true
 while at <= #ARGV do
   local run, count
   if isPlain then
@@ -361,13 +361,14 @@ while at <= #ARGV do
       size = size + 1
       reply[size] = textOf(failure)
       firstError = firstError or reply[size]
+      areAlike = areAlike and reply[size] == firstError
     end
     key = key + run.keys
   end
 end
 
--- Where nothing could be decided, the client should see the error as one: some act on what it says.
-if made == 0 then
+-- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
+if made == 0 and areAlike then
   return redis.error_reply(firstError)
 end
 return reply

@@ -427,7 +427,7 @@ local function prepare(cells, held)
     if cell.changed then
       local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
       pieces, isChanged = pieces + 1, true
-      texts[pieces] = recordOf(own, cell.s, own.algorithm.neededWords and cell.most or own.words, idleAtUs)
+      texts[pieces] = recordOf(own, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
       if idleAtUs > untilUs then
         untilUs = idleAtUs
       end
@@ -623,7 +623,7 @@ local function textOf(failure)
   return 'SLUICE the key ' .. reading .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
 end
 
-local at, key, made, firstError = isPlain and 1 or 2, 0, 0, nil
+local at, key, made, firstError, areAlike = isPlain and 1 or 2, 0, 0, nil, true
 while at <= #ARGV do
   local run, count
   if isPlain then
@@ -652,13 +652,14 @@ while at <= #ARGV do
       size = size + 1
       reply[size] = textOf(failure)
       firstError = firstError or reply[size]
+      areAlike = areAlike and reply[size] == firstError
     end
     key = key + run.keys
   end
 end
 
--- Where nothing could be decided, the client should see the error as one: some act on what it says.
-if made == 0 then
+-- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
+if made == 0 and areAlike then
   return redis.error_reply(firstError)
 end
 return reply
@@ -1188,6 +1189,12 @@ do
     return 4 + (entries + (entries / 4 - entries / 4 % 1)) * 2
   end
 
+  -- What stands behind the entries is zero: a store that keeps bytes leaves zeros at the end out, so that a log shrinks there.
+  local function clearEntries(s, i, entry, count)
+    local from = i + 4 + entry * 2
+    clearWords(s, from, count * 2 < s.length - from and count * 2 or s.length - from)
+  end
+
   local function setCount(s, i, entry, count)
     s[i + 4 + entry * 2 + 1] = count
   end
@@ -1199,6 +1206,7 @@ do
 
   -- Starts anew at \`atUs\` with everything that is used as one entry.
   local function gather(s, i, atUs, permits)
+    clearEntries(s, i, 0, s[i + 2])
     s[i] = atUs
     s[i + 1] = 0
     s[i + 2] = 0
@@ -1244,6 +1252,7 @@ do
     local first = s[i + 1]
     local held = s[i + 2] - first
     moveWords(s, i + 4, i + 4 + first * 2, held * 2)
+    clearEntries(s, i, held, first)
     s[i + 1] = 0
     s[i + 2] = held
   end
@@ -1300,6 +1309,7 @@ do
     local behind = i + 4 + (entry + 1) * 2
     local end_ = s[i + 2]
     moveWords(s, behind - 2, behind, (end_ - entry - 1) * 2)
+    clearEntries(s, i, end_ - 1, 1)
     s[i + 2] = end_ - 1
   end
 
@@ -1361,7 +1371,7 @@ do
       end
       return timeOf(s, i, s[i + 2] - 1) + own.windowUs - nowUs
     end,
-    -- The entries keep their times. Those that have left the window of \`to\` too are dropped.
+    -- The entries keep their times. Those that have left the state's window or the caller's are dropped.
     charge = function(own, to, s, i, nowUs, cost)
       dropDead(own, s, i, nowUs)
       if own ~= to then
