@@ -1,5 +1,5 @@
 /**
- * Whole-number arithmetic that never rounds, on plain doubles. Its twin is arithmetic.lua: same names, same steps.
+ * Whole-number arithmetic that never rounds, on plain doubles. In Redis it is the same code, generated as Lua.
  *
  * A level or a time that is not whole is kept as a pair: a whole number and a part, the numerator over a denominator that the
  * rule fixes. Products of two 53-bit numbers do not fit a double, so they only ever appear inside `mulDiv`.

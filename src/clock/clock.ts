@@ -1,6 +1,9 @@
 /** Where time comes from. Only the limiter holds a clock; everything below it is told the time. */
 export interface Clock {
-  /** The time in whole microseconds. Any origin will do, as long as every user of a store shares it. */
+  /**
+   * The time in whole microseconds. Any origin will do, as long as every user of a store shares it. It is read in the middle of a decision, so it must
+   * not call the limiter that reads it.
+   */
   nowUs(): number
   /**
    * Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what stops it. `keepAlive` (true unless told

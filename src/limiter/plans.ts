@@ -123,7 +123,7 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name)))
 }
 
-/** The same in the plan's own step. Checks everything before anything is filled in. */
+/** The same in the plan's own step. What is refused here reaches no store. */
 export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
   if (typeof key !== 'string' || typeof cost !== 'number') checkNames(key, cost, step.scope.limits as NamedRule<Name>[])

@@ -80,3 +80,11 @@ export class Step {
     this.nowUs = nowUs
   }
 }
+
+/** Says of a verdict that it limits for so long, because a full store has no room for the key. */
+export function limitedFor(verdict: Verdict, us: number): void {
+  if (verdict.outcome === 'impossible') return
+  verdict.outcome = 'limited'
+  verdict.retryUs = Math.max(verdict.retryUs, us)
+  verdict.delayUs = 0
+}

@@ -1,7 +1,17 @@
 /** What is particular to the memory store: what it forgets, what it never forgets, and how much it holds. */
 import { describe, expect, test, vi } from 'vitest'
 import { gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
-import { createLimiter, gcra, type Limit, memoryStore, SluiceError, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limit,
+  memoryStore,
+  SluiceError,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const SECOND_MS = 1_000
@@ -274,6 +284,15 @@ describe('a closed limiter', () => {
     for (let k = 20; k < 40; k++) createLimiter(limit, { name: 'other', store, clock }).consume(`key:${k}`)
     expect(() => createLimiter(tokenBucket({ capacity: 1, refill: '1/s' }), { name: 'api', store, clock })).not.toThrow()
   })
+})
+
+test('a limiter that is refused leaves nothing behind', () => {
+  const store = memoryStore()
+  const window = fixedWindow({ limit: 1, window: '1s' })
+  createLimiter({ b: window }, { name: 'api', store })
+  const refused = () => createLimiter({ a: gcra({ rate: '1/s', burst: 1 }), b: gcra({ rate: '1/s', burst: 1 }) }, { name: 'api', store })
+  expect(refused).toThrow("limit 'b' is a fixedWindow in this store")
+  expect(createLimiter({ a: window, b: window }, { name: 'api', store }).tryAcquire('k')).toBe(true)
 })
 
 describe('numbers that change', () => {

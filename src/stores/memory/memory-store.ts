@@ -2,8 +2,9 @@
  * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
-import { decide, type Op, type Verdict } from '../../algorithms/decide.ts'
+import { decide, type Op } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
 
@@ -84,11 +85,9 @@ class ProcessMemory implements MemoryStore {
 
   open(scope: Scope, nowUs: () => number): OpenStates {
     const held = this.#heldFor(scope.name)
-    const tables = scope.limits.map(({ name, rule }) => {
-      const table = held.table(name)
-      table?.check(rule)
-      return table ?? held.add(new Table(name, rule, this.#maxKeys))
-    })
+    // All of them first: what is refused must leave nothing behind.
+    for (const { name, rule } of scope.limits) held.table(name)?.check(rule)
+    const tables = scope.limits.map(({ name, rule }) => held.table(name) ?? held.add(new Table(name, rule, this.#maxKeys)))
     held.open += 1
     this.#closed?.delete(held)
     return new MemoryStates(this, tables, nowUs, () => this.#close(held))
@@ -239,11 +238,4 @@ class MemoryStates implements OpenStates {
     }
     return fullForUs
   }
-}
-
-function limitedFor(verdict: Verdict, us: number): void {
-  if (verdict.outcome === 'impossible') return
-  verdict.outcome = 'limited'
-  verdict.retryUs = Math.max(verdict.retryUs, us)
-  verdict.delayUs = 0
 }

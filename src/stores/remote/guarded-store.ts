@@ -192,7 +192,7 @@ export class GuardedStore {
 
   #probed(step: Step): Promise<unknown> {
     if (this.#store.probe !== undefined) return this.#store.probe(step)
-    // About a key of its own: the numbers may have changed since, and a question about a key in use would move its state to the old ones.
+    // About a key of its own, which nobody uses.
     const parts = step.parts.map(({ limit, rule, cost }) => new Part(limit, rule, PROBED_KEY, cost))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
     return this.#store.apply(new Step('ask', step.scope, parts, -1, -1, nowUs))

@@ -2,8 +2,9 @@
  * The steps of one limiter in shared memory. A step reads the record of its key, decides on a private copy and compares and swaps the key's
  * head. A thread that loses the race starts again from what the winner wrote.
  */
-import { decide, type Verdict } from '../../algorithms/decide.ts'
+import { decide } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
+import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Step } from '../store.ts'
 import type { Cells } from './cells.ts'
 import { ABSENT, type Address, LONGEST_KEY, LOST } from './chains.ts'
@@ -133,11 +134,4 @@ function onlyKey(parts: readonly Part[]): string {
     }
   }
   return key
-}
-
-function limitedFor(verdict: Verdict, us: number): void {
-  if (verdict.outcome === 'impossible') return
-  verdict.outcome = 'limited'
-  verdict.retryUs = Math.max(verdict.retryUs, us)
-  verdict.delayUs = 0
 }
