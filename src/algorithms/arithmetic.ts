@@ -73,7 +73,7 @@ export function mulAddDiv(a: number, b: number, add: number, c: number): number 
   return whole + extra
 }
 
-/** (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The short way is exact for the reason given at `divide`. */
+/** (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at `divide`. */
 export function mulAddDivUp(a: number, b: number, add: number, c: number): number {
   const sum = a * b + add
   if (sum <= MAX_EXACT) return Math.ceil(sum / c)

@@ -110,7 +110,7 @@ local function shapeOf(head)
   return shape
 end
 
--- The word that was written with a tag: `number` is what its bytes say, if it has any.
+-- The value of a word: its tag says how it was written, and `number` is what its bytes say (0 for a tag without bytes).
 local function wordOf(tag, number, idleAtUs)
   if tag == MINUS_ONE then
     return -1

@@ -56,7 +56,7 @@ export class Denials {
   answer(step: Step, nowUs: number): Verdict[] | undefined {
     const denial = this.#denialOf((step.parts[0] as Part).key, nowUs)
     if (denial === undefined || !isPlainTake(step) || !isAlike(denial.parts, step.parts)) return undefined
-    return denial.verdicts.map((verdict) => later(verdict, { ...verdict }, nowUs - denial.receivedUs))
+    return denial.verdicts.map((verdict) => later(verdict, nowUs - denial.receivedUs))
   }
 
   /** Keeps a refusal. */
@@ -88,7 +88,7 @@ export class Denials {
     else this.#noticeNumbers(step)
   }
 
-  /** Contact under other numbers moves the state. As long as there are no others, nothing need be remembered. */
+  /** A charge under other numbers may write the state at another pace. As long as there are no others, nothing need be remembered. */
   #noticeNumbers({ scope, parts }: Step): void {
     if (scope === this.#usual) return
     const numbers = numbersOf(scope)
@@ -146,14 +146,11 @@ function longestWaitUs(verdicts: readonly Verdict[]): number {
 }
 
 /** The same verdict some time later, if nothing happened. What has come back meanwhile is not counted. */
-function later(verdict: Verdict, put: Verdict, us: number): Verdict {
-  put.retryUs = Math.max(0, verdict.retryUs - us)
-  put.outcome = put.retryUs > 0 ? 'limited' : 'allowed'
-  put.remaining = verdict.remaining
-  put.resetUs = Math.max(0, verdict.resetUs - us)
-  put.atUs = verdict.atUs + us
-  put.enteredUs = put.atUs
-  return put
+function later(verdict: Verdict, us: number): Verdict {
+  const retryUs = Math.max(0, verdict.retryUs - us)
+  const atUs = verdict.atUs + us
+  const outcome = retryUs > 0 ? 'limited' : 'allowed'
+  return { ...verdict, outcome, retryUs, resetUs: Math.max(0, verdict.resetUs - us), atUs, enteredUs: atUs }
 }
 
 const numbersOfScopes = new WeakMap<Scope, string>()

@@ -113,7 +113,7 @@ local function shapeOf(head)
   return shape
 end
 
--- The word that was written with a tag: \`number\` is what its bytes say, if it has any.
+-- The value of a word: its tag says how it was written, and \`number\` is what its bytes say (0 for a tag without bytes).
 local function wordOf(tag, number, idleAtUs)
   if tag == MINUS_ONE then
     return -1
@@ -867,7 +867,7 @@ local function mulAddDiv(a, b, add, c)
   return whole + extra
 end
 
--- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The short way is exact for the reason given at \`divide\`.
+-- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
   if sum <= 9007199254740991 then

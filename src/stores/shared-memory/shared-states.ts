@@ -29,12 +29,14 @@ export class SharedStates implements OpenStates {
   readonly address: Address
   readonly #shared: SharedParts
   readonly #nowUs: () => number
+  readonly #onClose: () => void
 
-  constructor(shared: SharedParts, shape: RecordShape, address: Address, nowUs: () => number) {
+  constructor(shared: SharedParts, shape: RecordShape, address: Address, nowUs: () => number, onClose: () => void) {
     this.#shared = shared
     this.shape = shape
     this.address = address
     this.#nowUs = nowUs
+    this.#onClose = onClose
   }
 
   apply(step: Step, isTold: boolean): boolean {
@@ -51,8 +53,9 @@ export class SharedStates implements OpenStates {
     }
   }
 
+  /** States stay until they are idle, and the name of a limiter stays in the catalog. */
   close(): void {
-    // States stay until they are idle, and the name of a limiter stays in the catalog.
+    this.#onClose()
   }
 
   /** Copies the record of a key. False if there is none. */

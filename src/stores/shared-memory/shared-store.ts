@@ -82,7 +82,10 @@ class Shared implements SharedStore {
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
-    const states = new SharedStates(this.#parts, shape, { scope: scopeNumber(memory, scope), seedLow, seedHigh }, nowUs)
+    const address = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
+    const states: SharedStates = new SharedStates(this.#parts, shape, address, nowUs, () => {
+      if (this.#opened.get(scope.name)?.states === states) this.#opened.delete(scope.name)
+    })
     this.#opened.set(scope.name, { scope, states })
     return states
   }
