@@ -21,6 +21,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { asStore } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
@@ -548,3 +549,11 @@ test('the timer that rests between decisions ends with the limiter', async () =>
   limiter.close()
   expect(vi.getTimerCount()).toBe(0)
 })
+
+test.each([undefined, null, {}, { shared: true }, { apply: async () => [] }, { shared: 'yes', apply: async () => [] }])(
+  'a driver %j is refused, with what it must have',
+  (driver) => {
+    const refused = expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining('must be an object with apply(step)') })
+    expect(() => asyncStore(driver as never)).toThrow(refused)
+  },
+)

@@ -2,6 +2,7 @@
  * A store that answers later, as a limiter is given it. What stands between the two is the same for all of them and travels with them, so that a limiter
  * in memory carries none of it: timeouts, circuit breakers, and what is decided while the store is down.
  */
+import { refused } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'
 import { GuardedStore, type Watch } from './guarded-store.ts'
 
@@ -24,5 +25,7 @@ export class AsyncStore<D extends StoreDriver = StoreDriver> {
 
 /** A store of a driver: `createLimiter(limits, { name: 'api', store: asyncStore(driver) })`. */
 export function asyncStore<D extends StoreDriver>(driver: D): AsyncStore<D> {
+  const isDriver = typeof driver === 'object' && driver !== null && typeof driver.apply === 'function' && typeof driver.shared === 'boolean'
+  if (!isDriver) throw refused('asyncStore driver', driver, 'must be an object with apply(step), and shared, true or false')
   return new AsyncStore(driver)
 }
