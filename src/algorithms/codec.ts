@@ -196,7 +196,7 @@ function ruleIn(reader: Reader, headEnd: number, ruleOf: (figures: readonly numb
   if (figures === undefined || figures.length !== count || !figures.every((figure) => figure <= MAX_PERIOD_US)) {
     throw foreign(at, `${shown(figures ?? [])} are not ${count} figures from 0 to ${MAX_PERIOD_US}`)
   }
-  const rule = ruleOf(Object.freeze(figures))
+  const rule = ruleOf(figures)
   const { capacity, windowUs, words } = rule
   if (capacity >= 1 && capacity <= MAX_PERMITS && windowUs >= 1 && windowUs <= MAX_FILL_US && words <= MAX_WORDS) return rule
   throw foreign(at, `the figures ${rule.numbers} are no limit of the type ${rule.algorithm.type}`)

@@ -70,51 +70,47 @@ export function emptyVerdict(): Verdict {
  * reservation, -1 otherwise. `ofUs`: for giving back, when the cost was entered, or -1.
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
-  // The first by itself, because most limiters have one limit: a loop for it would take longer than the rest.
-  const isOne = cells.length === 1
-  const agreed = ask(op, cells[0] as Cell, nowUs, aheadUs, ofUs, isTold)
-  const granted = isOne ? agreed : askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed
-  const taken = granted && op === 'take'
-  finish(cells[0] as Cell, nowUs, taken, aheadUs, isTold)
-  if (!isOne) finishOthers(cells, nowUs, taken, aheadUs, isTold)
-  return granted
-}
-
-function askOthers(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
+  const count = cells.length
   let granted = true
-  for (let k = 1; k < cells.length; k += 1) if (!ask(op, cells[k] as Cell, nowUs, aheadUs, ofUs, isTold)) granted = false
+  for (let k = 0; k < count; k += 1) {
+    const cell = cells[k] as Cell
+    const own = cell.own
+    const rule = cell.rule
+    const cost = cell.cost
+    cell.changed = cell.isHeld ? own.algorithm.repair(own, cell.s, cell.i, nowUs) : clear(cell)
+    if (isTold) agree(cell.verdict)
+    if (op === 'give') {
+      giveBack(cell, nowUs, ofUs)
+    } else if (cost > rule.capacity) {
+      granted = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
+    } else if (aheadUs >= 0 && rule.algorithm.bookable) {
+      if (!isBookable(cell, nowUs, aheadUs)) granted = false
+    } else if (cost > 0) {
+      const waitUs = rule.algorithm.untilUs(own, cell.s, cell.i, nowUs, rule.capacity - cost)
+      if (waitUs > 0) granted = refuse(cell.verdict, 'limited', waitUs)
+      else if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
+    }
+  }
+  const isTaken = granted && op === 'take'
+  for (let k = 0; k < count; k += 1) {
+    const cell = cells[k] as Cell
+    let lateUs = 0
+    if (isTaken && cell.cost > 0) {
+      const own = cell.own
+      const rule = cell.rule
+      cell.changed = true
+      if (own !== rule) cell.own = rule
+      lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
+    }
+    if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)
+  }
   return granted
-}
-
-function finishOthers(cells: readonly Cell[], nowUs: number, taken: boolean, aheadUs: number, isTold: boolean): void {
-  for (let k = 1; k < cells.length; k += 1) finish(cells[k] as Cell, nowUs, taken, aheadUs, isTold)
-}
-
-/** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. Giving back always does, and is done here. */
-function ask(op: Op, cell: Cell, nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
-  const rule = cell.rule
-  cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
-  if (isTold) agree(cell.verdict)
-  if (op === 'give') return giveBack(cell, nowUs, ofUs)
-  if (cell.cost > rule.capacity) return refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
-  if (cell.cost === 0) return true
-  if (aheadUs >= 0 && rule.algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
-  const waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
-  if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
-  if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
-  return true
 }
 
 function agree(verdict: Verdict): void {
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
-}
-
-/** Charges the cell if all agreed, and tells how it is after that. */
-function finish(cell: Cell, nowUs: number, taken: boolean, aheadUs: number, isTold: boolean): void {
-  const lateUs = taken && cell.cost > 0 ? charge(cell, nowUs) : 0
-  if (isTold) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)
 }
 
 /** A state of nothing. It is not worth keeping. */
@@ -124,7 +120,8 @@ function clear(cell: Cell): boolean {
 }
 
 /** A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits. */
-function askToBook(cell: Cell, nowUs: number, aheadUs: number): boolean {
+function isBookable(cell: Cell, nowUs: number, aheadUs: number): boolean {
+  if (cell.cost === 0) return true
   const actUs = dueUs(cell, nowUs)
   if (actUs > aheadUs) return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
   cell.verdict.delayUs = actUs
@@ -155,21 +152,12 @@ function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
   return false
 }
 
-/** Answers how much later than now the charge was entered. */
-function charge(cell: Cell, nowUs: number): number {
-  const own = cell.own
-  cell.changed = true
-  if (own !== cell.rule) cell.own = cell.rule
-  return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
-}
-
 /** Giving back never creates a key, and never changes the numbers that a state is written under. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number): boolean {
-  if (!cell.isHeld || cell.cost === 0) return true
+function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
+  if (!cell.isHeld || cell.cost === 0) return
   const own = cell.own
   const booked = cell.ticket === undefined ? undefined : bookedBy(own, cell.ticket)
   if (own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked)) cell.changed = true
-  return true
 }
 
 function bookedBy(own: Rule, ticket: Ticket): Booked {

@@ -84,7 +84,7 @@ export function levelUntilUs(own: LevelRule, s: Float64Array, i: number, nowUs: 
     us -= own.lessOneUs
     part -= own.lessOnePart
   } else {
-    us -= mulDiv(room, own.periodUs, own.permits)
+    us -= spanUs(own, room)
     part -= remainder[0] as number
   }
   // The part lies between -permits and permits; any of it beyond a whole microsecond is waited out as one more.
@@ -115,15 +115,18 @@ export function levelDrainedUs(own: LevelRule, to: LevelRule, s: Float64Array, i
 /** Charges `cost`: the TAT moves later. */
 export function levelCharge(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number): number {
   const atUs = effectiveUs(s, i, nowUs)
-  if (!isSamePace(own, to)) convert(own, to, s, i, atUs)
-  const tatUs = s[i + TAT] as number
-  let us = Math.max(tatUs, atUs)
-  let part = tatUs < atUs ? 0 : (s[i + PART] as number)
+  if (own !== to) convert(own, to, s, i, atUs)
+  let us = s[i + TAT] as number
+  let part = s[i + PART] as number
+  if (us < atUs) {
+    us = atUs
+    part = 0
+  }
   if (cost === 1) {
     us += to.intervalUs
     part += to.intervalPart
   } else {
-    us += mulDiv(cost, to.periodUs, to.permits)
+    us += spanUs(to, cost)
     part += remainder[0] as number
   }
   if (part >= to.permits) {
@@ -138,8 +141,11 @@ export function levelCharge(own: LevelRule, to: LevelRule, s: Float64Array, i: n
 
 /** A state dated more than one window ahead is re-dated to now. */
 export function levelRepair(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
+  return (s[i + AT] as number) - nowUs > own.windowUs && dateToNow(s, i, nowUs)
+}
+
+function dateToNow(s: Float64Array, i: number, nowUs: number): boolean {
   const aheadUs = (s[i + AT] as number) - nowUs
-  if (aheadUs <= own.windowUs) return false
   s[i + TAT] = (s[i + TAT] as number) - aheadUs
   s[i + AT] = nowUs
   return true
@@ -147,7 +153,7 @@ export function levelRepair(own: LevelRule, s: Float64Array, i: number, nowUs: n
 
 export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean {
   if (ofUs >= 0 && nowUs - ofUs >= own.windowUs) return false
-  const us = mulDiv(cost, own.periodUs, own.permits)
+  const us = spanUs(own, cost)
   return moveEarlier(own, s, i, effectiveUs(s, i, nowUs), us, remainder[0] as number)
 }
 
@@ -172,7 +178,7 @@ export function levelCancel(
   const markUs = (ticket[TAT] as number) - effectiveUs(ticket, 0, atUs)
   const markPart = ticket[PART] as number
   if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return false
-  let us = mulDiv(cost, own.periodUs, own.permits)
+  let us = spanUs(own, cost)
   let part = remainder[0] as number
   const afterUs = (s[i + TAT] as number) - atUs - markUs
   const afterPart = (s[i + PART] as number) - markPart
@@ -219,11 +225,16 @@ export function reachedUs(ticket: Float64Array, aheadUs: number, aheadPart: numb
 /** A ticket whose TAT lies `cost` earlier. */
 export function shorten(rule: LevelRule, ticket: Float64Array, cost: number): Float64Array {
   const words = ticket.slice()
-  const us = (ticket[TAT] as number) - mulDiv(cost, rule.periodUs, rule.permits)
+  const us = (ticket[TAT] as number) - spanUs(rule, cost)
   const part = (ticket[PART] as number) - (remainder[0] as number)
   words[TAT] = part < 0 ? us - 1 : us
   words[PART] = part < 0 ? part + rule.permits : part
   return words
+}
+
+/** The time that so many permits take: whole microseconds, and in `remainder` the part. */
+function spanUs(rule: LevelRule, permits: number): number {
+  return mulDiv(permits, rule.periodUs, rule.permits)
 }
 
 /** Numbers of one pace express a level alike, whatever their capacities. */
@@ -244,7 +255,7 @@ function untilUsAtPaceOf(own: LevelRule, to: LevelRule, s: Float64Array, i: numb
 /** Expresses what is in use at `atUs` at another pace: every permit is kept, and what is finer than the unit of `to` is rounded up. */
 function convert(own: LevelRule, to: LevelRule, s: Float64Array, i: number, atUs: number): void {
   const us = (s[i + TAT] as number) - atUs
-  if (us < 0) return
+  if (us < 0 || isSamePace(own, to)) return
   let whole = mulAddDiv(us, own.permits, s[i + PART] as number, own.periodUs)
   let part = mulAddDivUp(remainder[0] as number, to.periodUs, 0, own.periodUs)
   if (part === to.periodUs) {

@@ -105,7 +105,7 @@ export function levelFigures(capacity: number, { permits, periodUs }: Pace): rea
   if (us + ((remainder[0] as number) > 0 ? 1 : 0) > MAX_FILL_US) {
     throw refused('capacity', capacity, 'at this rate would take more than 100 years to fill')
   }
-  return Object.freeze([capacity, permits, periodUs])
+  return [capacity, permits, periodUs]
 }
 
 /** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */

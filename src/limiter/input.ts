@@ -28,6 +28,10 @@ function isCost(cost: unknown): cost is number {
 }
 
 export function keyFor<Name extends string>(keys: Key<Name>, name: Name): string {
+  return isKey(keys) ? keys : keyNamed(keys, name)
+}
+
+function keyNamed<Name extends string>(keys: Key<Name>, name: Name): string {
   const key = typeof keys === 'object' && keys !== null ? keys[name] : keys
   if (isKey(key)) return key
   throw new SluiceError(
@@ -37,6 +41,10 @@ export function keyFor<Name extends string>(keys: Key<Name>, name: Name): string
 }
 
 export function costFor<Name extends string>(costs: Cost<Name>, name: Name): number {
+  return isCost(costs) ? costs : costNamed(costs, name)
+}
+
+function costNamed<Name extends string>(costs: Cost<Name>, name: Name): number {
   const cost = typeof costs === 'object' && costs !== null ? costs[name] : costs
   if (isCost(cost)) return cost
   throw new SluiceError('COST', `cost ${shown(cost)}${ofLimit(costs, name)} must be a whole number from 0 to 1,000,000,000`)

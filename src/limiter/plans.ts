@@ -126,17 +126,18 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
 /** The same in the plan's own step. What is refused here reaches no store. */
 export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
-  if (typeof key !== 'string' || typeof cost !== 'number') checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
+  if (typeof key !== 'string' || typeof cost !== 'number' || parts.length > 1) return filledByName(step, key, cost)
   fill(parts[0] as Part, key, cost)
-  if (parts.length > 1) fillOthers(parts, key, cost)
+  return step
+}
+
+function filledByName<Name extends string>(step: Step, key: Key<Name>, cost: Cost<Name>): Step {
+  checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
+  for (const part of step.parts) fill(part, key, cost)
   return step
 }
 
 function fill<Name extends string>(part: Part, key: Key<Name>, cost: Cost<Name>): void {
   part.key = keyFor(key, part.limit as Name)
   part.cost = costFor(cost, part.limit as Name)
-}
-
-function fillOthers<Name extends string>(parts: readonly Part[], key: Key<Name>, cost: Cost<Name>): void {
-  for (let k = 1; k < parts.length; k++) fill(parts[k] as Part, key, cost)
 }

@@ -95,25 +95,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>> = 1,
     options?: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    if (options !== undefined) return this.#tryAcquireWith(key, cost, options)
-    return this.#tryAcquireUnder(this.#plans.base, key, cost, undefined)
+    const { base } = this.#plans
+    if (options !== undefined || base.states === undefined || this.#closed || this.#listeners.any)
+      return this.#tryAcquireWith(key, cost, options)
+    return base.states.apply(filled(base, key, cost), false) as Answer<S, boolean>
   }
 
+  /** With options, on a store that answers later, for listeners, or after `close`. */
   #tryAcquireWith(
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
-    options: VerbOptions<P> | TimedOptions<P>,
+    options: VerbOptions<P> | TimedOptions<P> | undefined,
   ): Answer<S, boolean> | Promise<boolean> {
-    if (isTimed(options)) return this.#tryToWait(key, cost, options)
-    return this.#tryAcquireUnder(this.#planOf(options, TIMED_OPTIONS), key, cost, options)
-  }
-
-  #tryAcquireUnder(
-    plan: Plan<LimitName<L>>,
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>>,
-    options: VerbOptions<P> | undefined,
-  ): Answer<S, boolean> {
+    if (options !== undefined && isTimed(options)) return this.#tryToWait(key, cost, options)
+    const plan = this.#planOf(options, TIMED_OPTIONS)
     if (this.#listeners.any) return this.#consume('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
     if (plan.states === undefined) return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
     this.#checkOpen()

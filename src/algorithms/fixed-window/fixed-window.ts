@@ -31,7 +31,7 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowLimit {
   onlyOptionsOf('fixedWindow', options, ['limit', 'window', 'anchor'])
   const { limit, window, anchor = 'epoch' } = options
   const windowUs = durationUs(window, 'fixedWindow window')
-  const figures = Object.freeze([permitsOf(limit, 'fixedWindow limit'), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)])
+  const figures = [permitsOf(limit, 'fixedWindow limit'), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)]
   return limitOf({ type: 'fixedWindow', limit, window, anchor }, fixedWindowAlgorithm.ruleOf(figures))
 }
 

@@ -53,11 +53,8 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
 
   repair(own, s, i, nowUs) {
-    if ((s[i + AT] as number) >= 0) return redate(own, s, i, nowUs)
-    if (isWithinCapacity(own, s, i, nowUs)) return false
-    s[i + TAT] = nowUs + own.toleranceUs
-    s[i + PART] = own.tolerancePart
-    return true
+    // Mostly it has no date and lies within the capacity.
+    return ((s[i + AT] as number) >= 0 || !isWithinCapacity(own, s, i, nowUs)) && redate(own, s, i, nowUs)
   },
 
   used: levelUsed,
@@ -67,7 +64,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   charge(own, to, s, i, nowUs, cost) {
     const lateUs = levelCharge(own, to, s, i, nowUs, cost)
-    dateIfBooked(to, s, i, nowUs)
+    if (lateUs === 0 && isWithinCapacity(to, s, i, nowUs)) s[i + AT] = NO_DATE
     return lateUs
   },
 
@@ -87,8 +84,13 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 }
 
 function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  if (!levelRepair(own, s, i, nowUs)) return false
-  dateIfBooked(own, s, i, nowUs)
+  if ((s[i + AT] as number) >= 0) {
+    if (!levelRepair(own, s, i, nowUs)) return false
+    dateIfBooked(own, s, i, nowUs)
+    return true
+  }
+  s[i + TAT] = nowUs + own.toleranceUs
+  s[i + PART] = own.tolerancePart
   return true
 }
 

@@ -33,7 +33,7 @@ export function slidingLog(options: SlidingLogOptions): SlidingLogLimit {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LOG) {
     throw refused('slidingLog limit', limit, 'must be a whole number from 1 to 100,000, because every admission is kept')
   }
-  const figures = Object.freeze([limit, durationUs(window, 'slidingLog window')])
+  const figures = [limit, durationUs(window, 'slidingLog window')]
   return limitOf({ type: 'slidingLog', limit, window }, slidingLogAlgorithm.ruleOf(figures))
 }
 

@@ -36,7 +36,7 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindowLimit
   const { limit, window } = options
   const windowUs = durationUs(window, 'slidingWindow window')
   const slots = slotsOf(options.slots === undefined ? Math.min(DEFAULT_SLOTS, windowUs) : options.slots, windowUs)
-  const figures = Object.freeze([permitsOf(limit, 'slidingWindow limit'), windowUs, slots])
+  const figures = [permitsOf(limit, 'slidingWindow limit'), windowUs, slots]
   return limitOf({ type: 'slidingWindow', limit, window, slots }, slidingWindowAlgorithm.ruleOf(figures))
 }
 

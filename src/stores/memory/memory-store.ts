@@ -2,7 +2,7 @@
  * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
-import { decide, type Op } from '../../algorithms/decide.ts'
+import { decide } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
@@ -163,10 +163,13 @@ class MemoryStates implements OpenStates {
   apply(step: Step, isTold: boolean): boolean {
     // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
     const nowUs = this.#nowUs()
-    if (step.op === 'forget') return this.#forget(step.parts)
-    if (!this.#load(step.parts)) return this.#applyToNew(step, nowUs, isTold)
-    const granted = decide(step.op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
-    if (granted) this.#sign(step.parts)
+    const { op, parts } = step
+    const first = parts[0] as Part
+    // Mostly one limit is asked for one key that is held. The rest is in a function of its own, because the compiler inlines only what is small.
+    if (parts.length > 1 || op === 'forget' || !tableOf(this.#tables, first, 0).load(first, 0)) return this.#applyAny(step, nowUs, isTold)
+    const { own } = first
+    const granted = decide(op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (first.own !== own) tableOf(this.#tables, first, 0).sign(first)
     return granted
   }
 
@@ -174,58 +177,43 @@ class MemoryStates implements OpenStates {
     this.#onClose()
   }
 
-  /** Some of the keys are new: there may be no room for them. */
-  #applyToNew(step: Step, nowUs: number, isTold: boolean): boolean {
+  /** Any step: several limits, keys that are new, for which there may be no room. */
+  #applyAny(step: Step, nowUs: number, isTold: boolean): boolean {
     const { op, parts } = step
-    const fullForUs = op !== 'give' && this.#store.deniesWhenFull ? this.#fullForUs(parts, nowUs) : 0
-    const granted = decide(fullForUs > 0 ? 'ask' : (op as Op), parts, nowUs, step.aheadUs, step.ofUs, isTold)
+    if (op === 'forget') return this.#forget(parts)
+    const areHeld = this.#load(parts)
+    const fullForUs = areHeld || op === 'give' || !this.#store.deniesWhenFull ? 0 : this.#fullForUs(parts, nowUs)
+    const granted = decide(fullForUs > 0 ? 'ask' : op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
     if (granted) this.#keep(parts, nowUs)
-    this.#store.sweepClosed(nowUs)
+    if (!areHeld) this.#store.sweepClosed(nowUs)
     if (fullForUs === 0) return granted
     for (const { verdict } of parts) limitedFor(verdict, fullForUs)
     return false
   }
 
   #forget(parts: readonly Part[]): boolean {
-    for (let k = 0; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).remove((parts[k] as Part).key)
+    for (let k = 0; k < parts.length; k++) tableOf(this.#tables, parts[k] as Part, k).remove((parts[k] as Part).key)
     return true
   }
 
   /** Points the parts at the states of their keys. Tells whether all are held. */
   #load(parts: readonly Part[]): boolean {
-    const isHeld = this.#tableOf(parts[0] as Part, 0).load(parts[0] as Part, 0)
-    return parts.length === 1 ? isHeld : this.#loadOthers(parts) && isHeld
-  }
-
-  #loadOthers(parts: readonly Part[]): boolean {
     let areHeld = true
-    for (let k = 1; k < parts.length; k++) if (!this.#tableOf(parts[k] as Part, k).load(parts[k] as Part, k)) areHeld = false
+    for (let k = 0; k < parts.length; k++) {
+      if (!tableOf(this.#tables, parts[k] as Part, k).load(parts[k] as Part, k)) areHeld = false
+    }
     return areHeld
   }
 
-  /** States that are held were changed in place. Only the rule that they are written under may have to be noted. */
-  #sign(parts: readonly Part[]): void {
-    this.#tableOf(parts[0] as Part, 0).sign(parts[0] as Part)
-    if (parts.length > 1) this.#signOthers(parts)
-  }
-
-  #signOthers(parts: readonly Part[]): void {
-    for (let k = 1; k < parts.length; k++) this.#tableOf(parts[k] as Part, k).sign(parts[k] as Part)
-  }
-
+  /** Notes what was charged. States that were held have been changed in place: only the rule that they are written under may be another. */
   #keep(parts: readonly Part[], nowUs: number): void {
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part
-      const table = this.#tableOf(part, k)
+      if (!part.changed) continue
+      const table = tableOf(this.#tables, part, k)
       if (part.isHeld) table.sign(part)
-      else if (part.changed) table.insert(part, nowUs)
+      else table.insert(part, nowUs)
     }
-  }
-
-  /** Mostly the parts are all limits of the limiter, in their order. */
-  #tableOf({ limit }: Part, k: number): Table {
-    const likely = this.#tables[k]
-    return likely?.limit === limit ? likely : (this.#tables.find((table) => table.limit === limit) as Table)
   }
 
   /** How long a new key has to wait for room; 0 when there is room for all of them. */
@@ -234,8 +222,18 @@ class MemoryStates implements OpenStates {
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part
       if (part.isHeld || part.cost === 0) continue
-      fullForUs = Math.max(fullForUs, this.#tableOf(part, k).fullForUs(part.key, nowUs))
+      fullForUs = Math.max(fullForUs, tableOf(this.#tables, part, k).fullForUs(part.key, nowUs))
     }
     return fullForUs
   }
+}
+
+/** Mostly the parts are all limits of the limiter, in their order. */
+function tableOf(tables: readonly Table[], { limit }: Part, k: number): Table {
+  const likely = tables[k]
+  return likely !== undefined && likely.limit === limit ? likely : tableNamed(tables, limit)
+}
+
+function tableNamed(tables: readonly Table[], limit: string): Table {
+  return tables.find((table) => table.limit === limit) as Table
 }

@@ -41,7 +41,7 @@ export class Rows {
   }
 
   /** Points a cell at a row's state, which has room for one more charge under the cell's rule. */
-  pointAt(row: number, cell: Cell): void {
+  pointAt(row: number, cell: Cell): true {
     if (cell.rule !== this.#roomFor) this.#widen(cell.rule)
     const page = this.#grow ? this.#roomy(row, cell.rule) : this.#page(row)
     const at = (row & this.#mask) * this.#stride
@@ -51,6 +51,7 @@ export class Rows {
     if (cell.own !== own) cell.own = own
     cell.i = at + 1
     cell.isHeld = true
+    return true
   }
 
   /** Makes `row`, which holds nothing, hold a state written under a rule. */

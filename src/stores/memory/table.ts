@@ -60,9 +60,7 @@ export class Table {
   /** Points a part at its key's state, or at the scratch for its `place` in the step. Tells whether the key is held. */
   load(part: Part, place: number): boolean {
     const row = this.#rowOf.get(part.key)
-    if (row === undefined) pointAtScratch(part, place)
-    else this.#rows.pointAt(row, part)
-    return row !== undefined
+    return row === undefined ? pointAtScratch(part, place) : this.#rows.pointAt(row, part)
   }
 
   /** Notes the rule that a state is now written under. */
@@ -148,7 +146,7 @@ function bytesOf(key: string): number {
   return key.length > SHORT_KEY && /[\u0100-\uffff]/.test(key) ? 2 * key.length : key.length
 }
 
-function pointAtScratch(cell: Cell, place: number): void {
+function pointAtScratch(cell: Cell, place: number): false {
   let scratch = scratches[place]
   if (scratch === undefined) scratch = scratches[place] = new Float64Array(64)
   clearWords(scratch, 0, Math.min(cell.rule.freshWords, scratch.length))
@@ -158,4 +156,5 @@ function pointAtScratch(cell: Cell, place: number): void {
   cell.i = 0
   cell.own = cell.rule
   cell.isHeld = false
+  return false
 }

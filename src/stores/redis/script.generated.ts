@@ -921,26 +921,32 @@ local function levelRule(algorithm, figures)
   }
 end
 
--- A state dated more than one window ahead is re-dated to now.
-local function levelRepair(own, s, i, nowUs)
-  local aheadUs = s[i + 2] - nowUs
-  if aheadUs <= own.windowUs then
-    return false
-  end
-  s[i] = s[i] - aheadUs
-  s[i + 2] = nowUs
-  return true
-end
-
 -- Whether the level is no more than the capacity, at the time of writing.
 local function isWithinCapacity(own, s, i, atUs)
   local aheadUs = s[i] - atUs
   return aheadUs < own.toleranceUs or aheadUs == own.toleranceUs and s[i + 1] <= own.tolerancePart
 end
 
+local function dateToNow(s, i, nowUs)
+  local aheadUs = s[i + 2] - nowUs
+  s[i] = s[i] - aheadUs
+  s[i + 2] = nowUs
+  return true
+end
+
+-- A state dated more than one window ahead is re-dated to now.
+local function levelRepair(own, s, i, nowUs)
+  return s[i + 2] - nowUs > own.windowUs and dateToNow(s, i, nowUs)
+end
+
 local function levelUsed(own, s, i, nowUs)
   local us = s[i] - (s[i + 2] > nowUs and s[i + 2] or nowUs)
   return us < 0 and 0 or mulAddDivUp(us, own.permits, s[i + 1], own.periodUs)
+end
+
+-- The time that so many permits take: whole microseconds, and in \`remainder\` the part.
+local function spanUs(rule, permits)
+  return mulDiv(permits, rule.periodUs, rule.permits)
 end
 
 local function levelUntilUs(own, s, i, nowUs, room)
@@ -954,7 +960,7 @@ local function levelUntilUs(own, s, i, nowUs, room)
     us = us - own.lessOneUs
     part = part - own.lessOnePart
   else
-    us = us - mulDiv(room, own.periodUs, own.permits)
+    us = us - spanUs(own, room)
     part = part - remainder0
   end
   if part > 0 then
@@ -976,7 +982,7 @@ end
 -- Expresses what is in use at \`atUs\` at another pace: every permit is kept, and what is finer than the unit of \`to\` is rounded up.
 local function convert(own, to, s, i, atUs)
   local us = s[i] - atUs
-  if us < 0 then
+  if us < 0 or own == to or own.permits == to.permits and own.periodUs == to.periodUs then
     return
   end
   local whole = mulAddDiv(us, own.permits, s[i + 1], own.periodUs)
@@ -1010,17 +1016,20 @@ end
 -- Charges \`cost\`: the TAT moves later.
 local function levelCharge(own, to, s, i, nowUs, cost)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
-  if not (own == to or own.permits == to.permits and own.periodUs == to.periodUs) then
+  if own ~= to then
     convert(own, to, s, i, atUs)
   end
-  local tatUs = s[i]
-  local us = tatUs > atUs and tatUs or atUs
-  local part = tatUs < atUs and 0 or s[i + 1]
+  local us = s[i]
+  local part = s[i + 1]
+  if us < atUs then
+    us = atUs
+    part = 0
+  end
   if cost == 1 then
     us = us + to.intervalUs
     part = part + to.intervalPart
   else
-    us = us + mulDiv(cost, to.periodUs, to.permits)
+    us = us + spanUs(to, cost)
     part = part + remainder0
   end
   if part >= to.permits then
@@ -1053,7 +1062,7 @@ local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
   if ofUs >= 0 and nowUs - ofUs >= own.windowUs then
     return false
   end
-  local us = mulDiv(cost, own.periodUs, own.permits)
+  local us = spanUs(own, cost)
   return moveEarlier(own, s, i, s[i + 2] > nowUs and s[i + 2] or nowUs, us, remainder0)
 end
 
@@ -1070,7 +1079,7 @@ local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
   if markUs < turnUs or markUs == turnUs and markPart <= turnPart then
     return false
   end
-  local us = mulDiv(cost, own.periodUs, own.permits)
+  local us = spanUs(own, cost)
   local part = remainder0
   local afterUs = s[i] - atUs - markUs
   local afterPart = s[i + 1] - markPart
@@ -1106,10 +1115,15 @@ do
   end
 
   local function redate(own, s, i, nowUs)
-    if not levelRepair(own, s, i, nowUs) then
-      return false
+    if s[i + 2] >= 0 then
+      if not levelRepair(own, s, i, nowUs) then
+        return false
+      end
+      dateIfBooked(own, s, i, nowUs)
+      return true
     end
-    dateIfBooked(own, s, i, nowUs)
+    s[i] = nowUs + own.toleranceUs
+    s[i + 1] = own.tolerancePart
     return true
   end
 
@@ -1121,15 +1135,7 @@ do
       return levelRule(algorithms.gcra, figures)
     end,
     repair = function(own, s, i, nowUs)
-      if s[i + 2] >= 0 then
-        return redate(own, s, i, nowUs)
-      end
-      if isWithinCapacity(own, s, i, nowUs) then
-        return false
-      end
-      s[i] = nowUs + own.toleranceUs
-      s[i + 1] = own.tolerancePart
-      return true
+      return (s[i + 2] >= 0 or not isWithinCapacity(own, s, i, nowUs)) and redate(own, s, i, nowUs)
     end,
     used = levelUsed,
     untilUs = levelUntilUs,
@@ -1137,7 +1143,9 @@ do
     dueUs = levelDueUs,
     charge = function(own, to, s, i, nowUs, cost)
       local lateUs = levelCharge(own, to, s, i, nowUs, cost)
-      dateIfBooked(to, s, i, nowUs)
+      if lateUs == 0 and isWithinCapacity(to, s, i, nowUs) then
+        s[i + 2] = -1
+      end
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
@@ -1644,7 +1652,7 @@ do
   -- Giving back never creates a key, and never changes the numbers that a state is written under.
   local function giveBack(cell, nowUs, ofUs)
     if not cell.isHeld or cell.cost == 0 then
-      return true
+      return
     end
     local own = cell.own
     local booked
@@ -1656,7 +1664,6 @@ do
     if own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked) then
       cell.changed = true
     end
-    return true
   end
 
   local function refuse(verdict, outcome, retryUs)
@@ -1689,66 +1696,16 @@ do
   end
 
   -- A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits.
-  local function askToBook(cell, nowUs, aheadUs)
+  local function isBookable(cell, nowUs, aheadUs)
+    if cell.cost == 0 then
+      return true
+    end
     local actUs = dueUs(cell, nowUs)
     if actUs > aheadUs then
       return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
     end
     cell.verdict.delayUs = actUs
     return true
-  end
-
-  -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back always does, and is done here.
-  local function ask(op, cell, nowUs, aheadUs, ofUs, isTold)
-    local rule = cell.rule
-    if cell.isHeld then
-      cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
-    else
-      cell.changed = clear(cell)
-    end
-    if isTold then
-      agree(cell.verdict)
-    end
-    if op == 'give' then
-      return giveBack(cell, nowUs, ofUs)
-    end
-    if cell.cost > rule.capacity then
-      return refuse(cell.verdict, 'impossible', huge)
-    end
-    if cell.cost == 0 then
-      return true
-    end
-    if aheadUs >= 0 and rule.algorithm.bookable then
-      return askToBook(cell, nowUs, aheadUs)
-    end
-    local waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
-    if waitUs > 0 then
-      return refuse(cell.verdict, 'limited', waitUs)
-    end
-    if rule.algorithm.spaced then
-      cell.verdict.delayUs = dueUs(cell, nowUs)
-    end
-    return true
-  end
-
-  local function askOthers(op, cells, nowUs, aheadUs, ofUs, isTold)
-    local granted = true
-    for k = 1, cells.length - 1 do
-      if not ask(op, cells[k], nowUs, aheadUs, ofUs, isTold) then
-        granted = false
-      end
-    end
-    return granted
-  end
-
-  -- Answers how much later than now the charge was entered.
-  local function charge(cell, nowUs)
-    local own = cell.own
-    cell.changed = true
-    if own ~= cell.rule then
-      cell.own = cell.rule
-    end
-    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
   end
 
   local function ticketOf(cell)
@@ -1769,35 +1726,57 @@ do
     verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
   end
 
-  -- Charges the cell if all agreed, and tells how it is after that.
-  local function finish(cell, nowUs, taken, aheadUs, isTold)
-    local lateUs = taken and cell.cost > 0 and charge(cell, nowUs) or 0
-    if isTold then
-      describe(cell, nowUs, lateUs, taken and aheadUs >= 0)
-    end
-  end
-
-  local function finishOthers(cells, nowUs, taken, aheadUs, isTold)
-    for k = 1, cells.length - 1 do
-      finish(cells[k], nowUs, taken, aheadUs, isTold)
-    end
-  end
-
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
-    local isOne = cells.length == 1
-    local agreed = ask(op, cells[0], nowUs, aheadUs, ofUs, isTold)
-    local granted
-    if isOne then
-      granted = agreed
-    else
-      granted = askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) and agreed
+    local count = cells.length
+    local granted = true
+    for k = 0, count - 1 do
+      local cell = cells[k]
+      local own = cell.own
+      local rule = cell.rule
+      local cost = cell.cost
+      if cell.isHeld then
+        cell.changed = own.algorithm.repair(own, cell.s, cell.i, nowUs)
+      else
+        cell.changed = clear(cell)
+      end
+      if isTold then
+        agree(cell.verdict)
+      end
+      if op == 'give' then
+        giveBack(cell, nowUs, ofUs)
+      elseif cost > rule.capacity then
+        granted = refuse(cell.verdict, 'impossible', huge)
+      elseif aheadUs >= 0 and rule.algorithm.bookable then
+        if not isBookable(cell, nowUs, aheadUs) then
+          granted = false
+        end
+      elseif cost > 0 then
+        local waitUs = rule.algorithm.untilUs(own, cell.s, cell.i, nowUs, rule.capacity - cost)
+        if waitUs > 0 then
+          granted = refuse(cell.verdict, 'limited', waitUs)
+        elseif rule.algorithm.spaced then
+          cell.verdict.delayUs = dueUs(cell, nowUs)
+        end
+      end
     end
-    local taken = granted and op == 'take'
-    finish(cells[0], nowUs, taken, aheadUs, isTold)
-    if not isOne then
-      finishOthers(cells, nowUs, taken, aheadUs, isTold)
+    local isTaken = granted and op == 'take'
+    for k = 0, count - 1 do
+      local cell = cells[k]
+      local lateUs = 0
+      if isTaken and cell.cost > 0 then
+        local own = cell.own
+        local rule = cell.rule
+        cell.changed = true
+        if own ~= rule then
+          cell.own = rule
+        end
+        lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
+      end
+      if isTold then
+        describe(cell, nowUs, lateUs, isTaken and aheadUs >= 0)
+      end
     end
     return granted
   end
