@@ -30,16 +30,17 @@ function heldCell(limit: Limit): Cell {
   return { ...cell, isHeld: true, verdict: emptyVerdict() }
 }
 
-test.each(LIMITS)('%s: giving back is always granted, and changes the state only if there is something to give', (_, limit) => {
+test.each(LIMITS)('%s: giving back changes the state if there is something to give, and says so', (_, limit) => {
   const cell = heldCell(limit)
-  for (const [cost, changed] of [
-    [0, false],
-    [2, true],
-    [5, true],
-    [1, false],
+  for (const [cost, given, changed] of [
+    [0, true, false],
+    [2, true, true],
+    [5, true, true],
+    [1, false, false],
   ] as const) {
     cell.cost = cost
-    expect([cost, decide('give', [cell], 0, -1, -1, true), cell.changed]).toEqual([cost, true, changed])
+    const answer = decide('give', [cell], 0, -1, -1, true)
+    expect([cost, answer, cell.verdict.outcome, cell.changed]).toEqual([cost, given, given ? 'allowed' : 'limited', changed])
   }
 })
 

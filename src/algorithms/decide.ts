@@ -11,7 +11,7 @@ import { clearWords } from './words.ts'
  * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a reservation (`aheadUs` of 0 or more, -1 otherwise)
  *   if the caller may act within `aheadUs`.
  * - `ask`: the same answer, nothing charged.
- * - `give`: give back, or cancel where a cell has a ticket.
+ * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there was nothing to give back.
  */
 export type Op = 'take' | 'ask' | 'give'
 
@@ -107,6 +107,25 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
   return granted
 }
 
+function finishOthers(cells: readonly Cell[], nowUs: number, taken: boolean, aheadUs: number, isTold: boolean): void {
+  for (let k = 1; k < cells.length; k += 1) finish(cells[k] as Cell, nowUs, taken, aheadUs, isTold)
+}
+
+/** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. Giving back is done here, for each limit by itself. */
+function ask(op: Op, cell: Cell, nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
+  const rule = cell.rule
+  cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
+  if (isTold) agree(cell.verdict)
+  if (op === 'give') return giveBack(cell, nowUs, ofUs)
+  if (cell.cost > rule.capacity) return refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
+  if (cell.cost === 0) return true
+  if (aheadUs >= 0 && rule.algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
+  const waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
+  if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
+  if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
+  return true
+}
+
 function agree(verdict: Verdict): void {
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
@@ -152,12 +171,31 @@ function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
   return false
 }
 
-/** Giving back never creates a key, and never changes the numbers that a state is written under. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number): void {
-  if (!cell.isHeld || cell.cost === 0) return
+/** Answers how much later than now the charge was entered. */
+function charge(cell: Cell, nowUs: number): number {
   const own = cell.own
-  const booked = cell.ticket === undefined ? undefined : bookedBy(own, cell.ticket)
-  if (own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked)) cell.changed = true
+  cell.changed = true
+  if (own !== cell.rule) cell.own = cell.rule
+  return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+}
+
+/** Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. */
+function giveBack(cell: Cell, nowUs: number, ofUs: number): boolean {
+  if (cell.cost === 0) return true
+  if (!cell.isHeld || !isGivenBack(cell, nowUs, ofUs)) return refuse(cell.verdict, 'limited', 0)
+  cell.changed = true
+  return true
+}
+
+/**
+ * In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
+ * caller's.
+ */
+function isGivenBack(cell: Cell, nowUs: number, ofUs: number): boolean {
+  const own = cell.own
+  if (cell.ticket !== undefined) return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, bookedBy(own, cell.ticket))
+  const most = Math.max(own.capacity, cell.rule.capacity)
+  return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, Math.min(cell.cost, most), ofUs, undefined)
 }
 
 function bookedBy(own: Rule, ticket: Ticket): Booked {

@@ -200,8 +200,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
-    const parts = partsOf(plan, key, cost).map(withinCapacity)
-    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, ofUs, options.plan))
+    const parts = partsOf(plan, key, cost)
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, options.plan))
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
@@ -399,12 +399,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return plans.map((plan) => this.#waiting.queue(queueId(parts, plan))).filter((queue) => queue !== undefined)
   }
 
-  /** What was given back serves those who wait: who is booked under these numbers moves up, the others try again. */
-  #given(parts: readonly Part[], verdicts: readonly Verdict[], ofUs: number, plan: P | undefined): void {
+  /**
+   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
+   * others try again.
+   */
+  #given(parts: readonly Part[], verdicts: readonly Verdict[], plan: P | undefined): void {
     if (verdicts[0]?.degraded) return
     const own = this.#waiting.queue(queueId(parts, plan))
     // Read now: a synchronous store overwrites its verdicts with the next step.
-    const costs = parts.map(({ rule, cost }, k) => (ofUs >= 0 && (verdicts[k] as Verdict).atUs - ofUs >= rule.windowUs ? 0 : cost))
+    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
     for (const queue of this.#queuesOf(parts)) {
       if (queue === own) queue.moveUp(costs)
       else queue.tryAgain()
@@ -464,12 +467,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     }
     return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
   }
-}
-
-/** No call took more than the limit admits at once, so none gives back more: otherwise a refund that is too large would let all go who wait. */
-function withinCapacity(part: Part): Part {
-  const { capacity } = part.rule
-  return part.cost <= capacity ? part : part.with({ cost: capacity })
 }
 
 /** Whether the options make `tryAcquire` wait. They may be anything that a caller passes. */

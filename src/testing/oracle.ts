@@ -30,7 +30,7 @@
  * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a question and by a refusal.
  *
  * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when nothing is in use, nothing when what is given back was
- * taken a window ago or more, and never leads below zero.
+ * taken a window ago or more, and never leads below zero. At most one call's worth is given back: the larger C of the state's and the caller's.
  *
  * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the state is at another pace now: nothing. If the ticket's
  * level has leaked to its C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
@@ -147,24 +147,27 @@ export class Oracle {
     return outcome
   }
 
-  /** `ofUs`: when the cost was taken; -1 if that is not known. */
-  give(nowUs: number, cost: number, ofUs: number): void {
+  /** `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given back. */
+  give(nowUs: number, cost: number, ofUs: number): boolean {
     this.touch(nowUs)
-    if (this.#state === undefined) return
-    const { windowUs, periodUs } = this.#state.numbers
+    if (this.#state === undefined) return false
+    const { capacity, windowUs, periodUs } = this.#state.numbers
     const isPast = ofUs >= 0 && BigInt(nowUs) - BigInt(ofUs) >= windowUs
-    if (!isPast) this.#lower(nowUs, BigInt(cost) * periodUs)
+    const most = larger(capacity, this.#numbers.capacity)
+    const permits = BigInt(cost) < most ? BigInt(cost) : most
+    return !isPast && this.#lower(nowUs, permits * periodUs)
   }
 
-  cancel(nowUs: number, cost: number, ticket: OracleState): void {
+  /** Tells whether anything was given back. */
+  cancel(nowUs: number, cost: number, ticket: OracleState): boolean {
     this.touch(nowUs)
-    if (this.#state === undefined || !isSamePace(this.#state.numbers, ticket.numbers)) return
+    if (this.#state === undefined || !isSamePace(this.#state.numbers, ticket.numbers)) return false
     const units = BigInt(cost) * ticket.numbers.periodUs
     const mark = inUse(ticket, countsAs(this.#state, BigInt(nowUs)))
     const turn = this.#kind === 'leakyBucket' ? units : ticket.numbers.full
-    if (mark <= turn) return
+    if (mark <= turn) return false
     const takenAfter = larger(0n, inUse(this.#state, BigInt(nowUs)) - mark)
-    this.#lower(nowUs, units - takenAfter)
+    return this.#lower(nowUs, units - takenAfter)
   }
 
   forget(): void {
@@ -199,10 +202,12 @@ export class Oracle {
     return { numbers, units, atUs, isDated: true }
   }
 
-  #lower(nowUs: number, units: bigint): void {
+  #lower(nowUs: number, units: bigint): boolean {
     const state = this.#state as OracleState
     const level = inUse(state, BigInt(nowUs))
-    if (level > 0n && units > 0n) this.#write(nowUs, state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
+    if (level === 0n || units <= 0n) return false
+    this.#write(nowUs, state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
+    return true
   }
 
   #write(nowUs: number, numbers: LowestTerms, units: bigint, atUs: bigint): void {

@@ -25,7 +25,8 @@
  * rounded up, is one admission now. Any call writes that.
  *
  * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only from that window, slot or microsecond. It
- * never creates a key; where there is nothing to give back nothing is written.
+ * never creates a key; where there is nothing to give back nothing is written. At most one call's worth is given back: the larger limit of the
+ * state's and the caller's.
  */
 export type WindowKind = 'fixedWindow' | 'slidingWindow' | 'slidingLog'
 
@@ -157,16 +158,17 @@ export class WindowOracle {
     return outcome
   }
 
-  /** `ofUs`: when the cost was taken; -1 if that is not known. */
-  give(nowUs: number, cost: number, ofUs: number): void {
+  /** `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given back. */
+  give(nowUs: number, cost: number, ofUs: number): boolean {
     this.touch(nowUs)
     const state = this.#state
-    if (state === undefined) return
+    if (state === undefined) return false
     const counting = this.#counting(nowUs)
     const meant = ofUs < 0 ? counting : counting.filter((admission) => this.#is.isOf(state, admission, ofUs))
-    if (cost === 0 || meant.length === 0) return
-    takeBack(meant, cost)
+    if (cost === 0 || meant.length === 0) return false
+    takeBack(meant, Math.min(cost, Math.max(state.numbers.limit, this.#numbers.limit)))
     this.#state = { ...state, atUs: this.#countsAs(nowUs), admissions: counting.filter(({ held }) => held > 0) }
+    return true
   }
 
   forget(): void {

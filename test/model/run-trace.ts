@@ -72,7 +72,7 @@ function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'ope
   let resetUs = 0
   let delayUs = 0
   for (const verdict of verdicts) {
-    limited ||= verdict.outcome === 'limited'
+    limited ||= verdict.outcome === 'limited' && verdict.retryUs > 0
     retryUs = Math.max(retryUs, verdict.retryUs)
     resetUs = Math.max(resetUs, verdict.resetUs)
     if (op === 'take' && verdict.ticket !== undefined) delayUs = Math.max(delayUs, verdict.delayUs)

@@ -144,11 +144,8 @@ export class WaitModel implements Model {
     return true
   }
 
-  /** No call took more than the capacity, so no more is given back. */
   refund(costs: readonly number[], ofUs: number): void {
-    for (const [k, oracle] of this.oracles.entries()) {
-      oracle.give(this.nowUs, Math.min(costs[k] as number, Number(oracle.numbers.capacity)), ofUs)
-    }
+    for (const [k, oracle] of this.oracles.entries()) oracle.give(this.nowUs, costs[k] as number, ofUs)
     this.#tryAgain()
   }
 

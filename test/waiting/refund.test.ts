@@ -62,6 +62,25 @@ describe.each(storeCases)('on $name', ({ open }) => {
     close()
   })
 
+  test.each(LIMITS)('what was taken under a larger %s is given back whole by a caller of a smaller one', async (_, limitOf) => {
+    const { store, close } = await open()
+    const limiter = createLimiter(limitOf(10), { name: 'api', store, clock: fakeClock(1_000), plans: { small: limitOf(4) } as never })
+    const remaining = async () => (await limiter.peek('k', 0)).remaining
+    const small = { plan: 'small' as never }
+    await limiter.consume('k', 10)
+    await limiter.refund('k', 7, small)
+    expect(await remaining()).toBe(7)
+    await limiter.refund('k', 10, small)
+    expect(await remaining()).toBe(10)
+    // Once it is written under the smaller numbers, nothing says that a call took more.
+    await limiter.reserve('k', 4, small)
+    await limiter.reserve('k', 4, small)
+    await limiter.refund('k', 1_000, small)
+    expect(await remaining()).toBe(6)
+    limiter.close()
+    close()
+  })
+
   test('each limit is given back within its own capacity', async () => {
     const { store, close } = await open()
     const clock = fakeClock(1_000)
@@ -73,5 +92,47 @@ describe.each(storeCases)('on $name', ({ open }) => {
     expect([parts.small.remaining, parts.large.remaining]).toEqual([1, 3])
     limiter.close()
     close()
+  })
+})
+
+describe('a refund by the time of its decision, where two plans with windows of 2 s and 4 s share the key', () => {
+  const numbers = { small: gcra({ rate: '1/s', burst: 2 }), large: gcra({ rate: '1/s', burst: 4 }) }
+
+  /** All is used by `waits` at 1 s, five of that plan wait, and another charge, behind theirs, is by `last`. */
+  async function setUp(waits: 'small' | 'large', last: 'small' | 'large') {
+    const clock = fakeClock(1_000)
+    const limiter = createLimiter(numbers.small, { clock, plans: numbers })
+    const served: number[] = []
+    limiter.consume('k', waits === 'small' ? 2 : 4, { plan: waits })
+    for (let k = 0; k < 5; k++) void limiter.acquire('k', { plan: waits }).then(() => served.push(clock.nowUs() / 1000))
+    await told()
+    limiter.reserve('k', 1, { plan: last })
+    const waitUntil = async (ms: number) => {
+      while (clock.nowUs() < ms * 1000) {
+        clock.advanceMs(250)
+        await told()
+      }
+    }
+    return { limiter, served, waitUntil }
+  }
+
+  test('moves nobody up if the state says that it has drained, whatever the window of the caller', async () => {
+    const { limiter, served, waitUntil } = await setUp('large', 'small')
+    await waitUntil(3_500)
+    const { remaining, resetAfterMs } = limiter.peek('k', 0)
+    limiter.refund('k', 2, { plan: 'large', atMs: 1_000 })
+    await told()
+    expect(limiter.peek('k', 0)).toMatchObject({ remaining, resetAfterMs })
+    await waitUntil(6_000)
+    expect(served).toEqual([2_000, 3_000, 4_000, 5_000, 6_000])
+  })
+
+  test('moves them up if the state says that something is left, whatever the window of the caller', async () => {
+    const { limiter, served, waitUntil } = await setUp('small', 'large')
+    await waitUntil(3_500)
+    limiter.refund('k', 2, { plan: 'small', atMs: 1_000 })
+    await told()
+    await waitUntil(6_000)
+    expect(served).toEqual([2_000, 3_000, 3_500, 3_500, 4_000])
   })
 })

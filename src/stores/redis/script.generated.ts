@@ -1649,27 +1649,33 @@ do
     return { rule = rule, words = ticket.words }
   end
 
-  -- Giving back never creates a key, and never changes the numbers that a state is written under.
-  local function giveBack(cell, nowUs, ofUs)
-    if not cell.isHeld or cell.cost == 0 then
-      return
-    end
+  -- In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
+  -- caller's.
+  local function isGivenBack(cell, nowUs, ofUs)
     local own = cell.own
-    local booked
-    if cell.ticket == nil then
-      booked = nil
-    else
-      booked = bookedBy(own, cell.ticket)
+    if cell.ticket ~= nil then
+      return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, bookedBy(own, cell.ticket))
     end
-    if own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, booked) then
-      cell.changed = true
-    end
+    local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
+    return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost < most and cell.cost or most, ofUs, nil)
   end
 
   local function refuse(verdict, outcome, retryUs)
     verdict.outcome = outcome
     verdict.retryUs = retryUs
     return false
+  end
+
+  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use, or it was taken too long ago.
+  local function giveBack(cell, nowUs, ofUs)
+    if cell.cost == 0 then
+      return true
+    end
+    if not cell.isHeld or not isGivenBack(cell, nowUs, ofUs) then
+      return refuse(cell.verdict, 'limited', 0)
+    end
+    cell.changed = true
+    return true
   end
 
   local function dueUs(cell, nowUs)
@@ -1706,6 +1712,59 @@ do
     end
     cell.verdict.delayUs = actUs
     return true
+  end
+
+  -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back is done here, for each limit by itself.
+  local function ask(op, cell, nowUs, aheadUs, ofUs, isTold)
+    local rule = cell.rule
+    if cell.isHeld then
+      cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+    else
+      cell.changed = clear(cell)
+    end
+    if isTold then
+      agree(cell.verdict)
+    end
+    if op == 'give' then
+      return giveBack(cell, nowUs, ofUs)
+    end
+    if cell.cost > rule.capacity then
+      return refuse(cell.verdict, 'impossible', huge)
+    end
+    if cell.cost == 0 then
+      return true
+    end
+    if aheadUs >= 0 and rule.algorithm.bookable then
+      return askToBook(cell, nowUs, aheadUs)
+    end
+    local waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
+    if waitUs > 0 then
+      return refuse(cell.verdict, 'limited', waitUs)
+    end
+    if rule.algorithm.spaced then
+      cell.verdict.delayUs = dueUs(cell, nowUs)
+    end
+    return true
+  end
+
+  local function askOthers(op, cells, nowUs, aheadUs, ofUs, isTold)
+    local granted = true
+    for k = 1, cells.length - 1 do
+      if not ask(op, cells[k], nowUs, aheadUs, ofUs, isTold) then
+        granted = false
+      end
+    end
+    return granted
+  end
+
+  -- Answers how much later than now the charge was entered.
+  local function charge(cell, nowUs)
+    local own = cell.own
+    cell.changed = true
+    if own ~= cell.rule then
+      cell.own = cell.rule
+    end
+    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
   end
 
   local function ticketOf(cell)
