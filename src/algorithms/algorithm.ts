@@ -27,6 +27,9 @@ export interface Algorithm<R extends Rule = Rule> {
   /** Whether a caller that was charged acts only after `dueUs`, as the queue of a leaky bucket does. */
   readonly spaced: boolean
 
+  /** Whether all that is used leaves at one moment, as a fixed window ends. Without it, each charge is felt for a window of its own. */
+  readonly endsAtOnce?: boolean
+
   /** The rule that these figures stand for. */
   ruleOf(figures: readonly number[]): R
 

@@ -63,6 +63,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   type: 'fixedWindow',
   bookable: false,
   spaced: false,
+  endsAtOnce: true,
 
   ruleOf(figures) {
     return Object.freeze({

@@ -10,6 +10,7 @@ import type { Alarm, Alarms } from '../../clock/alarms.ts'
 import { allAllowed, type Part } from '../../stores/store.ts'
 import { type Taken, takenOf } from '../taken.ts'
 import { Book } from './book.ts'
+import { type Claim, claimOf, HeldUp, isClaimable, renewalUs } from './claim.ts'
 import { Departures } from './departures.ts'
 import type { Desk, Verb } from './desk.ts'
 import { type Booked, bookedOf } from './holding.ts'
@@ -34,6 +35,8 @@ export class Queue {
   readonly #departures = new Departures()
   /** Answers whose permits are held for no waiter in particular, because those who were answered left: the next caller has them. */
   #spare: { readonly parts: readonly Part[]; readonly answer: Answer }[] = []
+  /** What stands in the store for the first outside, so that others leave room for it. */
+  #claim: Claim | undefined = undefined
   #entered = 0
   /** How often the numbers have changed. */
   #changes = 0
@@ -225,6 +228,7 @@ export class Queue {
   /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
   startAnew(): void {
     this.#book.forget()
+    this.#claim = undefined
     this.#spare = []
     this.#line.allOutside()
     this.tryAgain()
@@ -238,6 +242,7 @@ export class Queue {
       else this.#refund(waiter.parts, (waiter.answer as Answer).taken)
     }
     for (const { parts } of this.#spare.splice(0)) this.#book.giveUpLatest(parts)
+    this.#giveUpClaim()
     this.#releaseLeft()
     this.#line.allOutside()
   }
@@ -295,9 +300,10 @@ export class Queue {
     return first.state === 'asking' || this.#onTheirWay === 0
   }
 
-  /** When the first outside may ask. */
+  /** When the first outside may ask, or has its claim renewed. */
   #triesAtUs(first: Waiter): number {
-    return first.mayBook ? Math.max(this.#retryAtUs, this.#opensUs(first)) : this.#retryAtUs
+    if (first.mayBook) return Math.max(this.#retryAtUs, this.#opensUs(first))
+    return Math.min(this.#retryAtUs, this.#claim?.renewUs ?? Number.POSITIVE_INFINITY)
   }
 
   #opensUs({ parts }: Waiter): number {
@@ -345,6 +351,14 @@ export class Queue {
 
   /** Asks the store, which may answer later. `mayNotWait`: takes only what can be acted on at once. */
   #ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
+    // In one turn with what follows, so that a store which is far away decides both at once.
+    if (op === 'take' && this.#claim?.waiter === waiter) {
+      this.#giveUpClaim()
+      if (this.#desk.nowUs() < this.#retryAtUs) {
+        this.#claimFor(waiter, this.#retryAtUs)
+        return
+      }
+    }
     if (op === 'take') waiter.state = 'asking'
     waiter.questions += 1
     const { parts } = waiter
@@ -352,10 +366,27 @@ export class Queue {
     const question: Question = { waiter, parts, changes: this.#changes }
     // Nobody need wait for the answer to who asks for nothing, or for too much: nothing is taken.
     const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
+    this.#send(
+      verb,
+      parts,
+      takes,
+      (verdicts, isLate) => this.#answered(verb, question, verdicts, isLate),
+      (error) => this.#failed(question, error),
+    )
+  }
+
+  /** `takes`: 1 if what the answer says matters to others who ask. */
+  #send(
+    verb: Verb,
+    parts: readonly Part[],
+    takes: 0 | 1,
+    onAnswer: (verdicts: readonly Verdict[], isLate: boolean) => void,
+    onFailure: (error: unknown) => void,
+  ): void {
     try {
       const answer = this.#desk.apply(verb, this.#plan, parts)
       if (!(answer instanceof Promise)) {
-        this.#answered(verb, question, answer, false)
+        onAnswer(answer, false)
         return
       }
       this.#onTheirWay += takes
@@ -367,11 +398,11 @@ export class Queue {
         this.endIfIdle()
       }
       answer.then(
-        (verdicts) => later(() => this.#answered(verb, question, verdicts, true)),
-        (error) => later(() => this.#failed(question, error)),
+        (verdicts) => later(() => onAnswer(verdicts, true)),
+        (error) => later(() => onFailure(error)),
       )
     } catch (error) {
-      this.#failed(question, error)
+      onFailure(error)
     }
   }
 
@@ -486,6 +517,41 @@ export class Queue {
     const mustStand = verb.op === 'take' || this.#asking.has(waiter)
     if (mustStand && !this.#hasSpare(waiter, false)) this.#line.standOutside(waiter, this.#asking.delete(waiter))
     if (verb.op === 'take' || waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
+    if (verb.op === 'take' && waiter === this.#line.firstOutside && this.#horizon.isShared && !waiter.mayBook)
+      this.#heldUp(waiter, verdicts, nowUs)
+  }
+
+  /** Where nothing can be booked, the first was refused: others may have been faster. */
+  #heldUp(waiter: Waiter, verdicts: readonly Verdict[], nowUs: number): void {
+    if (!isClaimable(waiter.parts, verdicts)) return
+    waiter.heldUp ??= new HeldUp(waiter.parts, nowUs)
+    const { heldUp } = waiter
+    if (heldUp.mayClaim(nowUs)) this.#claimFor(waiter, this.#retryAtUs)
+    if (this.#claim === undefined) this.#retryAtUs = Math.min(this.#retryAtUs, heldUp.nextUs)
+  }
+
+  /** Others shall leave room for it until its time has come, as far as is known now. */
+  #claimFor(waiter: Waiter, dueUs: number): void {
+    const parts = claimOf(waiter.parts)
+    const changes = this.#changes
+    const answered = (verdicts: readonly Verdict[]) => {
+      if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
+      const claim = { waiter, parts, taken: takenOf(verdicts), renewUs: this.#desk.nowUs() + renewalUs(waiter.parts) }
+      const isWanted = changes === this.#changes && waiter.state === 'outside' && waiter === this.#line.firstOutside
+      if (!isWanted) {
+        this.#book.refund(claim.parts, claim.taken)
+        return
+      }
+      this.#claim = claim
+      this.#retryAtUs = dueUs
+    }
+    this.#send({ op: 'take', aheadUs: -1, ofUs: -1 }, parts, 1, answered, () => {})
+  }
+
+  #giveUpClaim(): void {
+    const claim = this.#claim
+    this.#claim = undefined
+    if (claim !== undefined) this.#book.refund(claim.parts, claim.taken)
   }
 
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
@@ -504,6 +570,7 @@ export class Queue {
   }
 
   #takeOut(waiter: Waiter): Waiter {
+    if (this.#claim?.waiter === waiter) this.#giveUpClaim()
     if (this.#asking.delete(waiter)) return waiter
     // Whoever is first outside now may ask for less.
     if (waiter === this.#line.firstOutside) this.#retryAtUs = 0

@@ -3,6 +3,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../../stores/store.ts'
 import type { Decision } from '../decision.ts'
 import { type Taken, takenOf } from '../taken.ts'
+import type { HeldUp } from './claim.ts'
 import { type Refusal, WaitError } from './wait-error.ts'
 
 export interface WaitRequest {
@@ -75,6 +76,8 @@ export class Waiter {
   questions = 0
   /** When those before it can have had their turns, at the earliest. */
   notBeforeUs = 0
+  /** Where nothing can be booked: how long it has been the first and was refused. */
+  heldUp: HeldUp | undefined = undefined
   /** Its time is up, but the answer to its question may still be yes. */
   isOverdue = false
   before: Waiter | undefined = undefined

@@ -743,6 +743,7 @@ do
     type = 'fixedWindow',
     bookable = false,
     spaced = false,
+    endsAtOnce = true,
     ruleOf = function(figures)
       return {
         algorithm = algorithms.fixedWindow,

@@ -1,0 +1,214 @@
+/**
+ * Several limiters, as of several processes, share a store, and nothing can be booked ahead. A call with a large cost gets its turn although calls that
+ * cost less take each permit as it comes free, nobody is admitted beyond the limit, and the small ones go on.
+ */
+import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/algorithms/decide.ts'
+import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
+import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { Opened } from '../support/opened.ts'
+import { storeCases } from '../support/stores.ts'
+import { noUnhandledRejections, PATIENT, told } from './support.ts'
+
+noUnhandledRejections()
+
+const LIMIT = 100
+const WINDOW_US = 1_000_000
+const SLOT_US = WINDOW_US / 10
+const ROUND_TRIP_US = 4_000
+
+type Verdicts = readonly Verdict[]
+interface Act {
+  readonly atUs: number
+  readonly cost: number
+}
+
+/** One memory for all, at hand. */
+function near(): () => Store {
+  const memory = memoryStore()
+  return () => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) })
+}
+
+/** One memory for all, some milliseconds away: what is asked in one turn is decided at once. */
+function far(clock: FakeClock): () => Store {
+  const memory = new Opened(memoryStore())
+  return () => {
+    const apply = (step: Step) =>
+      new Promise<Verdicts>((resolve) => {
+        clock.setTimer(() => {
+          const verdicts = memory.apply(step, clock.nowUs())
+          clock.setTimer(() => resolve(verdicts), ROUND_TRIP_US / 2)
+        }, ROUND_TRIP_US / 2)
+      })
+    return asyncStore({ shared: true, apply })
+  }
+}
+
+class World {
+  readonly clock = fakeClock()
+  readonly acts: Act[] = []
+  readonly #storeOf: () => Store
+  readonly #limit: Limit
+  readonly #end = new AbortController()
+
+  constructor(storesOf: (clock: FakeClock) => () => Store, limit: Limit) {
+    this.#storeOf = storesOf(this.clock)
+    this.#limit = limit
+  }
+
+  process(): Limiter<Limit, Store> {
+    return createLimiter(this.#limit, { name: 'api', store: this.#storeOf(), clock: this.clock, ...PATIENT })
+  }
+
+  /** Callers that come again and again. */
+  async busy(limiter: Limiter<Limit, Store>, cost: number): Promise<void> {
+    const { signal } = this.#end
+    while (!signal.aborted) await this.turn(limiter, cost, signal).catch(() => {})
+  }
+
+  async turn(limiter: Limiter<Limit, Store>, cost: number, signal?: AbortSignal): Promise<void> {
+    const { atMs } = await limiter.acquire('k', signal === undefined ? { cost } : { cost, signal })
+    this.acts.push({ atUs: Math.round(atMs * 1000), cost })
+  }
+
+  async runFor(us: number): Promise<void> {
+    for (let passedUs = 0; passedUs < us; passedUs += 1_000) {
+      this.clock.advanceMs(1)
+      await told()
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    await this.runFor(2 * ROUND_TRIP_US)
+  }
+
+  served(cost: number, fromUs: number, untilUs: number): number {
+    return this.acts.filter((act) => act.cost === cost && act.atUs >= fromUs && act.atUs < untilUs).length
+  }
+
+  /** The most that was admitted in any span that is as long as what the limit speaks of. */
+  most(spanUs: number): number {
+    const acts = this.acts.toSorted((a, b) => a.atUs - b.atUs)
+    return Math.max(
+      ...acts.map(({ atUs }) => acts.reduce((sum, act) => sum + (act.atUs > atUs - spanUs && act.atUs <= atUs ? act.cost : 0), 0)),
+    )
+  }
+}
+
+// A sliding window may admit as much as its limit twice, if what has begun to fade is counted with it: without that slot it never does.
+const LIMITS: readonly (readonly [name: string, limit: Limit, spanUs: number])[] = [
+  ['sliding window', slidingWindow({ limit: LIMIT, window: '1s', slots: 10 }), WINDOW_US - SLOT_US],
+  ['sliding log', slidingLog({ limit: LIMIT, window: '1s' }), WINDOW_US],
+]
+const STORES = [
+  ['at hand', near],
+  ['far away', far],
+] as const
+
+/** Two windows, and one more for each other process whose first caller is held up as long. */
+function boundUs(others: number): number {
+  return (2 + others) * (WINDOW_US + SLOT_US) + ROUND_TRIP_US
+}
+
+describe.each(STORES)('on a store %s', (_, storesOf) => {
+  test.each(LIMITS.flatMap(([name, limit, spanUs]) => [50, LIMIT].map((cost) => [cost, name, limit, spanUs] as const)))(
+    '%d of a %s of 100 are had in time while three processes are busy',
+    async (cost, _name, limit, spanUs) => {
+      const world = new World(storesOf, limit)
+      const small = [1, 2, 3].map(() => world.process())
+      for (const limiter of small) for (let k = 0; k < 60; k++) void world.busy(limiter, 1)
+      await world.runFor(3_450_000)
+      const beganUs = world.clock.nowUs()
+      let servedUs = Number.POSITIVE_INFINITY
+      void world.turn(world.process(), cost).then(() => {
+        servedUs = world.clock.nowUs()
+      })
+      await world.runFor(boundUs(3))
+      expect(servedUs - beganUs).toBeLessThanOrEqual(boundUs(3))
+      // Behind it the small ones go on as before.
+      const nextUs = world.clock.nowUs() + WINDOW_US
+      await world.runFor(3 * WINDOW_US)
+      expect(world.served(1, nextUs, nextUs + 2 * WINDOW_US)).toBeGreaterThanOrEqual(1.6 * LIMIT)
+      await world.stop()
+      expect(world.most(spanUs)).toBeLessThanOrEqual(LIMIT)
+    },
+  )
+
+  test.each(LIMITS)('of a %s two that need more than half each, and small ones, all have turns', async (_name, limit, spanUs) => {
+    const world = new World(storesOf, limit)
+    for (let k = 0; k < 60; k++) void world.busy(world.process(), 1)
+    for (const cost of [60, 70]) void world.busy(world.process(), cost)
+    await world.runFor(20 * WINDOW_US)
+    await world.stop()
+    for (const cost of [1, 60, 70]) expect(world.served(cost, 0, Number.POSITIVE_INFINITY), `${cost}`).toBeGreaterThanOrEqual(2)
+    expect(world.most(spanUs)).toBeLessThanOrEqual(LIMIT)
+  })
+})
+
+describe.each(storeCases.filter(({ name }) => name !== 'memory'))('on $name', ({ open }) => {
+  /** Another process takes each permit as it comes free, until the first caller of this one has claimed the key. */
+  async function held() {
+    const { store, close } = await open()
+    const clock = fakeClock(1_000)
+    const limit = slidingWindow({ limit: 5, window: '1s', slots: 5 })
+    const [other, limiter] = [0, 1].map(() => createLimiter(limit, { name: 'api', store, clock, ...PATIENT })) as [
+      Limiter<typeof limit, Store>,
+      Limiter<typeof limit, Store>,
+    ]
+    await other.consume('k', 5)
+    const left = new AbortController()
+    const outcome = limiter.acquire('k', { cost: 5, signal: left.signal }).then(
+      () => 'served',
+      () => 'left',
+    )
+    /** How many permits the other process got meanwhile. */
+    const pass = async (ms: number, takes: boolean) => {
+      let taken = 0
+      for (let passed = 0; passed < ms; passed += 20) {
+        clock.advanceMs(20)
+        await other.peek('k', 0)
+        await told()
+        if (takes && (await other.tryAcquire('k'))) taken += 1
+      }
+      return taken
+    }
+    return { other, limiter, left, outcome, pass, close }
+  }
+
+  test('the whole of a window is had while another process takes each permit', async () => {
+    const { other, limiter, outcome, pass, close } = await held()
+    expect(await pass(3_500, true)).toBeGreaterThan(0)
+    expect(await Promise.race([outcome, 'waits'])).toBe('served')
+    for (const each of [limiter, other]) each.close()
+    close()
+  })
+
+  test.each(['the caller leaves', 'the limiter closes', 'the numbers change', 'the key is reset'])(
+    'if %s, nothing is left of a claim',
+    async (how) => {
+      const { other, limiter, left, outcome, pass, close } = await held()
+      /** When the key is idle again: later than what the other took last can be felt, if a claim stands. */
+      const idleAtMs = async () => {
+        const { atMs, resetAfterMs } = await other.peek('k', 0)
+        return atMs + resetAfterMs
+      }
+      expect(await pass(1_400, true)).toBeGreaterThan(0)
+      const lastFeltMs = 2_400 + 1_200
+      await pass(600, false)
+      expect(await idleAtMs()).toBeGreaterThan(lastFeltMs)
+      if (how === 'the caller leaves') left.abort()
+      if (how === 'the limiter closes') limiter.close()
+      if (how === 'the numbers change') limiter.update(slidingWindow({ limit: 4, window: '1s', slots: 5 }))
+      if (how === 'the key is reset') await limiter.reset('k')
+      const isReset = how === 'the key is reset'
+      expect(await outcome).toBe(isReset ? 'served' : 'left')
+      // Whoever is served has five permits, and not six more.
+      if (isReset) expect((await other.peek('k', 5)).retryAfterMs).toBeLessThanOrEqual(1_200)
+      else expect(await idleAtMs()).toBeLessThanOrEqual(lastFeltMs)
+      for (const each of [limiter, other]) each.close()
+      close()
+    },
+  )
+})
