@@ -79,15 +79,24 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
   const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
   const { name, rule } = asked[binding] as Asked<Name>
   const { remaining, retryUs } = verdicts[binding] as Verdict
+  let resetUs = 0
+  let delayUs = 0
+  let enteredUs = 0
+  for (const verdict of verdicts) {
+    resetUs = Math.max(resetUs, verdict.resetUs)
+    delayUs = Math.max(delayUs, verdict.delayUs)
+    // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
+    enteredUs = Math.max(enteredUs, verdict.enteredUs)
+  }
   return {
     outcome,
     allowed: outcome === 'allowed',
     limit: rule.capacity,
     remaining,
     retryAfterMs: retryUs / 1000,
-    resetAfterMs: longestReset(verdicts) / 1000,
-    delayMs: outcome === 'allowed' ? longestDelay(verdicts) / 1000 : 0,
-    atMs: latestEntry(verdicts) / 1000,
+    resetAfterMs: resetUs / 1000,
+    delayMs: outcome === 'allowed' ? delayUs / 1000 : 0,
+    atMs: enteredUs / 1000,
     policy: name,
     parts: partsOf(asked, verdicts),
     degraded,
@@ -164,23 +173,4 @@ function longestWait(verdicts: readonly Verdict[]): number {
     if ((verdicts[k] as Verdict).retryUs > (verdicts[binding] as Verdict).retryUs) binding = k
   }
   return binding
-}
-
-function longestReset(verdicts: readonly Verdict[]): number {
-  let longest = 0
-  for (const { resetUs } of verdicts) longest = Math.max(longest, resetUs)
-  return longest
-}
-
-/** Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest. */
-function latestEntry(verdicts: readonly Verdict[]): number {
-  let latestUs = 0
-  for (const { enteredUs } of verdicts) latestUs = Math.max(latestUs, enteredUs)
-  return latestUs
-}
-
-function longestDelay(verdicts: readonly Verdict[]): number {
-  let longest = 0
-  for (const { delayUs } of verdicts) longest = Math.max(longest, delayUs)
-  return longest
 }

@@ -2,7 +2,8 @@
  * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, whoever was handed to `listen`, and
  * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
-import { SluiceError, shown, warn } from '../errors.ts'
+import { refused } from '../algorithms/rate.ts'
+import { warn } from '../errors.ts'
 import type { HealthEvent } from '../stores/remote/health.ts'
 import type { Decision } from './decision.ts'
 import type { Cost, Key } from './input.ts'
@@ -117,22 +118,22 @@ const HANDLERS = ['onDecision', 'onFailure', 'onHealth'] as const
 /** What is given to `listen` must hear something, and a misspelt handler must not go unnoticed. It may have properties of its own besides. */
 export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
-    throw new SluiceError('CONFIG', `listener ${shown(listener)} must be an object with onDecision, onFailure or onHealth`)
+    throw refused('listener', listener, 'must be an object with onDecision, onFailure or onHealth')
   }
   for (const [name, value] of Object.entries(listener)) {
     if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.some((known) => known === name)) {
-      throw new SluiceError('CONFIG', `listener ${shown(name)} is not told anything: it has ${HANDLERS.join(', ')}`)
+      throw refused('listener', name, `is not told anything: it has ${HANDLERS.join(', ')}`)
     }
   }
   if (HANDLERS.every((name) => listener[name] === undefined)) {
-    throw new SluiceError('CONFIG', `listener ${shown(listener)} must have onDecision, onFailure or onHealth`)
+    throw refused('listener', listener, 'must have onDecision, onFailure or onHealth')
   }
 }
 
 function checkHandlers(listener: Listener): void {
   for (const name of HANDLERS) {
     const fn: unknown = listener[name]
-    if (fn !== undefined && typeof fn !== 'function') throw new SluiceError('CONFIG', `${name} ${shown(fn)} must be a function`)
+    if (fn !== undefined && typeof fn !== 'function') throw refused(name, fn, 'must be a function')
   }
 }
 

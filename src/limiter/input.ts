@@ -1,5 +1,5 @@
 /** What callers pass to the verbs, checked before anything is touched. */
-import { MAX_NOW_US, MAX_PERMITS } from '../algorithms/rate.ts'
+import { MAX_NOW_US, MAX_PERMITS, refused } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 
 export const MAX_KEY_LENGTH = 1024
@@ -92,17 +92,17 @@ export interface Abortable {
 
 export function checkSignal(signal: Abortable | undefined): void {
   if (signal === undefined || (typeof signal === 'object' && typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
-  throw new SluiceError('CONFIG', `signal ${shown(signal)} must be an AbortSignal`)
+  throw refused('signal', signal, 'must be an AbortSignal')
 }
 
 /** A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it again. */
 export function instantUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)
   if (us <= MAX_NOW_US) return us
-  throw new SluiceError('CONFIG', `${what} ${shown(ms)} must be a time in milliseconds, at most ${MAX_NOW_US / 1000}`)
+  throw refused(what, ms, `must be a time in milliseconds, at most ${MAX_NOW_US / 1000}`)
 }
 
 function milliseconds(ms: number, what: string): number {
   if (typeof ms === 'number' && ms >= 0) return ms
-  throw new SluiceError('CONFIG', `${what} ${shown(ms)} must be milliseconds, 0 or more`)
+  throw refused(what, ms, 'must be milliseconds, 0 or more')
 }

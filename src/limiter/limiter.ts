@@ -5,6 +5,7 @@ import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { Health } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import type { Scope, Store, SyncStore } from '../stores/store.ts'
+import { AsyncLimiter } from './async-limiter.ts'
 import type { Decision } from './decision.ts'
 import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
@@ -120,30 +121,6 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
   options: LimiterOptions<L, S, P> = {},
 ): Limiter<L, S, P> {
   checkOptions(options)
-  const limiter = new StoreLimiter<L, S, P>(limits, options)
-  return options.store?.mode === 'async' ? rejecting(limiter) : limiter
-}
-
-const ASYNC_VERBS = ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset'] as const
-
-/** Whoever gets promises gets wrong input as a rejection too, never thrown at once, and what is known at once as a promise. */
-function rejecting<L extends Limits, S extends Store, P extends string>(limiter: StoreLimiter<L, S, P>): Limiter<L, S, P> {
-  const verbs = limiter as unknown as Record<string, AnyVerb>
-  for (const verb of ASYNC_VERBS) verbs[verb] = promising(limiter[verb].bind(limiter) as AnyVerb)
-  return limiter
-}
-
-/** No verb takes more. */
-type AnyVerb = (key: unknown, cost: unknown, options: unknown) => unknown
-
-/** What an async function would give, without its detours. */
-function promising(act: AnyVerb): AnyVerb {
-  return (key, cost, options) => {
-    try {
-      const answer = act(key, cost, options)
-      return answer instanceof Promise ? answer : Promise.resolve(answer)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
+  const isAsync = options.store?.mode === 'async'
+  return (isAsync ? new AsyncLimiter<L, P>(limits, options as never) : new StoreLimiter<L, S, P>(limits, options)) as Limiter<L, S, P>
 }

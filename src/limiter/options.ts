@@ -1,6 +1,6 @@
 /** What a limiter is made from, checked when it is made. */
 import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
-import { MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
+import { MAX_NOW_US, onlyKnown, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
@@ -82,29 +82,29 @@ export function checkOptions(options: object): void {
   const { maxQueue, maxWaiting, unref = false } = options as LimiterOptions
   for (const [name, most = 0] of Object.entries({ maxQueue, maxWaiting })) {
     if (most !== Number.POSITIVE_INFINITY && !(Number.isInteger(most) && most >= 0)) {
-      throw new SluiceError('CONFIG', `${name} ${shown(most)} must be a whole number, 0 or more, or Infinity`)
+      throw refused(name, most, 'must be a whole number, 0 or more, or Infinity')
     }
   }
-  if (typeof unref !== 'boolean') throw new SluiceError('CONFIG', `unref ${shown(unref)} must be true or false`)
+  if (typeof unref !== 'boolean') throw refused('unref', unref, 'must be true or false')
   checkOutage(options)
 }
 
 function checkOutage({ onStoreError = 'throw', storeTimeoutMs = 1, localShare = 1 }: LimiterOptions): void {
   if (!FAILURE_POLICIES.includes(onStoreError)) {
-    throw new SluiceError('CONFIG', `onStoreError ${shown(onStoreError)} must be one of ${FAILURE_POLICIES.join(', ')}`)
+    throw refused('onStoreError', onStoreError, `must be one of ${FAILURE_POLICIES.join(', ')}`)
   }
   if (typeof storeTimeoutMs !== 'number' || !(storeTimeoutMs > 0)) {
-    throw new SluiceError('CONFIG', `storeTimeoutMs ${shown(storeTimeoutMs)} must be above 0 milliseconds, or Infinity`)
+    throw refused('storeTimeoutMs', storeTimeoutMs, 'must be above 0 milliseconds, or Infinity')
   }
   if (typeof localShare !== 'number' || !(localShare > 0 && localShare <= 1)) {
-    throw new SluiceError('CONFIG', `localShare ${shown(localShare)} must be above 0 and at most 1`)
+    throw refused('localShare', localShare, 'must be above 0 and at most 1')
   }
 }
 
 export function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
   if (typeof store === 'object' && store !== null && isStore(store)) return store
-  throw new SluiceError('CONFIG', `store ${shown(store)} must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)`)
+  throw refused('store', store, 'must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)')
 }
 
 function isStore(store: Store): boolean {
@@ -115,7 +115,7 @@ function isStore(store: Store): boolean {
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
   if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
   if (typeof clock !== 'object' || clock === null || typeof clock.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
-    throw new SluiceError('CONFIG', `clock ${shown(clock)} must have nowUs() and setTimer()`)
+    throw refused('clock', clock, 'must have nowUs() and setTimer()')
   }
   if (trustedClocks.has(clock)) return clock
   return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive) }
@@ -135,16 +135,18 @@ function checkedUs(us: number): number {
 export function compiled<Name extends string>(limits: Limits, of = ''): NamedRule<Name>[] {
   const named: unknown = isLimit(limits) ? { default: limits } : limits
   if (!isRecord(named) || Object.keys(named).length === 0) {
-    throw new SluiceError(
-      'CONFIG',
-      `${of}limits ${shown(limits)} must be a limit such as gcra({ ... }), or an object of them by name such as { burst: gcra({ ... }) }`,
+    throw refused(
+      `${of}limits`,
+      limits,
+      'must be a limit such as gcra({ ... }), or an object of them by name such as { burst: gcra({ ... }) }',
     )
   }
   return Object.entries(named).map(([name, limit]) => {
     if (!isLimit(limit))
-      throw new SluiceError(
-        'CONFIG',
-        `${of}limit '${name}' ${shown(limit)} must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config`,
+      throw refused(
+        `${of}limit '${name}'`,
+        limit,
+        'must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config',
       )
     return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[RULE] }
   })
@@ -186,8 +188,5 @@ export function nameOf(name: string | undefined, store: SyncStore | AsyncStore):
 
 function checkedName(name: string, what: string): string {
   if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) return name
-  throw new SluiceError(
-    'CONFIG',
-    `${what} ${shown(name)} must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit`,
-  )
+  throw refused(what, name, "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit")
 }

@@ -1,6 +1,6 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import type { Verdict } from '../algorithms/decide.ts'
-import { SluiceError, shown } from '../errors.ts'
+import { refused } from '../algorithms/rate.ts'
 import { Part, type Step } from '../stores/step.ts'
 import type { OpenStates } from '../stores/store.ts'
 import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
@@ -55,7 +55,7 @@ export class Plans<Name extends string> {
     if (name === undefined) return this.base
     const plan = this.#named.get(name)
     if (plan !== undefined) return plan
-    throw new SluiceError('CONFIG', `plan ${shown(name)} is not one of the limiter's plans (${[...this.names].join(', ') || 'none'})`)
+    throw refused('plan', name, `is not one of the limiter's plans (${[...this.names].join(', ') || 'none'})`)
   }
 
   /** The same some time later: the plan may have been dropped since, and then the limits count. */
@@ -87,7 +87,7 @@ export class Plans<Name extends string> {
 
   #compiled(base: readonly NamedRule<Name>[], plans: PlanLimits): [name: string, limits: readonly NamedRule<Name>[]][] {
     if (!isRecord(plans)) {
-      throw new SluiceError('CONFIG', `plans ${shown(plans)} must be an object of limits by the name of the plan`)
+      throw refused('plans', plans, 'must be an object of limits by the name of the plan')
     }
     return Object.entries(plans).map(([name, limits]) => {
       const next = compiled<Name>(limits as Limits, `plan '${name}': `)

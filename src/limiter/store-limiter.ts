@@ -28,9 +28,8 @@ import type {
 import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
-import { partsAt, takenOf } from './taken.ts'
+import { Reserved } from './reserved.ts'
 import type { Verb } from './waiting/desk.ts'
-import { bookedOf } from './waiting/holding.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
 import type { Turn } from './waiting/waiter.ts'
@@ -136,7 +135,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
     const sinceUs = this.#heardSinceUs()
     return this.#apply(verb, plan, parts, (verdicts) => {
-      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel: this.#canceller(parts, verdicts, options.plan) })
+      const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.#ownClock.nowUs() : undefined)
+      const cancel = () => this.#cancel(reserved, options.plan)
+      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel })
       this.#tell('reserve', key, cost, options, decision, sinceUs)
       return decision
     })
@@ -379,7 +380,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
     let turn: Turn
     try {
-      turn = await this.#waiting.wait(queueId(parts, plan), request, bounds)
+      turn = await this.#waiting.wait(request, bounds)
     } catch (error) {
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
       if (!(error instanceof WaitError) || error.decision?.allowed !== false) return this.#failed(error)
@@ -395,8 +396,24 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   /** The queues of a key, under whatever plan. */
   #queuesOf(parts: readonly Part[]): Queue[] {
-    const plans = [undefined, ...this.#plans.names]
-    return plans.map((plan) => this.#waiting.queue(queueId(parts, plan))).filter((queue) => queue !== undefined)
+    return this.#waiting.queues(parts, this.#plans.names)
+  }
+
+  /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
+  #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
+    const { parts } = reserved
+    const isSync = this.#store.mode === 'sync'
+    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
+    if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
+    const tellQueues = () => {
+      for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+    }
+    // The plan's numbers may have been updated since, or the plan dropped.
+    const plan = this.#plans.still(planName)
+    const answers = reserved
+      .given(this.#plans.renumbered(parts, planName))
+      .map(({ ofUs, parts: given }) => this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, given), tellQueues))
+    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
   }
 
   /**
@@ -405,7 +422,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
    */
   #given(parts: readonly Part[], verdicts: readonly Verdict[], plan: P | undefined): void {
     if (verdicts[0]?.degraded) return
-    const own = this.#waiting.queue(queueId(parts, plan))
+    const own = this.#waiting.queue(parts, plan)
     // Read now: a synchronous store overwrites its verdicts with the next step.
     const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
     for (const queue of this.#queuesOf(parts)) {
@@ -434,52 +451,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   #step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
     return new Step(op, scope, parts, aheadUs, ofUs, this.#store.mode === 'sync' ? undefined : this.#clock?.nowUs())
   }
-
-  /**
-   * What gives a reservation back, if its time has not come: the limits that were booked ahead by their tickets, the others, which were only
-   * charged along with them, by the time of the charge. Everything is read now: a synchronous store overwrites its verdicts with the next step.
-   */
-  #canceller(parts: readonly Part[], verdicts: readonly Verdict[], planName: P | undefined): () => Answer<S, void> {
-    const { atUs } = verdicts[0] as Verdict
-    const taken = takenOf(verdicts)
-    const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
-    const clock = this.#ownClock
-    const answeredUs = this.#clock === undefined ? clock.nowUs() : atUs
-    const dueUs = answeredUs + delayUs
-    const tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))
-    const booked = bookedOf(parts, verdicts, answeredUs)
-    let held = delayUs > 0
-    const cancel = (): Answer<S, void> => {
-      if (!held || clock.nowUs() >= dueUs) return undefined as Answer<S, void>
-      held = false
-      if (this.#waiting.queue(queueId(parts, planName))?.takeOver(parts, booked)) return undefined as Answer<S, void>
-      // The plan's numbers may have been updated since, or the plan dropped.
-      const plan = this.#plans.still(planName)
-      const given = this.#plans.renumbered(parts, planName).map((part, k) => part.with({ ticket: tickets[k] }))
-      const tellQueues = () => {
-        for (const queue of this.#queuesOf(parts)) queue.tryAgain()
-      }
-      // Also after `close`: the store stays open, and others would stand behind the booking.
-      const answers = taken.map(({ atUs: ofUs, places }) =>
-        this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, partsAt(given, places)), tellQueues),
-      )
-      return (this.#store.mode === 'sync' ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
-    }
-    return this.#store.mode === 'sync' ? cancel : ((async () => cancel()) as unknown as () => Answer<S, void>)
-  }
 }
 
 /** Whether the options make `tryAcquire` wait. They may be anything that a caller passes. */
 function isTimed<P extends string>(options: WaitOptions<P> | null): boolean {
   return options?.timeoutMs !== undefined || options?.signal !== undefined
-}
-
-/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
-function queueId(parts: readonly Part[], plan: string | undefined): string {
-  const [{ key }] = parts as [Part]
-  const isOne = parts.every((part) => part.key === key)
-  if (isOne && plan === undefined) return `=${key}`
-  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
 }
 
 /** The verdicts of a synchronous store: they are in the parts. */

@@ -2,6 +2,7 @@
 
 import { type Alarm, Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
+import type { Part } from '../../stores/store.ts'
 import type { Abortable } from '../input.ts'
 import type { Desk } from './desk.ts'
 import { Queue } from './queue.ts'
@@ -31,14 +32,14 @@ export class Waiting {
     this.#alarms = new Alarms(clock, keepAlive)
   }
 
-  /** Waits in the queue `id`. Rejects with a `WaitError` if a limit ends the wait, with the signal's reason if that does. */
-  wait(id: string, request: WaitRequest, { timeoutUs, signal, ended }: WaitBounds): Promise<Turn> {
+  /** Waits in the queue of its keys. Rejects with a `WaitError` if a limit ends the wait, with the signal's reason if that does. */
+  wait(request: WaitRequest, { timeoutUs, signal, ended }: WaitBounds): Promise<Turn> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted || ended?.aborted) {
         reject(reasonOf(signal, ended))
         return
       }
-      const queue = this.#queueFor(id, request.plan)
+      const queue = this.#queueFor(request)
       const deadlineUs = this.#desk.nowUs() + timeoutUs
       let alarm: Alarm | undefined
       const abort = () => {
@@ -86,9 +87,14 @@ export class Waiting {
     return count
   }
 
-  /** The queue of a key, if anybody waits there. */
-  queue(id: string): Queue | undefined {
-    return this.#queues.get(id)
+  /** The queue of these keys under a plan, if anybody waits there. */
+  queue(parts: readonly Part[], plan: string | undefined): Queue | undefined {
+    return this.#queues.get(queueId(parts, plan))
+  }
+
+  /** The queues of these keys, under whatever plan. */
+  queues(parts: readonly Part[], plans: Iterable<string>): Queue[] {
+    return [undefined, ...plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
   }
 
   /** Changes the numbers: what is booked is given back under the old ones, and everybody asks anew, in order, under the new. */
@@ -110,7 +116,8 @@ export class Waiting {
     end()
   }
 
-  #queueFor(id: string, plan: string | undefined): Queue {
+  #queueFor({ parts, plan }: WaitRequest): Queue {
+    const id = queueId(parts, plan)
     const known = this.#queues.get(id)
     if (known !== undefined) return known
     // An idle queue may still hear from the store, when another has long taken its place.
@@ -120,6 +127,14 @@ export class Waiting {
     this.#queues.set(id, queue)
     return queue
   }
+}
+
+/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const [{ key }] = parts as [Part]
+  const isOne = parts.every((part) => part.key === key)
+  if (isOne && plan === undefined) return `=${key}`
+  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
 }
 
 function reasonOf(signal: Abortable | undefined, ended: Abortable | undefined): unknown {

@@ -1,0 +1,46 @@
+/** The limiter of a store that answers later. Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
+import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { Decision } from './decision.ts'
+import type { Cost, Key } from './input.ts'
+import type { RefundOptions, Reservation, ReserveOptions, VerbOptions, WaitOptions } from './limiter.ts'
+import type { LimitName, Limits } from './options.ts'
+import { StoreLimiter } from './store-limiter.ts'
+
+type KeyOf<L extends Limits> = Key<LimitName<L>>
+type CostOf<L extends Limits> = Cost<LimitName<L>>
+type DecisionOf<L extends Limits> = Decision<LimitName<L>>
+
+export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimiter<L, AsyncStore, P> {
+  override tryAcquire(key: KeyOf<L>, cost?: CostOf<L>, options?: WaitOptions<P>): Promise<boolean> {
+    return promised(() => super.tryAcquire(key, cost, options as WaitOptions<P>))
+  }
+
+  override consume(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
+    return promised(() => super.consume(key, cost, options))
+  }
+
+  override peek(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
+    return promised(() => super.peek(key, cost, options))
+  }
+
+  override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<DecisionOf<L> & Reservation<AsyncStore>> {
+    return promised(() => super.reserve(key, cost, options))
+  }
+
+  override refund(key: KeyOf<L>, cost?: CostOf<L>, options?: RefundOptions<P>): Promise<void> {
+    return promised(() => super.refund(key, cost, options))
+  }
+
+  override reset(key: KeyOf<L>): Promise<void> {
+    return promised(() => super.reset(key))
+  }
+}
+
+/** What an async function would give, without its detours. */
+function promised<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return act()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
