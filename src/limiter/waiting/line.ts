@@ -1,8 +1,10 @@
-/** Waiters in their order: booked ones in front, then those outside. Anybody can leave from anywhere. */
+/** Waiters in their order: booked ones in front, then those outside; beside the line those who are yet to find their place in it. Anybody can leave from anywhere. */
 import type { Part } from '../../stores/store.ts'
 import type { Waiter } from './waiter.ts'
 
 export class Line {
+  /** Those whose first question has not been answered yet, in the order in which they came. */
+  readonly asking = new Set<Waiter>()
   first: Waiter | undefined = undefined
   firstOutside: Waiter | undefined = undefined
   length = 0
@@ -12,10 +14,50 @@ export class Line {
   /** How many permits of each limit all who stand here ask for. */
   readonly #permits: number[] = []
 
+  /** How many are here. */
+  get size(): number {
+    return this.length + this.asking.size
+  }
+
+  all(): Waiter[] {
+    return [...this, ...this.asking]
+  }
+
+  /** Whether all who are here ask for the same. */
+  allAskFor(parts: readonly Part[]): boolean {
+    if (this.isMixed || this.first?.asksForTheSameAs(parts) === false) return false
+    for (const asking of this.asking) if (!asking.asksForTheSameAs(parts)) return false
+    return true
+  }
+
+  /** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
+  firstWithout(parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
+    const mayHave = (waiter: Waiter) =>
+      (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
+    let outside = this.firstOutside
+    while (outside !== undefined && !mayHave(outside)) outside = outside.behind
+    if (!alsoAsking) return outside
+    for (const asking of this.asking) {
+      if (outside !== undefined && outside.number < asking.number) break
+      if (mayHave(asking)) return asking
+    }
+    return outside
+  }
+
+  /** How many permits of each limit those before a waiter ask for. */
+  permitsBefore(waiter: Waiter): number[] {
+    const permits = waiter.parts.map(() => 0)
+    for (const other of this) {
+      if (other === waiter) break
+      addCosts(permits, other)
+    }
+    return permits
+  }
+
   /** Lets a waiter stand outside, behind everybody who came before; one who stands there already keeps its place. */
-  standOutside(waiter: Waiter, isNew: boolean): void {
+  standOutside(waiter: Waiter): void {
     waiter.state = 'outside'
-    if (!isNew) return
+    if (!this.asking.delete(waiter)) return
     let behind: Waiter | undefined
     for (let other = this.#last; other !== undefined && other.state !== 'booked' && other.number > waiter.number; other = other.before)
       behind = other
@@ -28,9 +70,9 @@ export class Line {
   }
 
   /** Lets a new waiter, or the first outside, stand with the booked ones: before one of them, or at their end. */
-  standBooked(waiter: Waiter, isNew: boolean, behind: Waiter | undefined): void {
+  standBooked(waiter: Waiter, behind?: Waiter): void {
     waiter.state = 'booked'
-    if (!isNew) this.remove(waiter)
+    this.remove(waiter)
     this.#insert(waiter, behind ?? this.firstOutside)
   }
 
@@ -47,6 +89,7 @@ export class Line {
   }
 
   remove(waiter: Waiter): void {
+    if (this.asking.delete(waiter)) return
     this.#count(waiter, -1)
     const { before, behind } = waiter
     if (before === undefined) this.first = behind
@@ -95,4 +138,9 @@ export class Line {
       this.#permits[k] = (this.#permits[k] ?? 0) + sign * cost
     })
   }
+}
+
+/** Adds what a waiter asks for, of each limit. */
+export function addCosts(permits: number[], { parts }: Waiter): void {
+  for (const [k, { cost }] of parts.entries()) permits[k] = (permits[k] as number) + cost
 }

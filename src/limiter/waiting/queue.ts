@@ -15,7 +15,7 @@ import { Departures } from './departures.ts'
 import type { Desk, Verb } from './desk.ts'
 import { type Booked, bookedOf } from './holding.ts'
 import { Horizon, paceUs } from './horizon.ts'
-import { Line } from './line.ts'
+import { addCosts, Line } from './line.ts'
 import type { Refusal } from './wait-error.ts'
 import { type Answer, mayBook, type Question, type Waiter } from './waiter.ts'
 
@@ -28,8 +28,6 @@ export class Queue {
   readonly #plan: string | undefined
   readonly #alarms: Alarms
   readonly #line = new Line()
-  /** Those whose first question has not been answered yet. */
-  readonly #asking = new Set<Waiter>()
   readonly #book: Book
   readonly #horizon: Horizon
   readonly #departures = new Departures()
@@ -61,7 +59,7 @@ export class Queue {
 
   /** How many have neither got their turn nor left. */
   get size(): number {
-    return this.#line.length + this.#asking.size
+    return this.#line.size
   }
 
   /** Nobody waits any longer: if no answer is awaited, the queue can be forgotten. */
@@ -78,7 +76,7 @@ export class Queue {
 
   enter(waiter: Waiter): void {
     waiter.number = this.#entered++
-    this.#asking.add(waiter)
+    this.#line.asking.add(waiter)
     // A timer may be late: whoever is due goes first.
     if (this.#line.length > 0) this.goOn()
     const isFull = this.#isFullFor(waiter)
@@ -89,7 +87,7 @@ export class Queue {
     } else {
       if (!isFull) waiter.notBeforeUs = this.#desk.nowUs() + this.#line.leastUs(waiter.parts)
       // Behind others nothing may be taken: the question is only whether it is worth waiting.
-      if (!isFull) this.#line.standOutside(waiter, this.#asking.delete(waiter))
+      if (!isFull) this.#line.standOutside(waiter)
       if (isFull || waiter.deadlineUs < Number.POSITIVE_INFINITY) this.#ask('ask', waiter, isFull)
     }
     this.goOn()
@@ -101,7 +99,7 @@ export class Queue {
     if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.#desk.nowUs()
     if (this.#onTheirWay === 0) return false
     // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
-    for (const other of this.#asking) if (!waiter.asksForTheSameAs(other.parts)) return true
+    for (const other of this.#line.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
   }
 
@@ -109,7 +107,7 @@ export class Queue {
   leave(waiter: Waiter): void {
     const { state } = waiter
     waiter.state = 'gone'
-    const before = state === 'booked' && this.#standsFast ? this.#permitsBefore(waiter) : undefined
+    const before = state === 'booked' && this.#standsFast ? this.#line.permitsBefore(waiter) : undefined
     this.#takeOut(waiter)
     if (state !== 'booked') return
     if (before === undefined) {
@@ -130,18 +128,10 @@ export class Queue {
       this.#release(parts, answer)
       return
     }
-    const heir = this.#firstWithout(parts, this.#book.dueFromEndUs(parts, this.#spare.length), true)
+    const heir = this.#line.firstWithout(parts, this.#book.dueFromEndUs(parts, this.#spare.length), true)
     if (heir !== undefined) this.#inherit(heir, answer)
-    else if (this.#allAskFor(parts)) this.#spare.push({ parts, answer })
+    else if (this.#line.allAskFor(parts)) this.#spare.push({ parts, answer })
     else this.#release(parts, answer)
-  }
-
-  /** Whether all who are here ask for the same: with another cost one would get permits from before and behind those of others. */
-  #allAskFor(parts: readonly Part[]): boolean {
-    const { first, isMixed } = this.#line
-    if (isMixed || first?.asksForTheSameAs(parts) === false) return false
-    for (const asking of this.#asking) if (!asking.asksForTheSameAs(parts)) return false
-    return true
   }
 
   /** Whether a waiter can have what another left: then it has it. */
@@ -161,21 +151,7 @@ export class Queue {
 
   #inherit(heir: Waiter, answer: Answer): void {
     heir.answer = answer
-    this.#line.standBooked(heir, this.#asking.delete(heir), undefined)
-  }
-
-  /** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
-  #firstWithout(parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
-    const mayHave = (waiter: Waiter) =>
-      (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
-    let outside = this.#line.firstOutside
-    while (outside !== undefined && !mayHave(outside)) outside = outside.behind
-    if (!alsoAsking) return outside
-    for (const asking of this.#asking) {
-      if (outside !== undefined && outside.number < asking.number) break
-      if (mayHave(asking)) return asking
-    }
-    return outside
+    this.#line.standBooked(heir)
   }
 
   /**
@@ -202,15 +178,6 @@ export class Queue {
     // What is on its way may lie behind bookings of others, too.
     const mayGetGaps = this.#horizon.isShared && this.#onTheirWay > 0
     return this.#line.isMixed && (this.#book.hasGaps || mayGetGaps)
-  }
-
-  #permitsBefore(waiter: Waiter): number[] {
-    const permits = waiter.parts.map(() => 0)
-    for (const other of this.#line) {
-      if (other === waiter) break
-      for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
-    }
-    return permits
   }
 
   /** Something may have become free: whoever is first outside tries again. */
@@ -250,13 +217,13 @@ export class Queue {
   /** New numbers are in force: everybody asks anew, in order. */
   renumber(): void {
     this.#changes += 1
-    for (const waiter of [...this.#line, ...this.#asking]) waiter.parts = waiter.request.renumbered(waiter.parts)
+    for (const waiter of this.#line.all()) waiter.parts = waiter.request.renumbered(waiter.parts)
     this.tryAgain()
   }
 
   /** Ends every wait, and gives back what was booked. */
   close(reason: () => unknown): void {
-    const waiters = [...this.#line, ...this.#asking]
+    const waiters = this.#line.all()
     this.unbook()
     for (const waiter of waiters) {
       this.#takeOut(waiter)
@@ -295,7 +262,7 @@ export class Queue {
   #mayTry(first: Waiter): boolean {
     if (this.#book.owes) return false
     // Those who are asking came before, but for those who found the queue full.
-    const [asking] = this.#asking
+    const [asking] = this.#line.asking
     if (asking !== undefined && asking.number < first.number) return false
     return first.state === 'asking' || this.#onTheirWay === 0
   }
@@ -428,7 +395,7 @@ export class Queue {
     const isDegraded = verdicts[0]?.degraded === true
     if (taken && !isDegraded) this.#book.oweOutdated(waiter.request.renumbered(parts), takenOf(verdicts))
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.#takeOut(waiter).refuse('TIMEOUT')
-    else if (waiter.state === 'asking') this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    else if (waiter.state === 'asking') this.#line.standOutside(waiter)
     this.#retryAtUs = 0
   }
 
@@ -483,10 +450,10 @@ export class Queue {
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer, isLate: boolean): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
-    const first = isLate && !this.#line.isMixed ? this.#firstWithout(parts, bookedForUs, asker === undefined) : undefined
+    const first = isLate && !this.#line.isMixed ? this.#line.firstWithout(parts, bookedForUs, asker === undefined) : undefined
     if (asker === undefined || first === undefined || asker.number < first.number) return asker ?? first
     if (asker.isOverdue) this.#takeOut(asker).refuse('TIMEOUT')
-    else this.#line.standOutside(asker, this.#asking.delete(asker))
+    else this.#line.standOutside(asker)
     return first
   }
 
@@ -494,7 +461,7 @@ export class Queue {
     const answer = waiter.answer as Answer
     const refusal = this.#refusal(waiter, answer.bookedForUs)
     if (refusal === undefined) {
-      this.#line.standBooked(waiter, this.#asking.delete(waiter), behind)
+      this.#line.standBooked(waiter, behind)
       return
     }
     this.#takeOut(waiter)
@@ -514,8 +481,8 @@ export class Queue {
       this.#takeOut(waiter).refuse(refusal)
       return
     }
-    const mustStand = verb.op === 'take' || this.#asking.has(waiter)
-    if (mustStand && !this.#hasSpare(waiter, false)) this.#line.standOutside(waiter, this.#asking.delete(waiter))
+    const mustStand = verb.op === 'take' || this.#line.asking.has(waiter)
+    if (mustStand && !this.#hasSpare(waiter, false)) this.#line.standOutside(waiter)
     if (verb.op === 'take' || waiter === this.#line.firstOutside) this.#retryAtUs = nowUs + retryUs
     if (verb.op === 'take' && waiter === this.#line.firstOutside && this.#horizon.isShared && !waiter.mayBook)
       this.#heldUp(waiter, verdicts, nowUs)
@@ -557,7 +524,7 @@ export class Queue {
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
   #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
     if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
-    return this.#asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
+    return this.#line.asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
   }
 
   #isFullFor({ isOneTooMany }: Waiter): boolean {
@@ -571,7 +538,6 @@ export class Queue {
 
   #takeOut(waiter: Waiter): Waiter {
     if (this.#claim?.waiter === waiter) this.#giveUpClaim()
-    if (this.#asking.delete(waiter)) return waiter
     // Whoever is first outside now may ask for less.
     if (waiter === this.#line.firstOutside) this.#retryAtUs = 0
     this.#line.remove(waiter)
@@ -590,7 +556,7 @@ export class Queue {
       other !== undefined && this.#comesAfter(other, waiter, answer, permits, forUs);
       other = other.before
     ) {
-      for (const [k, { cost }] of other.parts.entries()) permits[k] = (permits[k] as number) + cost
+      addCosts(permits, other)
       behind = other
     }
     return behind
