@@ -8,20 +8,26 @@ const TRIAL_ROUNDS = 2
 const FIRST_CALLS = 1000
 
 /**
- * `loops` are pairs of a name and its loop, see loop.mjs. Returns for each name the calls of a round, the nanoseconds that one call took in
- * each round, the shortest round, and the share of the calls that were allowed.
+ * `loops` are a name, its loop, see loop.mjs, and what is done before each round and not measured, if anything. Returns for each name the calls
+ * of a round, the nanoseconds that one call took in each round, the shortest round, and the share of the calls that were allowed.
  */
-export async function interleaved(loops, rounds, roundMs, { trialRounds = TRIAL_ROUNDS, firstCalls = FIRST_CALLS } = {}) {
-  const lanes = loops.map(([name, loop]) => ({
+export async function interleaved(
+  loops,
+  rounds,
+  roundMs,
+  { warmUpRounds = WARM_UP_ROUNDS, trialRounds = TRIAL_ROUNDS, firstCalls = FIRST_CALLS } = {},
+) {
+  const lanes = loops.map(([name, loop, before]) => ({
     name,
     loop,
+    before,
     calls: firstCalls,
     from: 0,
     asked: 0,
     allowed: 0,
     fastestNs: Number.POSITIVE_INFINITY,
   }))
-  for (const lane of lanes) await warmUp(lane, roundMs)
+  for (const lane of lanes) await warmUp(lane, roundMs, warmUpRounds)
   for (let k = 0; k < trialRounds; k++) await inTurn(lanes, k, nsPerCall)
   for (const lane of lanes) lane.calls = callsFor(lane, roundMs)
   const measured = lanes.map(() => [])
@@ -32,8 +38,8 @@ export async function interleaved(loops, rounds, roundMs, { trialRounds = TRIAL_
   return Object.fromEntries(lanes.map((lane, k) => [lane.name, resultOf(lane, measured[k])]))
 }
 
-async function warmUp(lane, roundMs) {
-  for (let warmMs = 0; warmMs < roundMs * WARM_UP_ROUNDS; ) {
+async function warmUp(lane, roundMs, warmUpRounds) {
+  for (let warmMs = 0; warmMs < roundMs * warmUpRounds; ) {
     const ns = await nsPerCall(lane)
     warmMs += (ns * lane.calls) / 1e6
     // Doubled at most: the first calls are slow, and their speed says little about the next.
@@ -57,6 +63,7 @@ export async function inTurn(lanes, k, measure) {
 }
 
 async function nsPerCall(lane) {
+  await lane.before?.()
   // What the others left behind is swept now, not in this round.
   globalThis.gc?.({ type: 'minor' })
   const startMs = performance.now()

@@ -1,24 +1,25 @@
-// Bytes of a key in Redis, as MEMORY USAGE counts them, beside the bare string that minimal.lua writes under the same key.
-import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../dist/index.js'
+// Bytes of a key in Redis, as MEMORY USAGE counts them, beside those of the plain script under the same key in Redis.
 import { redisStore } from '../../dist/stores/redis/index.js'
-import { fakeClock } from '../../dist/testing/index.js'
+import { sluiceLimit } from '../contestants.mjs'
 import { connect } from './clients.mjs'
-import { minimal } from './floors.mjs'
+import { callAt } from './held.mjs'
+import { ALGORITHMS } from './limits.mjs'
+import { plainScript, WRITE_PLAIN } from './plain.mjs'
 
 const MINUTE_MS = 60_000
-/** So many a minute, at most. */
-const LIMIT = 100
-const RATE = { permits: LIMIT, per: MINUTE_MS }
+const RATE = { permits: 100, perMs: MINUTE_MS }
+const WINDOW = { limit: 100, ms: MINUTE_MS }
+/** 100 a minute, at most; a log that many entries fit into has room for them. */
+const LIMITS = { rate: RATE, burst: 100, window: WINDOW, log: WINDOW }
+const LONG_LOG = { ...LIMITS, log: { limit: 1000, ms: MINUTE_MS } }
+/** Its interval is no whole number of microseconds. */
+const UNEVEN = { ...LIMITS, rate: { permits: 7, perMs: 1000 } }
 
-const LIMITS = {
-  gcra: gcra({ rate: RATE, burst: LIMIT }),
-  // Its interval is no whole number of microseconds.
-  'gcra, 7/s': gcra({ rate: '7/s', burst: LIMIT }),
-  tokenBucket: tokenBucket({ capacity: LIMIT, refill: RATE }),
-  leakyBucket: leakyBucket({ capacity: LIMIT, leak: RATE }),
-  fixedWindow: fixedWindow({ limit: LIMIT, window: MINUTE_MS }),
-  slidingWindow: slidingWindow({ limit: LIMIT, window: MINUTE_MS }),
-  slidingLog: slidingLog({ limit: LIMIT, window: MINUTE_MS }),
+/** What is measured: an algorithm, its limits, and after how many decisions, evenly over a minute. The last of them decides on a goal. */
+export const MEASURED = {
+  ...Object.fromEntries(ALGORITHMS.map((algorithm) => [algorithm, { algorithm, limits: LIMITS, fills: [1, 100] }])),
+  'gcra, 7/s': { algorithm: 'gcra', limits: UNEVEN, fills: [1, 100] },
+  'slidingLog, 1,000 entries': { algorithm: 'slidingLog', limits: LONG_LOG, fills: [1000] },
 }
 
 /** What people limit by. Redis allots memory in steps, so the length of a key makes a difference. */
@@ -29,52 +30,53 @@ export const KEYS = {
   IPv6: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
 }
 
-export const GCRA = ['gcra', 'gcra, 7/s']
-
-/** How many decisions have been taken, evenly over one window. */
-export const FILLS = [1, LIMIT]
-
-/** For each algorithm and key: how it stands in Redis, its bytes after so many decisions, and those of the bare string. */
+/** For each of these and each key: how it stands in Redis, its bytes after so many decisions, and those of the plain script. */
 export default async function bytes({ client: clientName, port }) {
   const connection = await connect(clientName, port)
   const measured = {}
-  for (const algorithm of Object.keys(LIMITS)) {
-    measured[algorithm] = {}
-    for (const [kind, key] of Object.entries(KEYS)) measured[algorithm][kind] = await bytesOf(algorithm, key, connection)
+  for (const [name, subject] of Object.entries(MEASURED)) {
+    measured[name] = {}
+    for (const [kind, key] of Object.entries(KEYS)) measured[name][kind] = await bytesOf(subject, key, connection)
   }
   return measured
 }
 
-async function bytesOf(algorithm, key, { client, send }) {
-  const used = {}
+async function bytesOf(subject, key, { client, send }) {
+  const [own, plain] = [{}, {}]
   let found
-  for (const decisions of FILLS) {
-    found = await filled(algorithm, key, decisions, client, send)
-    used[decisions] = await send('MEMORY', 'USAGE', found, 'SAMPLES', '0')
+  for (const decisions of subject.fills) {
+    const endMs = Date.now()
+    const timesMs = Array.from({ length: decisions }, (_, k) => endMs - ((decisions - 1 - k) * MINUTE_MS) / decisions)
+    found = await keysAfter(subject, key, timesMs, client, send)
+    own[decisions] = await usage(found, send)
+    plain[decisions] = await plainUsage(subject, found, timesMs, send)
   }
-  const [type, encoding] = [await send('TYPE', found), await send('OBJECT', 'ENCODING', found)]
-  return { redisKey: found, type, encoding, used, bare: await bareBytes(found, send) }
+  return { ...found, own, plain }
 }
 
-/** Returns the one key that stands in Redis then. A clock of our own spreads the decisions over the window. */
-async function filled(algorithm, key, decisions, client, send) {
-  await send('FLUSHALL')
-  const startMs = Date.now()
-  const clock = fakeClock(startMs)
-  const limiter = createLimiter(LIMITS[algorithm], { name: 'api', store: redisStore(client), clock })
-  for (let k = 0; k < decisions; k++) {
-    clock.setMs(startMs + (k * MINUTE_MS) / decisions)
-    const { allowed } = await limiter.consume(key)
-    if (!allowed) throw new Error(`${algorithm} refused decision ${k + 1} of ${decisions}`)
-  }
-  const found = await send('KEYS', '*')
-  if (found.length !== 1) throw new Error(`${algorithm} has ${found.length} keys in Redis for one key: ${found}`)
-  return found[0]
+/** Returns what stands in Redis then: the names of the Redis keys, and the type and encoding of each. */
+async function keysAfter({ algorithm, limits }, key, timesMs, client, send) {
+  await send('FLUSHDB')
+  await callAt(timesMs, key, sluiceLimit(algorithm, limits), { name: 'api', store: redisStore(client) })
+  const redisKeys = (await send('KEYS', '*')).sort()
+  const stands = []
+  for (const each of redisKeys) stands.push(`${await send('TYPE', each)}, ${await send('OBJECT', 'ENCODING', each)}`)
+  return { redisKeys, stands: stands.join(' and ') }
 }
 
-async function bareBytes(redisKey, send) {
-  await send('FLUSHALL')
-  const ask = await minimal(send, (MINUTE_MS * 1000) / LIMIT, LIMIT)
-  await ask(redisKey)
-  return send('MEMORY', 'USAGE', redisKey, 'SAMPLES', '0')
+async function usage({ redisKeys }, send) {
+  let bytes = 0
+  for (const each of redisKeys) bytes += await send('MEMORY', 'USAGE', each, 'SAMPLES', '0')
+  return bytes
+}
+
+/** On the server's clock, unless where the times make a difference, as they do for what is kept of each slot or admission. */
+async function plainUsage({ algorithm, limits }, { redisKeys: [redisKey] }, timesMs, send) {
+  await send('FLUSHDB')
+  if (WRITE_PLAIN[algorithm] !== undefined) await WRITE_PLAIN[algorithm](send, redisKey, limits, timesMs)
+  else {
+    const ask = await plainScript(algorithm, send, limits)
+    for (const _ of timesMs) await ask(redisKey)
+  }
+  return usage({ redisKeys: [redisKey] }, send)
 }

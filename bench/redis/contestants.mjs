@@ -1,30 +1,56 @@
-// A contestant is { ask, isAllowed }: `ask(key)` is the call that its users write, awaited; `isAllowed(answer)` is how they read it.
+// A contestant is { ask, isAllowed, hold }: `ask(key)` is the call that its users write, awaited; `isAllowed(answer)` is how they read it;
+// `hold()`, where there is one, makes its template (held.mjs).
 import { createLimiter } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
-import { sluiceLimit } from '../contestants.mjs'
 import { connect } from './clients.mjs'
-import { FLOORS } from './floors.mjs'
-import { PEERS } from './peers.mjs'
+import { BATCHED, FLOORS, INCR } from './floors.mjs'
+import { callAt, TEMPLATE, timesHeld } from './held.mjs'
+import { admitting, refusing, sluiceLimits } from './limits.mjs'
+import { PEERS, peersOf } from './peers.mjs'
+import { plainScript, WRITE_PLAIN } from './plain.mjs'
 
-export const HEADLINE = 'gcra'
+/** In the bench of each algorithm. */
+export const PLAIN = 'plain script'
+export const OWN = 'Sluice'
+/** The same with every key used up, and without its denial cache, which would answer for Redis. */
+export const REFUSED = 'Sluice, refused'
 /** Two limits on one key, decided as one. */
 export const TWO_LIMITS = ['gcra + gcra', 'gcra + fixedWindow']
 
-/** By name: a floor, a peer, or algorithms of Sluice such as 'gcra + fixedWindow'. Each has a connection of its own. */
-export async function contestant(name, { client, port, database }, limits) {
+/** Who is measured beside whom, at every number in flight. */
+export function contestantsOf(algorithm, client) {
+  return [PLAIN, OWN, ...peersOf(algorithm, client)]
+}
+
+/** Who else is measured with 256 in flight. */
+export function othersOf(algorithm) {
+  return [REFUSED, ...(algorithm === 'gcra' ? [...TWO_LIMITS, BATCHED, INCR] : [])]
+}
+
+/** Each has a connection of its own. */
+export async function contestant(name, algorithm, { client, port, database }) {
   const connection = await connect(client, port, database)
+  const limits = admitting(algorithm)
   const make = FLOORS[name] ?? PEERS[name]
-  return make === undefined ? sluice(name, connection, limits) : make(connection, limits, client)
+  if (make !== undefined) return { ...(await make(connection, limits, client)), send: connection.send }
+  if (name === PLAIN) return plain(algorithm, connection, limits)
+  if (name === REFUSED) return sluice(algorithm, connection, refusing(algorithm), { denialCache: false })
+  return sluice(name === OWN ? algorithm : name, connection, limits)
+}
+
+async function plain(algorithm, { send }, limits) {
+  const ask = await plainScript(algorithm, send, limits)
+  const timesMs = timesHeld(algorithm, limits)
+  const hold = timesMs && (() => WRITE_PLAIN[algorithm](send, `plain:${TEMPLATE}`, limits, timesMs))
+  return { ask: (key) => ask(`plain:${key}`), isAllowed: ([allowed]) => allowed === 1, hold, send }
 }
 
 /** By `consume`, which tells as much as the peers do, and as users make it: no option but the name that every limiter needs. */
-function sluice(name, { client }, limits) {
-  const limiter = createLimiter(sluiceLimits(name, limits), { name: name.replace(' + ', '-'), store: redisStore(client) })
-  return { ask: (key) => limiter.consume(key), isAllowed: ({ allowed }) => allowed }
-}
-
-/** One limit by itself, or an object of two. */
-function sluiceLimits(name, limits) {
-  const algorithms = name.split(' + ').map((algorithm) => sluiceLimit(algorithm, limits))
-  return algorithms.length === 1 ? algorithms[0] : { first: algorithms[0], second: algorithms[1] }
+function sluice(name, { client, send }, limits, storeOptions) {
+  const own = sluiceLimits(name, limits)
+  const options = { name: name.replace(' + ', '-'), store: redisStore(client, storeOptions) }
+  const limiter = createLimiter(own, options)
+  const timesMs = timesHeld(name, limits)
+  const hold = timesMs && (() => callAt(timesMs, TEMPLATE, own, options))
+  return { ask: (key) => limiter.consume(key), isAllowed: ({ allowed }) => allowed, hold, send }
 }

@@ -14,6 +14,7 @@ export async function costWatch(port) {
       costs.push({
         redisUs: (after.cpuUs - before.cpuUs) / calls,
         scriptCalls: (after.scriptCalls - before.scriptCalls) / calls,
+        scriptUs: (after.scriptUs - before.scriptUs) / calls,
       })
       return allowed
     }
@@ -21,11 +22,12 @@ export async function costWatch(port) {
   }
 }
 
-/** The processor time that the server has used, and how often a client had a script run. */
-function readingOf(info) {
+/** The processor time that the server has used, how often a client had a script run, and how long the scripts took. */
+export function readingOf(info) {
   const figure = (pattern) => Number(pattern.exec(info)?.[1] ?? 0)
   return {
     cpuUs: (figure(/^used_cpu_user:(.*)/m) + figure(/^used_cpu_sys:(.*)/m)) * 1e6,
     scriptCalls: figure(/^cmdstat_eval:calls=(\d+)/m) + figure(/^cmdstat_evalsha:calls=(\d+)/m),
+    scriptUs: figure(/^cmdstat_eval:calls=\d+,usec=(\d+)/m) + figure(/^cmdstat_evalsha:calls=\d+,usec=(\d+)/m),
   }
 }

@@ -1,24 +1,80 @@
 // What Sluice wants to reach with Redis, and whether it does. A goal reads the results and gives its figures: [spread, where it was measured].
 import { spreadOf, timesAsFast } from '../statistics.mjs'
-import { plain } from '../tables.mjs'
-import { FILLS, GCRA } from './bytes.mjs'
+import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
-import { HEADLINE, TWO_LIMITS } from './contestants.mjs'
+import { OWN, PLAIN, REFUSED, TWO_LIMITS } from './contestants.mjs'
 import { STORES, VERBS } from './denied.mjs'
-import { BATCHED, MINIMAL } from './floors.mjs'
-import { PEER_NAMES } from './peers.mjs'
+import { CASES } from './growth-cases.mjs'
+import { IN_FLIGHT, MAIN } from './in-flight.mjs'
+import { ALGORITHMS } from './limits.mjs'
+import { peersOf } from './peers.mjs'
 
-const THROUGHPUT = `decisions/s, ${HEADLINE}, 256 in flight, 10,000 keys`
+/** To the plain script: what is reached by algorithms that cost about the same. The bytes are those of the subjects in bytes.mjs. */
+const GROUPS = [
+  {
+    algorithms: ['gcra', 'fixedWindow'],
+    decisions: 2.5,
+    redisTime: 0.45,
+    oneAtATime: 1.2,
+    bytes: { target: 1.3, of: ['gcra', 'gcra, 7/s', 'fixedWindow'] },
+  },
+  {
+    algorithms: ['tokenBucket', 'leakyBucket'],
+    decisions: 2.3,
+    redisTime: 0.5,
+    oneAtATime: 1.2,
+    bytes: { target: 1, of: ['tokenBucket', 'leakyBucket'] },
+  },
+  {
+    algorithms: ['slidingWindow'],
+    decisions: 2,
+    redisTime: 0.6,
+    oneAtATime: 1.25,
+    bytes: { target: 0.8, of: ['slidingWindow'] },
+  },
+  {
+    algorithms: ['slidingLog'],
+    decisions: 1.5,
+    redisTime: 0.8,
+    oneAtATime: 1.25,
+    bytes: { target: 0.5, of: ['slidingLog, 1,000 entries'] },
+  },
+]
 
 export const GOALS = [
-  atLeast(2.5, `${THROUGHPUT}, to ${MINIMAL} by one call per decision`, onEachClient('throughput', toMinimal)),
-  atLeast(2.5, `${THROUGHPUT}, to the fastest peer`, onEachClient('throughput', toFastestPeer)),
-  atMost(0.6, `Redis processor time per decision, to ${MINIMAL}`, onEachClient('throughput', redisTimeToMinimal)),
-  atMost(1.15, `one decision at a time, median latency, to one EVALSHA of ${MINIMAL}`, onEachClient('latency', latencyToMinimal)),
-  atLeast(0.6, 'two limits on one key, decisions/s to one limit', onEachClient('throughput', twoLimitsToOne)),
-  atMost(2, 'denied hot key with the denial cache, time per call to the memory store', onEachClient('denied', deniedToMemory)),
-  atMost(1.3, `bytes of a gcra key, to a bare string of the same key`, bytesToBare),
+  ...ofEachGroup(({ algorithms, decisions }) =>
+    atLeast(decisions, `decisions/s, ${MAIN} in flight, to the plain script: ${algorithms.join(', ')}`, throughputOf(algorithms, toPlain)),
+  ),
+  ...ofEachGroup(({ algorithms, redisTime }) =>
+    atMost(
+      redisTime,
+      `Redis processor time per decision, to the plain script: ${algorithms.join(', ')}`,
+      throughputOf(algorithms, redisTimeToPlain),
+    ),
+  ),
+  ...ofEachGroup(({ algorithms, oneAtATime }) =>
+    atMost(oneAtATime, `one decision at a time, median, to the plain script: ${algorithms.join(', ')}`, latencyOf(algorithms)),
+  ),
+  ...ofEachGroup(({ bytes: { target, of } }) =>
+    atMost(target, `bytes of a key, to the plain script's: ${of.join('; ')}`, bytesToPlain(of)),
+  ),
+  atLeast(2.5, `decisions/s, ${MAIN} in flight, to the fastest peer that has the algorithm`, throughputOf(ALGORITHMS, toFastestPeer)),
+  atLeast(0.55, 'two limits on one key, decisions/s to one limit', throughputOf(['gcra'], twoLimitsToOne)),
+  atMost(1, 'Redis processor time of a refused decision, to an admitted one', throughputOf(ALGORITHMS, refusedToAdmitted)),
+  atMost(1, 'milliseconds of a script call, median of the rounds', scriptMs),
+  atMost(2, 'denied hot key with the denial cache, time per call to the memory store', deniedToMemory),
+  atMost(1.5, 'one decision with 10 to 50,000 entries, median, to the smallest', grown('entries', 'decision')),
+  atMost(1.5, 'half of the entries have just left, to the smallest', grown('entries', 'half')),
+  atMost(1.5, 'refund of the oldest entry, to the smallest', grown('entries', 'refund')),
+  atMost(2, 'one decision with 10 to 1,000 slots, median, to the smallest', grown('slots', 'decision')),
+  atMost(2, 'half of the slots have just left, to the smallest', grown('slots', 'half')),
+  atMost(2, 'refund in the oldest slot, to the smallest', grown('slots', 'refund')),
+  atMost(1, 'script time for each of 100 limits in one limiter, to each of 10', timeForEachLimit),
 ]
+
+function ofEachGroup(goal) {
+  return GROUPS.map(goal)
+}
 
 function atLeast(target, title, figures) {
   return { title, target: `at least ${target}`, figures, reached: (figure) => figure >= target, worse: (a, b) => a - b }
@@ -33,28 +89,41 @@ export function worstFirst({ figures, worse }, results) {
   return figures(results).sort(([a], [b]) => worse(a.median, b.median))
 }
 
-function onEachClient(part, figuresOf) {
+/** With so many in flight as the goals are for. */
+function throughputOf(algorithms, figuresOf) {
+  return onEach(algorithms, 'throughput', (measured, algorithm, client) => figuresOf(measured[MAIN], algorithm, client))
+}
+
+function latencyOf(algorithms) {
+  return onEach(algorithms, 'latency', (latencies, algorithm) => [[timesAsFast(latencies[PLAIN], latencies[OWN]), algorithm]])
+}
+
+function onEach(algorithms, part, figuresOf) {
   return (results) =>
-    CLIENTS.flatMap((client) => {
-      const measured = results.of(part, client)
-      return measured === undefined ? [] : figuresOf(measured, client).map(([spread, where]) => [spread, `${where} on ${client}`])
-    })
+    algorithms.flatMap((algorithm) =>
+      CLIENTS.flatMap((client) => {
+        const measured = results.of({ part, client, algorithm })
+        if (measured === undefined) return []
+        return figuresOf(measured, algorithm, client).map(([spread, where]) => [spread, `${where} on ${client}`])
+      }),
+    )
 }
 
-/** Beside it what the batched floor reaches, which is how far batching can go. */
-function toMinimal(speeds) {
-  const bound = timesAsFast(speeds[BATCHED], speeds[MINIMAL]).median
-  return [[timesAsFast(speeds[HEADLINE], speeds[MINIMAL]), `${HEADLINE} (${BATCHED}: ${plain(bound)})`]]
+function toPlain(speeds, algorithm) {
+  return [[timesAsFast(speeds[OWN], speeds[PLAIN]), algorithm]]
 }
 
-function toFastestPeer(speeds, client) {
-  const peer = PEER_NAMES[client].toSorted((a, b) => spreadOf(speeds[a].ns).median - spreadOf(speeds[b].ns).median)[0]
-  return [[timesAsFast(speeds[HEADLINE], speeds[peer]), `${HEADLINE} to ${peer}`]]
+function toFastestPeer(speeds, algorithm, client) {
+  const [peer] = peersOf(algorithm, client).toSorted((a, b) => spreadOf(speeds[a].ns).median - spreadOf(speeds[b].ns).median)
+  return peer === undefined ? [] : [[timesAsFast(speeds[OWN], speeds[peer]), `${algorithm} to ${peer}`]]
 }
 
-function redisTimeToMinimal(speeds) {
-  const bound = redisTimes(speeds[BATCHED], speeds[MINIMAL]).median
-  return [[redisTimes(speeds[HEADLINE], speeds[MINIMAL]), `${HEADLINE} (${BATCHED}: ${plain(bound)})`]]
+function redisTimeToPlain(speeds, algorithm) {
+  return [[redisTimes(speeds[OWN], speeds[PLAIN]), algorithm]]
+}
+
+function refusedToAdmitted(speeds, algorithm) {
+  return [[redisTimes(speeds[REFUSED], speeds[OWN]), algorithm]]
 }
 
 /** How many times the server's processor time `one` took per decision, as `other` did in the same round. */
@@ -62,24 +131,75 @@ export function redisTimes(one, other) {
   return spreadOf(one.costs.map(({ redisUs }, round) => redisUs / other.costs[round].redisUs))
 }
 
-function latencyToMinimal(latencies) {
-  return [[timesAsFast(latencies[MINIMAL], latencies[HEADLINE]), HEADLINE]]
-}
-
 function twoLimitsToOne(speeds) {
-  return TWO_LIMITS.map((name) => [timesAsFast(speeds[name], speeds[HEADLINE]), name])
+  return TWO_LIMITS.map((name) => [timesAsFast(speeds[name], speeds[OWN]), name])
 }
 
-function deniedToMemory(speeds) {
-  return VERBS.map((verb) => [timesAsFast(speeds[`${STORES.memory} ${verb}`], speeds[`${STORES.redis} ${verb}`]), verb])
-}
-
-function bytesToBare(results) {
-  const measured = results.of('bytes')
-  if (measured === undefined) return []
-  return GCRA.flatMap((name) =>
-    Object.entries(measured[name]).map(([kind, { used, bare }]) => {
-      return [spreadOf([Math.max(...FILLS.map((fill) => used[fill])) / bare]), `${name}, ${kind}`]
-    }),
+/** In every bench of many in flight, and with batches of keys that hold much. */
+function scriptMs(results) {
+  const inFlight = onEach(ALGORITHMS, 'throughput', (measured, algorithm) =>
+    IN_FLIGHT.flatMap((count) =>
+      Object.entries(measured[count])
+        .filter(([name]) => [OWN, REFUSED].includes(name))
+        .map(([name, { costs }]) => [scriptTime(costs), `${algorithm}, ${count} in flight${name === REFUSED ? ', refused' : ''}`]),
+    ),
   )
+  const batches = ['entries', 'slots', 'limits'].flatMap((growth) =>
+    Object.entries(results.of({ part: 'growth', growth })?.measured.batch ?? {}).map(([size, turns]) => [
+      spreadOf(turns.map(({ scriptUs }) => scriptUs / 1000)),
+      `a batch, ${Number(size).toLocaleString('en')} ${growth}`,
+    ]),
+  )
+  return [...inFlight(results), ...batches]
+}
+
+/** Milliseconds of one script call. */
+export function scriptTime(costs) {
+  return spreadOf(costs.map(({ scriptUs, scriptCalls }) => scriptUs / scriptCalls / 1000))
+}
+
+function deniedToMemory(results) {
+  return CLIENTS.flatMap((client) => {
+    const speeds = results.of({ part: 'denied', client })
+    if (speeds === undefined) return []
+    return VERBS.map((verb) => [timesAsFast(speeds[`${STORES.memory} ${verb}`], speeds[`${STORES.redis} ${verb}`]), `${verb} on ${client}`])
+  })
+}
+
+function bytesToPlain(names) {
+  return (results) => {
+    const measured = results.of({ part: 'bytes' })
+    if (measured === undefined) return []
+    return names.flatMap((name) => {
+      const fill = MEASURED[name].fills.at(-1)
+      return Object.keys(KEYS).map((kind) => {
+        const { own, plain } = measured[name][kind]
+        return [spreadOf([own[fill] / plain[fill]]), `${name}, ${kind}`]
+      })
+    })
+  }
+}
+
+function grown(growth, name) {
+  return (results) => {
+    const bySize = results.of({ part: 'growth', growth })?.measured[name]
+    if (bySize === undefined) return []
+    return ratiosOf(bySize).map(([size, ratio]) => [ratio, `${Number(size).toLocaleString('en')} ${growth}, ${CASES[name]}`])
+  }
+}
+
+/** For each size but that of the smallest median: how long a call took, to that one, turn by turn. */
+export function ratiosOf(bySize, figure = 'ns') {
+  const medianOf = ([, turns]) => spreadOf(turns.map((turn) => turn[figure])).median
+  const [, smallest] = Object.entries(bySize).reduce((least, each) => (medianOf(each) < medianOf(least) ? each : least))
+  return Object.entries(bySize)
+    .filter(([, turns]) => turns !== smallest)
+    .map(([size, turns]) => [size, spreadOf(turns.map((turn, k) => turn[figure] / smallest[k][figure]))])
+}
+
+/** Linear, or less: none of a hundred limits costs more than one of ten. */
+function timeForEachLimit(results) {
+  const bySize = results.of({ part: 'growth', growth: 'limits' })?.measured.decision
+  if (bySize?.[100] === undefined) return []
+  return [[spreadOf(bySize[100].map(({ scriptUs }, k) => scriptUs / 100 / (bySize[10][k].scriptUs / 10))), '100 limits']]
 }

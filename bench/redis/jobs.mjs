@@ -1,30 +1,32 @@
 // Everything that is measured: one job is one process, beside the one server that all share.
 import { CLIENTS } from './clients.mjs'
-import { HEADLINE, TWO_LIMITS } from './contestants.mjs'
-import { FLOORS, INCR, MINIMAL } from './floors.mjs'
-import { PEER_NAMES } from './peers.mjs'
+import { contestantsOf, othersOf } from './contestants.mjs'
+import { INCR } from './floors.mjs'
+import { GROWTHS } from './growth-cases.mjs'
+import { IN_FLIGHT } from './in-flight.mjs'
+import { ALGORITHMS } from './limits.mjs'
 
-/** A job: the part, which is the module that measures; the client it uses; and what that part needs. */
+/** A job: the part, which is the module that measures; the algorithm and the client, if it is for one; and what that part needs. */
 export function allJobs(quick) {
   return [
-    ...CLIENTS.flatMap((client) => [
-      {
-        part: 'throughput',
-        client,
-        contestants: throughputOf(client),
-        ...(quick ? { rounds: 5, roundMs: 100 } : { rounds: 15, roundMs: 500 }),
-      },
-      { part: 'latency', client, contestants: latencyOf(client), rounds: quick ? 20 : 1000, roundCalls: 20 },
-      { part: 'denied', client, ...(quick ? { rounds: 5, roundMs: 50 } : { rounds: 15, roundMs: 200 }) },
-    ]),
+    ...forEach('throughput', (algorithm, client) => ({
+      contestants: contestantsOf(algorithm, client),
+      others: othersOf(algorithm),
+      atOnce: IN_FLIGHT,
+      main: quick ? { rounds: 3, roundMs: 40 } : { rounds: 15, roundMs: 300 },
+      besides: { warmUpRounds: 1, trialRounds: 1, ...(quick ? { rounds: 3, roundMs: 30 } : { rounds: 7, roundMs: 200 }) },
+    })),
+    ...forEach('latency', (algorithm, client) => ({
+      contestants: [...contestantsOf(algorithm, client), ...(algorithm === 'gcra' ? [INCR] : [])],
+      roundCalls: 20,
+      ...(quick ? { rounds: 20, warmUpRounds: 5 } : { rounds: 700, warmUpRounds: 150 }),
+    })),
+    ...CLIENTS.map((client) => ({ part: 'denied', client, ...(quick ? { rounds: 5, roundMs: 50 } : { rounds: 15, roundMs: 200 }) })),
     { part: 'bytes', client: 'node-redis' },
+    ...Object.keys(GROWTHS).map((growth) => ({ part: 'growth', growth, client: 'ioredis', quick })),
   ]
 }
 
-function throughputOf(client) {
-  return [...Object.keys(FLOORS), HEADLINE, ...TWO_LIMITS, ...PEER_NAMES[client]]
-}
-
-function latencyOf(client) {
-  return [MINIMAL, INCR, HEADLINE, ...PEER_NAMES[client]]
+function forEach(part, rest) {
+  return CLIENTS.flatMap((client) => ALGORITHMS.map((algorithm) => ({ part, algorithm, client, ...rest(algorithm, client) })))
 }

@@ -6,24 +6,24 @@ import { inTurn } from '../rounds.mjs'
 import { spreadOf } from '../statistics.mjs'
 import { prepared } from './prepared.mjs'
 
-/** Rounds that are not counted: by then everything is compiled for its use. */
-const WARM_UP_ROUNDS = 150
-
-/** For each contestant the median latency of every round, in nanoseconds, and the share that was allowed. */
-export default async function latency({ client, contestants, port, rounds, roundCalls }) {
+/**
+ * For each contestant the median latency of every round, in nanoseconds, and the share that was allowed. The rounds of the warm-up are not
+ * counted: by their end everything is compiled for its use.
+ */
+export default async function latency({ algorithm, client, contestants, port, rounds, warmUpRounds, roundCalls }) {
   const lanes = []
   for (const [database, name] of contestants.entries()) {
-    const { made, keyAt } = await prepared({ name, client, port, database })
+    const { made, keyAt } = await prepared({ name, algorithm, client, port, database })
     lanes.push({ name, round: oneAtATime(made, keyAt), ns: [], allowed: 0 })
   }
-  for (let k = 0; k < WARM_UP_ROUNDS + rounds; k++) {
+  for (let k = 0; k < warmUpRounds + rounds; k++) {
     await inTurn(lanes, k, async (lane) => {
       const { allowed, medianNs } = await lane.round(k * roundCalls, roundCalls)
       lane.ns.push(medianNs)
       lane.allowed += allowed
     })
   }
-  const calls = (WARM_UP_ROUNDS + rounds) * roundCalls
+  const calls = (warmUpRounds + rounds) * roundCalls
   return Object.fromEntries(lanes.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
 }
 

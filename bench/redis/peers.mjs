@@ -38,5 +38,11 @@ const ON_IOREDIS = {
 
 export const PEERS = { ...ON_ANY_CLIENT, ...ON_IOREDIS }
 
-/** Which peers there are on each client. */
-export const PEER_NAMES = { ioredis: Object.keys(PEERS), 'node-redis': Object.keys(ON_ANY_CLIENT) }
+/** Those that have an algorithm. The rest count in fixed windows. */
+const OF_GCRA = ['redis-gcra']
+
+export function peersOf(algorithm, client) {
+  const onClient = Object.keys(client === 'ioredis' ? PEERS : ON_ANY_CLIENT)
+  if (algorithm === 'gcra') return onClient.filter((name) => OF_GCRA.includes(name))
+  return algorithm === 'fixedWindow' ? onClient.filter((name) => !OF_GCRA.includes(name)) : []
+}

@@ -1,23 +1,29 @@
 // The report: what was measured, in tables.
 import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { plain, spread, table } from '../tables.mjs'
-import { FILLS, KEYS } from './bytes.mjs'
+import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
-import { HEADLINE, TWO_LIMITS } from './contestants.mjs'
+import { OWN, PLAIN, REFUSED } from './contestants.mjs'
 import { STORES, VERBS } from './denied.mjs'
-import { BATCHED, FLOORS, MINIMAL } from './floors.mjs'
-import { GOALS, redisTimes, worstFirst } from './goals.mjs'
-import { PEER_NAMES } from './peers.mjs'
+import { BATCHED, INCR } from './floors.mjs'
+import { GOALS, redisTimes, scriptTime, worstFirst } from './goals.mjs'
+import { growthTables } from './growth-report.mjs'
+import { IN_FLIGHT, MAIN } from './in-flight.mjs'
+import { ALGORITHMS, ENTRIES, SLOTS } from './limits.mjs'
 
 export function reportOf(results, { quick, versions }) {
   const parts = [
     heading(quick, versions),
     goals(results),
+    ...CLIENTS.map((client) => overview(results, client)),
     method(results),
-    ...CLIENTS.map((client) => throughputTable(results.of('throughput', client), client)),
-    ...CLIENTS.map((client) => latencyTable(results.of('latency', client), client)),
-    ...CLIENTS.map((client) => deniedTable(results.of('denied', client), client)),
-    bytesTable(results.of('bytes')),
+    ...CLIENTS.flatMap((client) =>
+      ALGORITHMS.map((algorithm) => throughputTable(results.of({ part: 'throughput', client, algorithm }), algorithm, client)),
+    ),
+    ...CLIENTS.map((client) => latencyTable(results, client)),
+    ...CLIENTS.map((client) => deniedTable(results.of({ part: 'denied', client }), client)),
+    bytesTable(results.of({ part: 'bytes' })),
+    growthTables(results),
   ]
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`
 }
@@ -33,16 +39,9 @@ function goals(results) {
     const [worst, ...others] = worstFirst(goal, results)
     if (worst === undefined) return [goal.title, goal.target, 'not measured', '', '', '']
     const verdict = goal.reached(worst[0].median) ? 'reached' : '**not reached**'
-    return [
-      goal.title,
-      goal.target,
-      figure(worst[0]),
-      worst[1],
-      others.map(([each, where]) => `${figure(each)} ${where}`).join('; '),
-      verdict,
-    ]
+    return [goal.title, goal.target, figure(worst[0]), worst[1], mentioned(others), verdict]
   })
-  return `## Goals\n\n${table(['goal', 'target', 'at worst', 'where', 'the others', ''], rows, '---')}`
+  return `## Goals\n\n${table(['goal', 'target', 'at worst', 'where', 'the next ones', ''], rows, '---')}`
 }
 
 /** What was measured once has no spread. */
@@ -50,58 +49,112 @@ function figure(each) {
   return each.low === each.high ? plain(each.median) : spread(each)
 }
 
+const MENTIONED = 3
+
+function mentioned(others) {
+  const words = others.slice(0, MENTIONED).map(([each, where]) => `${figure(each)} ${where}`)
+  const more = others.length - words.length
+  return [...words, ...(more > 0 ? [`${more} more`] : [])].join('; ')
+}
+
+/** All algorithms beside their plain scripts, by one client. */
+function overview(results, client) {
+  const rows = ALGORITHMS.flatMap((algorithm) => {
+    const measured = results.of({ part: 'throughput', client, algorithm })
+    const latencies = results.of({ part: 'latency', client, algorithm })
+    if (measured === undefined || latencies === undefined) return []
+    const main = measured[MAIN]
+    return [
+      [
+        algorithm,
+        ...IN_FLIGHT.map((count) => spread(timesAsFast(measured[count][OWN], measured[count][PLAIN]))),
+        spread(redisTimes(main[OWN], main[PLAIN])),
+        spread(timesAsFast(latencies[PLAIN], latencies[OWN])),
+        spread(redisTimes(main[REFUSED], main[OWN])),
+      ],
+    ]
+  })
+  if (rows.length === 0) return ''
+  const columns = [
+    '',
+    ...IN_FLIGHT.map((count) => `decisions/s, ${count.toLocaleString('en')} in flight`),
+    'Redis time',
+    'one at a time',
+    'refused, Redis time',
+  ]
+  return `## Sluice to the plain scripts, ${client}
+
+Decisions/s: above 1 is faster than the plain script. Times: below 1 is less than that of the plain script. The last column is the server's time for a refused decision to that for an admitted one.
+
+${table(columns, rows)}`
+}
+
 function method({ done }) {
-  const lengths = done.filter(({ rounds }) => rounds !== undefined)
-  const lengthOf = ({ roundMs, roundCalls }) => (roundMs === undefined ? `${roundCalls} calls` : `about ${roundMs} ms`)
-  const rounds = [...new Map(lengths.map((job) => [job.part, `${job.part} ${job.rounds} of ${lengthOf(job)}`])).values()].join(', ')
+  const lengthOf = ({ rounds, roundMs, roundCalls }) =>
+    `${rounds} of ${roundMs === undefined ? `${roundCalls} calls` : `about ${roundMs} ms`}`
+  const lengths = done.flatMap(({ part, main, besides, ...rest }) => {
+    if (main !== undefined)
+      return [
+        [MAIN, `${MAIN} in flight ${lengthOf(main)}`],
+        ['besides', `more or fewer in flight ${lengthOf(besides)}`],
+      ]
+    return rest.rounds === undefined ? [] : [[part, `${part === 'latency' ? 'one at a time' : part} ${lengthOf(rest)}`]]
+  })
   return `## How it was measured
 
 - One run, one redis-server of the bench's own: a free port of this machine (TCP), nothing written to disk, nobody else on it. In
   each table the contestants, each with a database and one connection of the same client library, take interleaved rounds, another one first in
-  every round, after a warm-up: ${rounds}. With 256 in flight each is in a process of its own; one at a time all are in one process, and take turns
+  every round, after a warm-up: ${[...new Map(lengths).values()].join(', ')}. With many in flight each is in a process of its own; one at a time all of a table are in one process, and take turns
   after a few calls, because a call is mostly two processes waking each other; those that are denied are in one process, because they are
   nanoseconds apart.
-- Figures are medians of the rounds with their quartiles in parentheses. Ratios are taken within each round, then their median. Of the clients
-  the worse counts for a goal.
-- 256 in flight: 256 callers, each of which asks for its next key when it has been answered. 10,000 keys, drawn uniformly, all called once before;
-  one decision of cost 1 at a time by each caller. Limits are those of \`npm run bench\` for 10,000 keys: 10 per minute and 1e7 at once,
-  windows 1e7 per hour, so that all is allowed and no key expires.
-- Sluice is called by \`consume\`, with the options it has by default. \`${MINIMAL}\` is the floor: one EVALSHA for each decision.
-  \`${BATCHED}\` (\`redis/minimal-batched.lua\`) is the same decision with 128 keys to a call, two calls under way, by one
-  MGET and with one promise for all: it shows how far batching can go, and is no limiter. \`INCR\` decides nothing; with 256 in flight it is two pipelines of 128, one at a time it is one command.
-- Peers are called as their middleware or their users do, without the web framework around them: rate-limiter-flexible by \`consume\`,
-  rate-limit-redis by \`increment\`, @fastify/rate-limit's RedisStore by \`incr\`, redis-gcra by \`limit\`. The last two are for ioredis only.
-- Redis processor time is \`used_cpu_user\` + \`used_cpu_sys\` of INFO, after a round less before it, divided by the decisions. Script calls are those of
-  EVAL and EVALSHA by INFO.`
+- Figures are medians of the rounds with their quartiles in parentheses. Ratios are taken within each round, then their median. They are what can be relied on: times and
+  speeds are those of one machine on one day. Of the clients, and of whatever else a goal is for, the worst counts.
+- ${MAIN} in flight: ${MAIN} callers, each of which asks for its next key when it has been answered. 10,000 keys, drawn uniformly;
+  one decision of cost 1 at a time by each caller. Limits are those of \`npm run bench\` for 10,000 keys: 10 per minute and 1e7 at once, windows 1e7 per hour, so that all is allowed and no key expires. All keys
+  were called once before. Each sliding window has counts in its ${SLOTS} slots, which are so long (100 hours) that none leaves. Each log holds ${ENTRIES} entries at the start of every round (100,000 per hour); each call adds one to them.
+- Sluice is called by \`consume\`, with the options it has by default. \`${REFUSED}\` has limits that the keys have used up (1 per hour; ${SLOTS} in ${SLOTS} slots; ${ENTRIES} entries), and no denial cache, which would answer for Redis.
+- The plain scripts are \`minimal.lua\` and those in \`redis/plain\`: what one would write for one algorithm, with the server's time and a time to live. One EVALSHA for each decision.
+- \`${BATCHED}\` (\`redis/minimal-batched.lua\`) is the plain script of gcra with half of those in flight in one call, two calls under way, by one
+  MGET and with one promise for all: it shows how far batching can go, and is no limiter. \`${INCR}\` decides nothing; with ${MAIN} in flight it is two pipelines of ${MAIN / 2}, one at a time it is one command.
+- Peers stand beside the algorithm that they have. They are called as their middleware or their users do, without the web framework around them: rate-limiter-flexible by \`consume\`,
+  rate-limit-redis by \`increment\`, @fastify/rate-limit's RedisStore by \`incr\`, redis-gcra by \`limit\`. The last two are for ioredis only. None of them has a bucket, a sliding window or a log in Redis.
+- Redis time is \`used_cpu_user\` + \`used_cpu_sys\` of INFO, after a round less before it, divided by the decisions. Script calls, and how long one takes, are those of
+  EVAL and EVALSHA by \`INFO commandstats\`.`
 }
 
-function throughputTable(speeds, client) {
-  if (speeds === undefined) return ''
-  const rows = [...Object.keys(FLOORS), HEADLINE, ...TWO_LIMITS, ...PEER_NAMES[client]].map((name) => throughputRow(speeds, name))
+function throughputTable(measured, algorithm, client) {
+  if (measured === undefined) return ''
+  const besides = IN_FLIGHT.filter((count) => count !== MAIN)
+  const rows = Object.keys(measured[MAIN]).map((name) => throughputRow(measured, name, besides))
   const columns = [
     '',
     'thousand decisions/s',
-    `to ${MINIMAL}`,
-    `${HEADLINE} to it`,
+    'to the plain script',
+    ...besides.map((count) => `${count.toLocaleString('en')} in flight`),
     'Redis µs',
-    `Redis µs to ${MINIMAL}`,
+    'to the plain script',
     'script calls',
+    'ms of one',
     'allowed',
   ]
-  return `## 256 in flight, 10,000 keys, ${client}\n\nRedis µs and script calls are per decision.\n\n${table(columns, rows)}`
+  return `## ${algorithm}, ${MAIN} in flight, 10,000 keys, ${client}\n\nRedis µs and script calls are per decision. With fewer and more in flight: decisions/s to the plain script.\n\n${table(columns, rows)}`
 }
 
-function throughputRow(speeds, name) {
-  const { [name]: own, [MINIMAL]: floor, [HEADLINE]: headline } = speeds
+function throughputRow(measured, name, besides) {
+  const { [name]: own, [PLAIN]: floor } = measured[MAIN]
   const ofCosts = (cost) => spreadOf(own.costs.map((round) => round[cost]))
+  const scriptCalls = ofCosts('scriptCalls').median
   return [
     name,
     spread(thousandPerSecond(own)),
     own === floor ? '1' : spread(timesAsFast(own, floor)),
-    own === headline ? '' : spread(timesAsFast(headline, own)),
+    ...besides.map((count) =>
+      measured[count][name] === undefined ? '' : own === floor ? '1' : spread(timesAsFast(measured[count][name], measured[count][PLAIN])),
+    ),
     spread(ofCosts('redisUs')),
     own === floor ? '1' : spread(redisTimes(own, floor)),
-    plain(ofCosts('scriptCalls').median),
+    plain(scriptCalls),
+    scriptCalls === 0 ? '' : plain(scriptTime(own.costs).median),
     share(own),
   ]
 }
@@ -110,15 +163,18 @@ function thousandPerSecond({ ns }) {
   return spreadOf(ns.map((each) => 1e6 / each))
 }
 
-function latencyTable(latencies, client) {
-  if (latencies === undefined) return ''
-  const rows = Object.entries(latencies).map(([name, own]) => [
-    name,
-    spread(spreadOf(own.ns.map((each) => each / 1000))),
-    name === MINIMAL ? '1' : spread(timesAsFast(latencies[MINIMAL], own)),
-    share(own),
-  ])
-  return `## One decision at a time, ${client}\n\nThe median of a round; below 1 is faster than \`${MINIMAL}\`.\n\n${table(['', 'µs', `to ${MINIMAL}`, 'allowed'], rows)}`
+function latencyTable(results, client) {
+  const rows = ALGORITHMS.flatMap((algorithm) => {
+    const latencies = results.of({ part: 'latency', client, algorithm }) ?? {}
+    return Object.entries(latencies).map(([name, own]) => [
+      `${algorithm}, ${name}`,
+      spread(spreadOf(own.ns.map((each) => each / 1000))),
+      name === PLAIN ? '1' : spread(timesAsFast(latencies[PLAIN], own)),
+      share(own),
+    ])
+  })
+  if (rows.length === 0) return ''
+  return `## One decision at a time, ${client}\n\nThe median of a round; below 1 is faster than the plain script.\n\n${table(['', 'µs', 'to the plain script', 'allowed'], rows)}`
 }
 
 function deniedTable(speeds, client) {
@@ -146,24 +202,24 @@ ${table(['', 'ns per call', 'to the memory store', 'calls that went to Redis', '
 function bytesTable(measured) {
   if (measured === undefined) return ''
   const kinds = Object.keys(KEYS)
-  const rows = Object.entries(measured).map(([algorithm, byKind]) => {
-    const { type, encoding } = byKind[kinds[0]]
-    return [
-      algorithm,
-      `${type}, ${encoding}`,
-      ...kinds.map((kind) => [...new Set(FILLS.map((fill) => byKind[kind].used[fill]))].join(' to ')),
-    ]
-  })
-  const { [HEADLINE]: headline } = measured
-  rows.push(['bare string', 'string, int', ...kinds.map((kind) => `${headline[kind].bare}`)])
+  const rows = Object.entries(MEASURED).flatMap(([name, { fills }]) =>
+    fills.map((fill) => [
+      name,
+      fill.toLocaleString('en'),
+      measured[name][kinds[0]].stands,
+      ...kinds.map((kind) => {
+        const { own, plain: plainBytes } = measured[name][kind]
+        return `${own[fill]} to ${plainBytes[fill]}: ${plain(own[fill] / plainBytes[fill])}`
+      }),
+    ]),
+  )
   return `## Bytes per key
 
-\`MEMORY USAGE\` of the one key that stands in Redis for a key under a limit of 100 per minute (or as it says): after one decision, and after 100 spread evenly over
-the minute, which is when the encoding was looked at. It does not count the key's entry in the table of expiries. Redis allots memory in steps, so the
-length of a key matters: ${kinds.map((kind) => `${kind} is \`${KEYS[kind]}\``).join(', ')}; in Redis that is \`${headline[kinds[0]].redisKey}\` and so on. The bare string is the arrival time that
-\`${MINIMAL}\` writes under the same key in Redis, which Redis holds as an integer.
+\`MEMORY USAGE\` of what stands in Redis for a key, to that of the plain script under the same key in Redis: under a limit of 100 per minute (or as it says), after so many decisions spread evenly over
+the minute, the last of which is when the encoding was looked at. It does not count the key's entry in the table of expiries. Redis allots memory in steps, so the
+length of a key matters: ${kinds.map((kind) => `${kind} is \`${KEYS[kind]}\``).join(', ')}; in Redis that is \`${measured.gcra[kinds[0]].redisKeys[0]}\` and so on.
 
-${table(['', 'in Redis', ...kinds], rows)}`
+${table(['', 'decisions', 'in Redis', ...kinds], rows)}`
 }
 
 function share({ allowedShare }) {
