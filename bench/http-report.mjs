@@ -60,8 +60,7 @@ function shareText(share, { low, high }) {
   return share === 0 ? 'nothing added' : `${plain(share)} (${plain(low)}–${plain(high)})`
 }
 
-export function writeHttpReport(results, { node, cpu, cores }, sockets, quick) {
-  const warning = quick ? '\n\n**From a `--quick` run: too few and too short rounds to rely on.**' : ''
+export function writeHttpReport(results, { node, cpu, cores }, sockets) {
   const [{ calls }] = results
   const inEachMode = (of) => [...new Map(results.map((job) => [job.mode, `${of(job)} ${job.mode}`])).values()].join(' and ')
   const rows = results.map((result) => {
@@ -79,7 +78,7 @@ export function writeHttpReport(results, { node, cpu, cores }, sockets, quick) {
   const headers = Object.values(FRAMEWORKS).map(({ title, usual, headers }) => `${title}: ${headers}, by ${usual} and by ours`)
   const text = `# Results of \`npm run bench:http\`
 
-Written by the bench, not by hand. Node ${node}, ${cpu}, ${cores} cores.${warning}
+Written by the bench, not by hand. Node ${node}, ${cpu}, ${cores} cores.
 
 ${table(columns, rows, '---')}
 

@@ -1,5 +1,5 @@
 // `npm run bench:http`: what a limiter adds to a request, ours beside the framework's usual one. Writes RESULTS-http.md.
-//   --quick           few short rounds: to see that it works
+//   --quick           few short rounds: to see that it works. RESULTS-http.md stays as it is.
 //   --only <words>    only the jobs whose name has all these words, such as 'express', 'hono sockets', 'refused'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,7 +27,15 @@ const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
   MODES.flatMap((mode) =>
     Object.keys(SCENARIOS).map((scenario) => {
       const name = `${framework} ${mode} ${scenario}`
-      return { name, framework, mode, scenario, processes: PROCESSES[mode], rounds: values.quick ? 5 : ROUNDS[mode], ...length }
+      return {
+        name,
+        framework,
+        mode,
+        scenario,
+        processes: values.quick ? 1 : PROCESSES[mode],
+        rounds: values.quick ? 5 : ROUNDS[mode],
+        ...length,
+      }
     }),
   ),
 )
@@ -39,7 +47,7 @@ for (const job of chosen) {
   console.log(goalLines([results.at(-1)]).join('\n'))
 }
 const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
-if (values.only === undefined) writeHttpReport(results, machine, SOCKETS, values.quick)
+if (values.only === undefined && !values.quick) writeHttpReport(results, machine, SOCKETS)
 process.exit()
 
 /** Process by process, for each contestant, the microseconds of processor time that one request took, round by round. */

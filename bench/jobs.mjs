@@ -17,7 +17,8 @@ export const HEADLINE = 'gcra.tryAcquire'
 export const SIZES = [100_000, 250_000, 524_289, 1_000_000]
 const MEMORY_OF = [...TRY_ACQUIRE, ...PEER_NAMES]
 /** A longest pause is the worst of a thousand turns, so it takes several processes to see how much of it is chance. */
-const PAUSE_RUNS = 5
+const PAUSE_RUNS = 7
+const SCAVENGE_RUNS = 3
 
 /** Of the calls that wait: what stands beside the peers, and which others are measured under limits that are not reached, and that are. */
 export const WAITING_HEADLINE = 'gcra.acquire'
@@ -43,13 +44,14 @@ export function allJobs(quick) {
   const length = quick ? { rounds: 5, roundMs: 15 } : { rounds: 15, roundMs: 60 }
   return [
     ...speedJobs(length),
+    ...warmedSpeedJobs(length),
     ...turnClockJobs(length),
     ...memoryJobs(),
-    ...pauseJobs(quick ? 1 : PAUSE_RUNS),
-    ...scavengeJobs(),
+    ...(quick ? pauseJobs(1, 100_000) : pauseJobs(PAUSE_RUNS, 1_000_000)),
+    ...['scavenges', 'scavenges-warmed'].flatMap((part) => scavengeJobs(part, quick ? 1_000_000 : 10_000_000, quick ? 1 : SCAVENGE_RUNS)),
     ...waitingSpeedJobs(length, quick),
     ...waitingCostJobs(quick),
-    ...waitingMemoryJobs(),
+    ...waitingMemoryJobs(quick ? WAITING_SIZES.slice(0, 1) : WAITING_SIZES),
     sizeJob(),
   ]
 }
@@ -62,6 +64,12 @@ function speedJobs(length) {
   })
 }
 
+function warmedSpeedJobs(length) {
+  return Object.keys(SCENARIOS).flatMap((scenario) =>
+    TRY_ACQUIRE.map((name) => jobOf('speed-warmed', scenario, name, { scenario, contestants: ['floor', name], ...length })),
+  )
+}
+
 function turnClockJobs(length) {
   const scenario = 'hot-allowed'
   return [jobOf('turn-clock', scenario, HEADLINE, { scenario, contestants: ['floor', HEADLINE], ...length })]
@@ -71,16 +79,16 @@ function memoryJobs() {
   return MEMORY_OF.map((name) => jobOf('memory', 'keys', name, { contestants: [name], sizes: SIZES }))
 }
 
-function pauseJobs(runs) {
+function pauseJobs(runs, keys) {
   return Array.from({ length: runs }, (_, run) =>
-    ['floor sweep', HEADLINE].map((name) => jobOf('pauses', `run-${run + 1}`, name, { contestants: [name] })),
+    ['floor sweep', HEADLINE].map((name) => jobOf('pauses', `run-${run + 1}`, name, { contestants: [name], keys })),
   ).flat()
 }
 
-function scavengeJobs() {
+function scavengeJobs(part, calls, runs) {
   const scenario = 'keys-10k'
   return ['floor', ...TRY_ACQUIRE].map((name) =>
-    jobOf('scavenges', scenario, name, { scenario, contestants: [name], flags: FIXED_YOUNG_GENERATION }),
+    jobOf(part, scenario, name, { scenario, contestants: [name], calls, runs, flags: FIXED_YOUNG_GENERATION }),
   )
 }
 
@@ -108,12 +116,12 @@ function waitingCostJobs(quick) {
   })
 }
 
-function waitingMemoryJobs() {
+function waitingMemoryJobs(sizes) {
   return Object.keys(CROWDS).flatMap((crowd) => {
     const contestants = [WAITING_HEADLINE]
     return [
-      jobOf('waiting-memory', crowd, BOOKED, { crowd, contestants, sizes: WAITING_SIZES, options: { maxAheadMs: YEAR_MS } }),
-      jobOf('waiting-memory', crowd, OUTSIDE, { crowd, contestants, sizes: WAITING_SIZES }),
+      jobOf('waiting-memory', crowd, BOOKED, { crowd, contestants, sizes, options: { maxAheadMs: YEAR_MS } }),
+      jobOf('waiting-memory', crowd, OUTSIDE, { crowd, contestants, sizes }),
       ...WAITING_PEER_NAMES.map((name) => {
         const settleMs = name === SLOW ? SETTLE_MS[crowd] : 0
         return jobOf('waiting-memory', crowd, name, { crowd, contestants: [name], sizes: [WAITERS], settleMs })

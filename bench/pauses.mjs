@@ -5,23 +5,22 @@ import { sweep } from './floor.mjs'
 import { nextTurn } from './loop.mjs'
 import { LASTING } from './scenarios.mjs'
 
-const KEYS = 1_000_000
 const CALLS_PER_TURN = 1000
 /** Longer than any key stays in use: after this leap all of them have expired. */
 const LEAP_MS = 24 * 3_600_000
 
-export default async function pauses({ contestants: [name] }) {
+export default async function pauses({ contestants: [name], keys }) {
   const time = { leapMs: 0 }
   const make = name === 'floor sweep' ? sweepUnder : sluiceUnder
   // Another one has the code compiled first.
-  await longestTurnMs(make(time).tryAcquire, (n) => `warm:${n}`, KEYS / 10)
-  const { tryAcquire, keysHeld } = make(time)
-  const arriving = await longestTurnMs(tryAcquire, (n) => `user:${n}`, KEYS)
-  const inUse = await longestTurnMs(tryAcquire, (n) => `user:${(n * 618_033) % KEYS}`, KEYS)
+  await longestTurnMs(make(time, keys).tryAcquire, (n) => `warm:${n}`, keys / 10)
+  const { tryAcquire, keysHeld } = make(time, keys)
+  const arriving = await longestTurnMs(tryAcquire, (n) => `user:${n}`, keys)
+  const inUse = await longestTurnMs(tryAcquire, (n) => `user:${(n * 618_033) % keys}`, keys)
   const heldBefore = keysHeld()
   time.leapMs = LEAP_MS
   // Sluice looks at old keys when new ones arrive, the floor with every call: new keys make both work.
-  const expiring = await longestTurnMs(tryAcquire, (n) => `next:${n}`, KEYS)
+  const expiring = await longestTurnMs(tryAcquire, (n) => `next:${n}`, keys)
   return { arriving, inUse, expiring, heldBefore, heldAfter: keysHeld() }
 }
 
@@ -30,9 +29,9 @@ function sweepUnder(time) {
   return { tryAcquire, keysHeld: () => undefined }
 }
 
-function sluiceUnder(time) {
+function sluiceUnder(time, keys) {
   const clock = { nowUs: () => systemClock.nowUs() + time.leapMs * 1000, setTimer: systemClock.setTimer }
-  const store = memoryStore({ maxKeys: 2 * KEYS })
+  const store = memoryStore({ maxKeys: 2 * keys })
   const limiter = createLimiter(sluiceLimit('gcra', LASTING), { store, clock })
   return { tryAcquire: (key) => limiter.tryAcquire(key), keysHeld: () => store.size }
 }

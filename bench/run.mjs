@@ -1,28 +1,24 @@
 // `npm run bench`: speed and memory of Sluice in process, beside its peers and the floor. Writes RESULTS.md.
-//   --quick           few short rounds: to see that it works
+//   --quick           few short rounds: to see that it works. RESULTS.md stays as it is.
+//   --sample          only the first job of each part
 //   --only <words>    only the jobs whose name has all these words, such as 'memory', 'keys-10k', 'speed gcra'; may be given more than once.
-//                     The report takes the rest from the last runs. `--only report` measures nothing.
+//                     The report takes the rest from the last runs; where something has never been run, RESULTS.md stays as it is.
+//                     `--only report` measures nothing.
 import { fork } from 'node:child_process'
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { chosenJobs, JOB_OPTIONS } from './chosen.mjs'
 import { allJobs } from './jobs.mjs'
-import { printGoals, writeReport } from './report.mjs'
+import { reportOf } from './report.mjs'
 import { keep } from './results.mjs'
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true } } })
+const { values } = parseArgs({ options: JOB_OPTIONS })
 const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
 
-await runAll(chosen(allJobs(values.quick), values.only))
-writeReport()
-printGoals()
+const jobs = allJobs(values.quick)
 
-function chosen(jobs, only) {
-  if (only === undefined) return jobs
-  const found = jobs.filter(({ name }) => only.some((words) => words.split(' ').every((word) => name.includes(word))))
-  if (found.length > 0 || only.includes('report')) return found
-  console.error(`--only ${only.join(' ')}: no such job. They are:\n${jobs.map(({ name }) => name).join('\n')}`)
-  process.exit(1)
-}
+await runAll(chosenJobs(jobs, values, 'report'))
+console.log(reportOf(jobs, values.quick).split('\n\n## How')[0])
 
 /** One at a time: two would share the machine. */
 async function runAll(jobs) {

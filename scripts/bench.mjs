@@ -1,26 +1,49 @@
 // `npm run bench`, `bench:redis`, `bench:shared`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
-// Arguments go to the bench: `npm run bench -- --quick`.
+// Arguments go to the bench: `npm run bench -- --quick`. `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
 import { ensureChromium, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
+/** Of each its file; what `check` gives it; and, of those that measure more than the library, what else is installed and built. */
 const BENCHES = {
-  redis: 'bench/redis/run.mjs',
-  shared: 'bench/shared.mjs',
-  against: 'bench/against.mjs',
-  http: 'bench/http-run.mjs',
-  server: 'bench/server/run.mjs',
-  page: 'playground/scripts/frames.mjs',
+  process: { file: 'bench/run.mjs', check: ['--quick', '--sample'] },
+  redis: { file: 'bench/redis/run.mjs', check: ['--quick', '--sample'] },
+  shared: { file: 'bench/shared.mjs', check: ['--quick'] },
+  against: { file: 'bench/against.mjs', check: ['--quick', '--only', 'gcra one-key', 'HEAD'] },
+  http: { file: 'bench/http-run.mjs', check: ['--quick', '--only', 'admitted'] },
+  server: { file: 'bench/server/run.mjs', folders: ['server'], check: ['--quick'] },
+  page: { file: 'playground/scripts/frames.mjs', folders: ['server', 'playground'], check: ['--quick'] },
 }
-/** Of those that measure more than the library: what else is installed and built. */
-const FOLDERS = { server: ['server'], page: ['server', 'playground'] }
-const [name] = process.argv.slice(2)
-const bench = BENCHES[name] ?? 'bench/run.mjs'
-const folders = FOLDERS[name]
 
-installPackages()
-for (const folder of folders ?? ['bench']) installFolder(folder)
-if (name === 'redis') ensureRedis()
-if (name === 'page') ensureChromium()
-step('build')
-for (const build of folders?.map((folder) => `build:${folder}`) ?? ['build']) run('npm', ['run', '--silent', build])
-run(process.execPath, [bench, ...process.argv.slice(name in BENCHES ? 3 : 2)])
+const [first, ...rest] = process.argv.slice(2)
+if (first === 'check') check()
+else if (first in BENCHES) bench(first, rest)
+else bench('process', process.argv.slice(2))
+
+function bench(name, args) {
+  const { file, folders } = BENCHES[name]
+  prepare([name])
+  build(folders?.map((folder) => `build:${folder}`) ?? ['build'])
+  run(process.execPath, [file, ...args])
+}
+
+/** All of them, one after the other. Ends with the first that fails. */
+function check() {
+  prepare(Object.keys(BENCHES))
+  build(['build', 'build:server', 'build:playground'])
+  for (const [name, { file, check: args }] of Object.entries(BENCHES)) {
+    step(name)
+    run(process.execPath, [file, ...args])
+  }
+}
+
+function prepare(names) {
+  installPackages()
+  for (const folder of new Set(names.flatMap((name) => BENCHES[name].folders ?? ['bench']))) installFolder(folder)
+  if (names.includes('redis')) ensureRedis()
+  if (names.includes('page')) ensureChromium()
+}
+
+function build(scripts) {
+  step('build')
+  for (const script of scripts) run('npm', ['run', '--silent', script])
+}

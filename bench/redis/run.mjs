@@ -1,11 +1,12 @@
 // `npm run bench:redis`: Sluice with Redis beside plain scripts and its peers, on a server of its own. Writes RESULTS-redis.md and its charts.
 //   --quick          few short rounds: to see that it works. It is printed, and nothing is written.
+//   --sample         only the first job of each part. It is printed, and nothing is written.
 //   --only <words>   only the jobs whose name has all these words, such as 'bytes', 'growth entries', 'throughput gcra ioredis'; may be given more
 //                    than once. It is printed, and nothing is written.
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { chosenJobs } from '../chosen.mjs'
+import { chosenJobs, JOB_OPTIONS } from '../chosen.mjs'
 import { connect } from './clients.mjs'
 import { growthCharts } from './growth-report.mjs'
 import { allJobs } from './jobs.mjs'
@@ -13,17 +14,15 @@ import { reportOf } from './report.mjs'
 import { startServer } from './server.mjs'
 import { versionsOf } from './versions.mjs'
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true } } })
-const jobs = chosenJobs(
-  allJobs(values.quick).map((job) => ({ ...job, name: nameOf(job) })),
-  values.only,
-)
+const { values } = parseArgs({ options: JOB_OPTIONS })
+const all = allJobs(values.quick).map((job) => ({ ...job, name: nameOf(job) }))
+const jobs = chosenJobs(all, values)
 const server = await startServer()
 const { send } = await connect('node-redis', server.port)
 const results = await runAll(jobs, server.port)
 const report = reportOf(results, { quick: values.quick, versions: await versionsOf(send) })
 server.stop()
-const isWhole = values.only === undefined && !values.quick
+const isWhole = jobs.length === all.length && !values.quick
 if (isWhole) {
   writeFileSync(new URL('../RESULTS-redis.md', import.meta.url), report)
   for (const [file, svg] of growthCharts(results)) writeFileSync(new URL(`../${file}`, import.meta.url), svg)
