@@ -44,17 +44,33 @@ async function calls(dist) {
         at = at + 1 < keys.length ? at + 1 : 0
       }
     },
+    acquire: (count) => crowd(count, (key) => limiter.acquire(key)),
+    wrap: (count) => crowd(count, job),
   }[verb]
+  const job = limiter.wrap?.(
+    (key) => key,
+    () => {},
+  )
+  /** Calls that answer with promises are made together, and awaited together. */
+  const crowd = (count, call) => {
+    const promises = new Array(count)
+    for (let k = 0; k < count; k++) {
+      promises[k] = call(keys[at])
+      at = at + 1 < keys.length ? at + 1 : 0
+    }
+    return Promise.all(promises)
+  }
   const fresh = (count) => {
     for (let k = 0; k < count; k++) limiter.tryAcquire(`key:${at++}`)
   }
-  return (ms) => {
+  return async (ms) => {
     if (scenario === 'new-keys') limiter = sluice.createLimiter(limit, { name: 'bench', store: makeStore() })
     const run = scenario === 'new-keys' ? fresh : loop
     const fromMs = performance.now()
     let count = 0
     while (performance.now() - fromMs < ms) {
-      run(1_000)
+      const running = run(1_000)
+      if (running !== undefined) await running
       count += 1_000
     }
     return count / (performance.now() - fromMs)

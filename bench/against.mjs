@@ -17,11 +17,13 @@ const { values, positionals } = parseArgs({
 const [commit] = positionals
 if (commit === undefined) fail('npm run bench:against -- <commit>: which commit is it to be held against?')
 
-const PROCESSES = values.quick ? 1 : 3
+/** An even number: in half of them the older version is called first. */
+const PROCESSES = values.quick ? 2 : 4
 const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
 const WINDOWS = ['fixedWindow', 'slidingWindow', 'slidingLog']
 const SCENARIOS = ['one-key', 'keys-10k']
 const VERBS = ['tryAcquire', 'consume']
+const WAITING_VERBS = ['acquire', 'wrap']
 /** What this version has to reach of the older one's speed. */
 const LEAST = { memory: 0.95, shared: 0.85, 'two threads': 0.85 }
 
@@ -30,6 +32,8 @@ function* allRows() {
     for (const scenario of SCENARIOS) for (const verb of VERBS) yield { store: 'memory', factory, scenario, verb }
     yield { store: 'memory', factory, scenario: 'new-keys', verb: 'tryAcquire' }
   }
+  for (const factory of ['gcra', 'fixedWindow'])
+    for (const scenario of SCENARIOS) for (const verb of WAITING_VERBS) yield { store: 'memory', factory, scenario, verb }
   for (const factory of ['gcra', 'tokenBucket', 'fixedWindow'])
     for (const scenario of SCENARIOS) for (const verb of VERBS) yield { store: 'shared', factory, scenario, verb }
   for (const scenario of ['one-key', 'keys-100']) yield { store: 'two threads', factory: 'gcra', scenario, verb: 'tryAcquire' }
