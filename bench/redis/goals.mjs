@@ -180,11 +180,16 @@ function bytesToPlain(names) {
   }
 }
 
+const WITHOUT_END = { median: Number.POSITIVE_INFINITY, low: Number.POSITIVE_INFINITY, high: Number.POSITIVE_INFINITY }
+
 function grown(growth, name) {
   return (results) => {
-    const bySize = results.of({ part: 'growth', growth })?.measured[name]
-    if (bySize === undefined) return []
-    return ratiosOf(bySize).map(([size, ratio]) => [ratio, `${Number(size).toLocaleString('en')} ${growth}, ${CASES[name]}`])
+    const { sizes, measured } = results.of({ part: 'growth', growth }) ?? { sizes: [] }
+    if (measured === undefined) return []
+    const where = (size) => `${Number(size).toLocaleString('en')} ${growth}, ${CASES[name]}`
+    // What took too long to fill is no goal reached.
+    const missing = sizes.filter((size) => measured[name][size] === undefined)
+    return [...ratiosOf(measured[name]).map(([size, ratio]) => [ratio, where(size)]), ...missing.map((size) => [WITHOUT_END, where(size)])]
   }
 }
 
