@@ -25,7 +25,7 @@ export function chart({ title, sizes, unit, scale, curves, goal }) {
     text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, unit, 'text-anchor="middle" fill="#555"'),
     ...(goal === undefined
       ? []
-      : [line(y(goal), 'stroke="#b91c1c" stroke-dasharray="6 4"'), text(LEFT + 4, y(goal) - 5, 'goal', 'fill="#b91c1c"')]),
+      : [line(y(goal), 'stroke="#b91c1c" stroke-dasharray="6 4"'), text(LEFT + 4, y(goal) - 5, 'goal for one decision', 'fill="#b91c1c"')]),
     ...curves.map(({ points }, k) => curve(points, x, y, styleOf(k))),
     ...curves.map(({ name }, k) => legend(TOP + 6 + 20 * k, name, styleOf(k))),
   ]
