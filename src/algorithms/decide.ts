@@ -80,7 +80,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     cell.changed = cell.isHeld ? own.algorithm.repair(own, cell.s, cell.i, nowUs) : clear(cell)
     if (isTold) agree(cell.verdict)
     if (op === 'give') {
-      giveBack(cell, nowUs, ofUs)
+      if (!giveBack(cell, nowUs, ofUs)) granted = false
     } else if (cost > rule.capacity) {
       granted = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
     } else if (aheadUs >= 0 && rule.algorithm.bookable) {
@@ -105,25 +105,6 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)
   }
   return granted
-}
-
-function finishOthers(cells: readonly Cell[], nowUs: number, taken: boolean, aheadUs: number, isTold: boolean): void {
-  for (let k = 1; k < cells.length; k += 1) finish(cells[k] as Cell, nowUs, taken, aheadUs, isTold)
-}
-
-/** Whether the limit agrees: the cost fits now, or a reservation may act within `aheadUs`. Giving back is done here, for each limit by itself. */
-function ask(op: Op, cell: Cell, nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
-  const rule = cell.rule
-  cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
-  if (isTold) agree(cell.verdict)
-  if (op === 'give') return giveBack(cell, nowUs, ofUs)
-  if (cell.cost > rule.capacity) return refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
-  if (cell.cost === 0) return true
-  if (aheadUs >= 0 && rule.algorithm.bookable) return askToBook(cell, nowUs, aheadUs)
-  const waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
-  if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
-  if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
-  return true
 }
 
 function agree(verdict: Verdict): void {
@@ -169,14 +150,6 @@ function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
   verdict.outcome = outcome
   verdict.retryUs = retryUs
   return false
-}
-
-/** Answers how much later than now the charge was entered. */
-function charge(cell: Cell, nowUs: number): number {
-  const own = cell.own
-  cell.changed = true
-  if (own !== cell.rule) cell.own = cell.rule
-  return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
 }
 
 /** Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. */

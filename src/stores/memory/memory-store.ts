@@ -184,7 +184,7 @@ class MemoryStates implements OpenStates {
     const areHeld = this.#load(parts)
     const fullForUs = areHeld || op === 'give' || !this.#store.deniesWhenFull ? 0 : this.#fullForUs(parts, nowUs)
     const granted = decide(fullForUs > 0 ? 'ask' : op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
-    if (granted) this.#keep(parts, nowUs)
+    this.#keep(parts, nowUs)
     if (!areHeld) this.#store.sweepClosed(nowUs)
     if (fullForUs === 0) return granted
     for (const { verdict } of parts) limitedFor(verdict, fullForUs)
@@ -205,7 +205,7 @@ class MemoryStates implements OpenStates {
     return areHeld
   }
 
-  /** Notes what was charged. States that were held have been changed in place: only the rule that they are written under may be another. */
+  /** Notes what was changed. States that were held have been changed in place: only the rule that they are written under may be another. */
   #keep(parts: readonly Part[], nowUs: number): void {
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part

@@ -1715,59 +1715,6 @@ do
     return true
   end
 
-  -- Whether the limit agrees: the cost fits now, or a reservation may act within \`aheadUs\`. Giving back is done here, for each limit by itself.
-  local function ask(op, cell, nowUs, aheadUs, ofUs, isTold)
-    local rule = cell.rule
-    if cell.isHeld then
-      cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
-    else
-      cell.changed = clear(cell)
-    end
-    if isTold then
-      agree(cell.verdict)
-    end
-    if op == 'give' then
-      return giveBack(cell, nowUs, ofUs)
-    end
-    if cell.cost > rule.capacity then
-      return refuse(cell.verdict, 'impossible', huge)
-    end
-    if cell.cost == 0 then
-      return true
-    end
-    if aheadUs >= 0 and rule.algorithm.bookable then
-      return askToBook(cell, nowUs, aheadUs)
-    end
-    local waitUs = rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, rule.capacity - cell.cost)
-    if waitUs > 0 then
-      return refuse(cell.verdict, 'limited', waitUs)
-    end
-    if rule.algorithm.spaced then
-      cell.verdict.delayUs = dueUs(cell, nowUs)
-    end
-    return true
-  end
-
-  local function askOthers(op, cells, nowUs, aheadUs, ofUs, isTold)
-    local granted = true
-    for k = 1, cells.length - 1 do
-      if not ask(op, cells[k], nowUs, aheadUs, ofUs, isTold) then
-        granted = false
-      end
-    end
-    return granted
-  end
-
-  -- Answers how much later than now the charge was entered.
-  local function charge(cell, nowUs)
-    local own = cell.own
-    cell.changed = true
-    if own ~= cell.rule then
-      cell.own = cell.rule
-    end
-    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
-  end
-
   local function ticketOf(cell)
     return {
       numbers = cell.rule.numbers,
@@ -1805,7 +1752,9 @@ do
         agree(cell.verdict)
       end
       if op == 'give' then
-        giveBack(cell, nowUs, ofUs)
+        if not giveBack(cell, nowUs, ofUs) then
+          granted = false
+        end
       elseif cost > rule.capacity then
         granted = refuse(cell.verdict, 'impossible', huge)
       elseif aheadUs >= 0 and rule.algorithm.bookable then
