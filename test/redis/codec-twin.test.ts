@@ -26,12 +26,11 @@ end`
 const WRITE = `${LIBRARY}${HEX}
 local records = {}
 for k = 1, #ARGV, 3 do
-  local rule = rules[ARGV[k]] or ruleOf(ARGV[k], true)
-  local s, count = {}, 0
+  local s = {}
   for word in string.gmatch(ARGV[k + 2], '%S+') do
-    s[count], count = tonumber(word), count + 1
+    s[#s + 1] = tonumber(word)
   end
-  records[#records + 1] = toHex(recordOf(rule, s, count, tonumber(ARGV[k + 1])))
+  records[#records + 1] = toHex(recordOf(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
 end
 return records`
 
@@ -42,10 +41,10 @@ for k = 1, #ARGV do
   local raw = fromHex(ARGV[k])
   local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
   local shape = shapes[head] or shapeOf(head)
-  local s = { length = shape.plan.words }
-  readWords(shape.plan, raw, wordsAt, idleAtUs, s)
+  local s = readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
+  local words = slice(s, 1, 1 + shape.words)
   states[k] = table.concat({ toHex(shape.label), string.format('%.0f', idleAtUs), (rules[shape.label] or ruleOf(shape.label)).numbers,
-    wordsAt - 1 + shape.plan.size, join(s, ' ') }, ', ')
+    wordsAt - 1 + shape.size, join(words, ' ') }, ', ')
 end
 return states`
 
@@ -168,17 +167,16 @@ test('both refuse figures that are no limit', async () => {
 test('Lua refuses words that the bytes cannot hold', async () => {
   const script = `${LIBRARY}${HEX}
     local results = {}
-    local rule = ruleOf(ARGV[1], true)
     for k, word in ipairs({ 0 / 0, 1 / 0, -1 / 0, 2 ^ 53, -2 }) do
       for place, count in ipairs({ 1, 5, 6 }) do
-        local s = { [0] = 1, 1, 1, 1, 1, 1 }
-        s[count - 1] = word
-        local isWritten, failure = pcall(recordOf, rule, s, count, 2 ^ 50)
+        local s = { 1, 1, 1, 1, 1, 1 }
+        s[count] = word
+        local isWritten, failure = pcall(recordOf, ARGV[1], s, count, 2 ^ 50)
         results[#results + 1] = isWritten and 'written' or failure.what
       end
     end
-    results[#results + 1] = select(2, pcall(recordOf, rule, {}, 0, 2 ^ 53)).what
-    results[#results + 1] = select(2, pcall(recordOf, rule, {}, 0, 0 / 0)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], {}, 0, 2 ^ 53)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], {}, 0, 0 / 0)).what
     return results`
   const results = (await redis.send(['EVAL', script, '0', labelOf(RULES[6] as Rule, 'default')])) as string[]
   expect(results).toEqual([...new Array(15).fill('a word is out of range'), 'a state has no end', 'a state has no end'])

@@ -10,10 +10,11 @@
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
 -- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
+--
+-- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
+-- the arithmetic of each algorithm (`takes`), and everything but plain takes (`newOthers`).
 
-local KEYS, ARGV, try, pcall, concat, type, error = KEYS, ARGV, redis.pcall, pcall, table.concat, type, error
--- How many words one more charge may need beyond those of a rule.
-local MOST_GROWTH = 16
+local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -25,170 +26,53 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
+-- Where the keys of the decision begin that is being made.
+local current = 1
 
--- What each key holds by now, false for nothing. What MGET finds nothing in may be of another type.
-local heldBy, isGuess = {}, #KEYS > 1
-if isGuess then
+-- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
+-- written since, by their name.
+local values, heldBy = {}, {}
+if #KEYS == 1 then
+  local value = try('GET', KEYS[1])
+  if type(value) ~= 'table' then
+    values[1] = value
+  end
+else
   for first = 1, #KEYS, MOST_AT_ONCE do
     local last = min(first + MOST_AT_ONCE - 1, #KEYS)
-    local values = try('MGET', unpack(KEYS, first, last))
+    local found = try('MGET', unpack(KEYS, first, last))
     -- A user who may not call it reads one by one.
-    for k = first, values.err and 0 or last do
-      heldBy[KEYS[k]] = values[k - first + 1]
-    end
-  end
-end
-
--- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
--- are in use, and what it shall hold and until when.
-local places = {}
-local texts = { nil }
--- The key that is being read, for errors.
-local reading
-
--- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
-local function failAs(reply)
-  local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
-  error(isOther and { what = reply.err } or { said = reply.err }, 0)
-end
-
-local function ownRule(shape, cell)
-  local kind = FORMATS[shape.format]
-  if not kind then
-    foreign('it holds a state of the format ' .. shape.format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
-  elseif kind ~= cell.rule.algorithm.type then
-    foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
-  end
-  local own = rules[shape.label] or ruleOf(shape.label)
-  if shape.plan.words > own.words then
-    foreign('it holds a state of ' .. shape.plan.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
-  end
-  shape.rule = own
-  return own
-end
-
--- Finds the states of the decision's limits in a key.
-local function find(run, place, key)
-  local held, raw = places[place], heldBy[key]
-  reading = key
-  if raw == nil or raw == false and isGuess and run.mustLook then
-    raw = try('GET', key)
-    if type(raw) == 'table' then
-      failAs(raw)
-    end
-    heldBy[key] = raw
-  end
-  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, false
-  local at, last, byName = 1, raw and #raw or -1, run.byName
-  while at <= last or last == 0 do
-    local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
-    local shape = shapes[head] or shapeOf(head)
-    local plan = shape.plan
-    local next = wordsAt + plan.size
-    if next > last + 1 or idleAtUs >= NO_NUMBER then
-      foreign('it holds no states of Sluice')
-    end
-    -- What is idle equals a state that never was.
-    if idleAtUs > nowUs then
-      local cell = byName[shape.name]
-      if cell and cell.place == place then
-        if cell.isHeld then
-          foreign('it holds two states of one limit')
-        end
-        local own = shape.rule
-        if not own or own.algorithm ~= cell.rule.algorithm then
-          own = ownRule(shape, cell)
-        end
-        local s, words = cell.s, plan.words
-        readWords(plan, raw, wordsAt, idleAtUs, s)
-        for k = words, own.freshWords - 1 do
-          s[k] = 0
-        end
-        if own.algorithm.neededWords then
-          -- Without room behind its entries it moves them to the front before it adds one.
-          s.length = words
-          local needed = own.algorithm.neededWords(s, 0)
-          -- Entries that the rule does not allow would be looked for one by one.
-          if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-            foreign('it says that it has ' .. needed .. ' words')
-          end
-          cell.most = max(words, needed)
-          for k = words, cell.most - 1 do
-            s[k] = 0
-          end
-        end
-        cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = own, true, at, next - 1, idleAtUs
-      else
-        local others = held.others + 2
-        held[others - 1], held[others], held.others = at, next - 1, others
-        held.untilUs = max(held.untilUs, idleAtUs)
+    if first == 1 and not found.err then
+      values = found
+    else
+      for k = first, found.err and 0 or last do
+        values[k] = found[k - first + 1]
       end
     end
-    at = next
   end
 end
 
--- Works out what a key shall hold if the decision changed it: its own records first, in its order.
-local function prepare(cells, held)
-  local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-  for k = 1, #cells do
-    local cell = cells[k]
-    if cell.changed then
-      local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
-      pieces, isChanged = pieces + 1, true
-      texts[pieces] = recordOf(own, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
-      if idleAtUs > untilUs then
-        untilUs = idleAtUs
-      end
-    elseif cell.isHeld then
-      pieces = pieces + 1
-      texts[pieces] = sub(raw, cell.from, cell.to)
-      untilUs = max(untilUs, cell.idleAtUs)
-    end
-  end
-  held.untilUs = untilUs
-  if not isChanged then
-    -- A key that lost its time to live would stay for ever.
-    if raw and try('PTTL', held.key) == -1 then
-      if untilUs > 0 then
-        held.value = raw
-      else
-        try('DEL', held.key)
-        heldBy[held.key] = false
-      end
-    end
-    return
-  end
-  for k = 1, held.others, 2 do
-    pieces = pieces + 1
-    texts[pieces] = sub(raw, held[k], held[k + 1])
-  end
-  held.value = pieces == 1 and texts[1] or concat(texts, '', 1, pieces)
+-- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
+local others, takesBy
+
+-- With all that is put into it later: tables that grow are made anew.
+local function newVerdict()
+  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
 end
 
--- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
-local function checkRights(count)
-  for place = 1, count do
-    local held = places[place]
-    if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
-      failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
-    end
-  end
-end
-
-local function write(held)
-  local key, value = held.key, held.value
-  local ttlMs = max(ceil((held.untilUs - nowUs) / 1000), leastTtlMs)
+-- Sets a key and its time to live.
+local function write(key, value, untilUs)
+  local ttlMs = ceil((untilUs - nowUs) / 1000)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMs, 'GET')
+  local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
   if type(before) == 'table' then
-    failAs(before)
+    others().failAs(before)
   end
   heldBy[key] = value
 end
 
-local function sayVerdict(cell, isReservation)
-  local verdict = cell.verdict
+-- `isReservation`: what may be acted on at once is told in full, too.
+local function say(verdict, isReservation)
   local enteredUs, outcome = verdict.enteredUs, verdict.outcome
   if enteredUs > nowUs then
     reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
@@ -202,148 +86,294 @@ local function sayVerdict(cell, isReservation)
   reply[size + 3] = outcome == 'impossible' and 0 or verdict.retryUs
   reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
   size = size + 5
-  if isReservation then
-    size = size + 1
-    reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
-  end
 end
 
--- Drops the records of the decision's limits, and with them whatever is none of ours.
-local function forget(run, first)
-  for place = 1, run.keys do
-    local key, held = KEYS[first + place], places[place]
-    local isFound, failure = pcall(find, run, place, key)
-    if not isFound and type(failure) == 'table' and failure.said then
-      error(failure, 0)
+-- Makes the functions for everything but plain takes.
+local function newOthers()
+  --[[LIBRARY]]
+  -- How many words one more charge may need beyond those of a rule.
+  local MOST_GROWTH = 16
+  -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
+  -- are in use, and what it shall hold and until when.
+  local places = {}
+  local texts = { nil }
+  -- The key that is being read, for errors.
+  local reading = KEYS[1]
+
+  -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
+  local function failAs(reply)
+    local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
+    error(isOther and { what = reply.err } or { said = reply.err }, 0)
+  end
+
+  local function ownRule(shape, cell)
+    local format = byte(shape.label)
+    local kind = FORMATS[format]
+    if not kind then
+      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+    elseif kind ~= cell.rule.algorithm.type then
+      foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local pieces = 0
-    for k = 1, isFound and held.others or 0, 2 do
-      pieces = pieces + 1
-      texts[pieces] = sub(held.raw, held[k], held[k + 1])
+    local own = rules[shape.label] or ruleOf(shape.label)
+    if shape.words > own.words then
+      foreign('it holds a state of ' .. shape.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
-    if pieces > 0 then
-      held.value = concat(texts, '', 1, pieces)
-      write(held)
-    else
-      local deleted = try('DEL', key)
-      if type(deleted) == 'table' then
-        failAs(deleted)
+    shape.rule = own
+    return own
+  end
+
+  -- What a key holds, which has this place among all.
+  local function heldAt(k, mustLook)
+    local key = KEYS[k]
+    local raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
+    end
+    if raw == nil or raw == false and mustLook and #KEYS > 1 then
+      raw = try('GET', key)
+      if type(raw) == 'table' then
+        failAs(raw)
       end
-      heldBy[key] = false
+      heldBy[key] = raw
+    end
+    return raw
+  end
+
+  -- Finds the states of the decision's limits in a key.
+  local function find(run, place, k)
+    local held = places[place]
+    reading = KEYS[k]
+    local raw = heldAt(k, run.mustLook)
+    held.key, held.raw, held.others, held.untilUs, held.value = KEYS[k], raw, 0, 0, false
+    local at, last, byName = 1, raw and #raw or -1, run.byName
+    while at <= last or last == 0 do
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
+      local shape = shapes[head] or shapeOf(head)
+      local next = wordsAt + shape.size
+      if next > last + 1 or idleAtUs >= NO_NUMBER then
+        foreign('it holds no states of Sluice')
+      end
+      -- What is idle equals a state that never was.
+      if idleAtUs > nowUs then
+        shape.name = shape.name or sub(head, 3, 2 + byte(head, 2))
+        local cell = byName[shape.name]
+        if cell and cell.place == place then
+          if cell.isHeld then
+            foreign('it holds two states of one limit')
+          end
+          local own = shape.rule
+          if not own or own.algorithm ~= cell.rule.algorithm then
+            own = ownRule(shape, cell)
+          end
+          local words = shape.words
+          local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
+          if own.algorithm.neededWords then
+            -- Without room behind its entries it moves them to the front before it adds one.
+            s.length = words + 1
+            local needed = own.algorithm.neededWords(s, 1)
+            -- Entries that the rule does not allow would be looked for one by one.
+            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+              foreign('it says that it has ' .. needed .. ' words')
+            end
+            cell.most = max(words, needed)
+            for k = words + 1, cell.most do
+              s[k] = 0
+            end
+          end
+          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
+        else
+          local others = held.others + 2
+          held[others - 1], held[others], held.others = at, next - 1, others
+          held.untilUs = max(held.untilUs, idleAtUs)
+        end
+      end
+      at = next
     end
   end
-  size = size + 1
-  reply[size] = 0
-end
 
--- One decision, on the keys behind the first so many.
-local function decideOne(run, first)
-  local cells, keys, writes = run.cells, run.keys, 0
-  for k = 0, cells.length - 1 do
-    local cell = cells[k]
-    cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+  -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
+  local function prepare(cells, held)
+    local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
+    for k = 1, #cells do
+      local cell = cells[k]
+      if cell.changed then
+        local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
+        pieces, isChanged = pieces + 1, true
+        texts[pieces] = recordOf(own.label, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        if idleAtUs > untilUs then
+          untilUs = idleAtUs
+        end
+      elseif cell.isHeld then
+        pieces = pieces + 1
+        texts[pieces] = sub(raw, cell.from, cell.to)
+        untilUs = max(untilUs, cell.idleAtUs)
+      end
+    end
+    held.untilUs = untilUs
+    if not isChanged then
+      -- A key that lost its time to live would stay for ever.
+      if raw and try('PTTL', held.key) == -1 then
+        if untilUs > 0 then
+          held.value = raw
+        else
+          try('DEL', held.key)
+          heldBy[held.key] = false
+        end
+      end
+      return
+    end
+    for k = 1, held.others, 2 do
+      pieces = pieces + 1
+      texts[pieces] = sub(raw, held[k], held[k + 1])
+    end
+    held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
   end
-  if run.op == 'forget' then
-    return forget(run, first)
-  end
-  for place = 1, keys do
-    find(run, place, KEYS[first + place])
-  end
-  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
-  for place = 1, keys do
-    prepare(run.cellsOf[place], places[place])
-    writes = writes + (places[place].value and 1 or 0)
-  end
-  if writes > 1 and redis.acl_check_cmd then
-    checkRights(keys)
-  end
-  for place = 1, writes > 0 and keys or 0 do
-    if places[place].value then
-      write(places[place])
+
+  -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
+  local function checkRights(count)
+    for place = 1, count do
+      local held = places[place]
+      if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
+        failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
+      end
     end
   end
-  for k = 0, cells.length - 1 do
-    sayVerdict(cells[k], run.aheadUs >= 0)
+
+  -- Drops the records of the decision's limits, and with them whatever is none of ours.
+  local function forget(run, first)
+    for place = 1, run.keys do
+      local key, held = KEYS[first + place - 1], places[place]
+      local isFound, failure = pcall(find, run, place, first + place - 1)
+      if not isFound and type(failure) == 'table' and failure.said then
+        error(failure, 0)
+      end
+      local pieces = 0
+      for k = 1, isFound and held.others or 0, 2 do
+        pieces = pieces + 1
+        texts[pieces] = sub(held.raw, held[k], held[k + 1])
+      end
+      if pieces > 0 then
+        write(key, table.concat(texts, '', 1, pieces), held.untilUs)
+      else
+        local deleted = try('DEL', key)
+        if type(deleted) == 'table' then
+          failAs(deleted)
+        end
+        heldBy[key] = false
+      end
+    end
+    size = size + 1
+    reply[size] = 0
   end
-end
 
-local function wordsIn(text)
-  local words, count = {}, 0
-  for word in string.gmatch(text, '%S+') do
-    words[count], count = tonumber(word), count + 1
+  -- One decision, the keys of which begin at a place.
+  local function decideOne(run, first)
+    local cells, keys, writes = run.cells, run.keys, 0
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+    end
+    if run.op == 'forget' then
+      return forget(run, first)
+    end
+    for place = 1, keys do
+      find(run, place, first + place - 1)
+    end
+    decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
+    for place = 1, keys do
+      prepare(run.cellsOf[place], places[place])
+      writes = writes + (places[place].value and 1 or 0)
+    end
+    if writes > 1 and redis.acl_check_cmd then
+      checkRights(keys)
+    end
+    for place = 1, writes > 0 and keys or 0 do
+      local held = places[place]
+      if held.value then
+        write(held.key, held.value, held.untilUs)
+      end
+    end
+    for k = 0, cells.length - 1 do
+      local verdict = cells[k].verdict
+      say(verdict, run.aheadUs >= 0)
+      if run.aheadUs >= 0 then
+        size = size + 1
+        reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+      end
+    end
   end
-  return words
-end
 
--- A run's part: see ARGV.
-local function addPart(run, label, place, cost)
-  local rule, cells = rules[label] or ruleOf(label, true), run.cells
-  -- With all that is put into them later: tables that grow are made anew.
-  local verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-  local cell = {
-    rule = rule,
-    own = rule,
-    cost = cost,
-    place = place,
-    s = { [0] = 0, 0, 0, 0, length = 0 },
-    i = 0,
-    verdict = verdict,
-    isHeld = false,
-    changed = false,
-    from = 0,
-    to = 0,
-    idleAtUs = 0,
-    most = rule.words,
-  }
-  cells[cells.length] = cell
-  cells.length = cells.length + 1
-  run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-  local beside = run.cellsOf[place] or {}
-  beside[#beside + 1] = cell
-  run.cellsOf[place] = beside
-  places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
-  -- One that takes sees when it writes whether the key is of another type.
-  run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-  if rule.algorithm.neededWords and not rule.mostOfFresh then
-    rule.mostOfFresh = rule.algorithm.neededWords({ [0] = 0, 0, 0, 0 }, 0)
+  local function decideEach(run, first, last)
+    for k = first, last, run.keys do
+      current = k
+      decideOne(run, k)
+    end
   end
-  return cell
-end
 
-local function newRun(op, aheadUs, ofUs, keys)
-  return {
-    op = op,
-    aheadUs = aheadUs,
-    ofUs = ofUs,
-    keys = keys,
-    mustLook = keys > 1,
-    cells = { length = 0 },
-    byName = {},
-    cellsOf = {},
-  }
-end
-
--- What the script itself stumbles over is a state that none of ours wrote.
-local function textOf(failure)
-  local isTable = type(failure) == 'table'
-  if isTable and failure.said then
-    return failure.said
+  local function wordsIn(text)
+    local words, count = {}, 0
+    for word in string.gmatch(text, '%S+') do
+      words[count], count = tonumber(word), count + 1
+    end
+    return words
   end
-  return 'SLUICE the key ' .. reading .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
-end
 
-local at, key, made, firstError, areAlike = isPlain and 1 or 2, 0, 0, nil, true
-while at <= #ARGV do
-  local run, count
-  if isPlain then
-    run, count = newRun('take', -1, -1, 1), #KEYS
-    addPart(run, ARGV[1], 1, tonumber(ARGV[2]))
-    at = 3
-  else
+  -- A run's part: see ARGV.
+  local function addPart(run, label, place, cost)
+    local rule, cells = rules[label] or ruleOf(label, true), run.cells
+    local cell = {
+      rule = rule,
+      own = rule,
+      cost = cost,
+      place = place,
+      s = { 0, 0, 0, 0, length = 0 },
+      i = 1,
+      verdict = newVerdict(),
+      isHeld = false,
+      changed = false,
+      from = 0,
+      to = 0,
+      idleAtUs = 0,
+      most = rule.words,
+    }
+    cells[cells.length] = cell
+    cells.length = cells.length + 1
+    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
+    local beside = run.cellsOf[place] or {}
+    beside[#beside + 1] = cell
+    run.cellsOf[place] = beside
+    places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
+    -- One that takes sees when it writes whether the key is of another type.
+    run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
+    if rule.algorithm.neededWords and not rule.mostOfFresh then
+      rule.mostOfFresh = rule.algorithm.neededWords({ 0, 0, 0, 0 }, 1)
+    end
+    return cell
+  end
+
+  local function newRun(op, aheadUs, ofUs, keys)
+    return {
+      op = op,
+      aheadUs = aheadUs,
+      ofUs = ofUs,
+      keys = keys,
+      mustLook = keys > 1,
+      cells = { length = 0 },
+      byName = {},
+      cellsOf = {},
+    }
+  end
+
+  -- The run that begins at a place in ARGV: how its decisions are made, the run, how many it has, and where the next one begins.
+  local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    run, count = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3])), tonumber(ARGV[at + 1])
-    local parts = tonumber(ARGV[at + 2])
+    local count, parts, keys = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     at = at + 4
+    if op == 'take' and aheadUs == '-1' and parts == 1 then
+      local decideEach, run = takesBy(ARGV[at], tonumber(ARGV[at + 2]))
+      return decideEach, run, count, at + 3
+    end
+    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), keys)
     for _ = 1, parts do
       local cell = addPart(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
@@ -352,23 +382,127 @@ while at <= #ARGV do
         at = at + 2
       end
     end
+    return decideEach, run, count, at
   end
-  for _ = 1, count do
-    local isMade, failure = pcall(decideOne, run, key)
-    if isMade then
-      made = made + 1
-    else
-      size = size + 1
-      reply[size] = textOf(failure)
-      firstError = firstError or reply[size]
-      areAlike = areAlike and reply[size] == firstError
+
+  -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, `key` is that.
+  local function textOf(failure, key)
+    local isTable = type(failure) == 'table'
+    if isTable and failure.said then
+      return failure.said
     end
-    key = key + run.keys
+    return 'SLUICE the key ' .. (key or reading) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+  end
+
+  -- The run of takes by one limit.
+  local function runOf(label, cost)
+    local run = newRun('take', -1, -1, 1)
+    addPart(run, label, 1, cost)
+    return run
+  end
+
+  return { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+end
+
+local known
+function others()
+  known = known or newOthers()
+  return known
+end
+
+-- What a run needs whose decisions are plain takes, each by one limit: the limit's rule, the decision, and a cell for it.
+local function newTake(label, cost)
+  local ruleOf, take = takes[byte(label)]()
+  local rule = ruleOf(figuresOf(label))
+  local cell = { rule = rule, own = rule, cost = cost, s = { 0, 0, 0, 0 }, i = 1, isHeld = false, changed = false, verdict = newVerdict() }
+  return { label = label, cost = cost, keys = 1, cell = cell, words = rule.words, take = take, other = false }
+end
+
+-- The same decision as any other: where a key holds more than the one state, or one under other numbers.
+local function decideOther(run, k)
+  run.other = run.other or others().runOf(run.label, run.cost)
+  others().decideOne(run.other, k)
+end
+
+-- Plain takes, each by one limit.
+local function takeEach(run, first, last)
+  local label, cell, words, take = run.label, run.cell, run.words, run.take
+  local verdict = cell.verdict
+  for k = first, last do
+    current = k
+    local key = KEYS[k]
+    local raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
+    end
+    local isUsual = raw == false
+    cell.isHeld = false
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      if isUsual and idleAtUs > nowUs then
+        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+      end
+    end
+    if isUsual then
+      take(cell, nowUs)
+      if cell.changed then
+        local idleAtUs = nowUs + verdict.resetUs
+        write(key, recordOf(label, cell.s, words, idleAtUs), idleAtUs)
+      else
+        -- A key that lost its time to live would stay for ever.
+        isUsual = not raw or try('PTTL', key) ~= -1
+      end
+    end
+    if isUsual then
+      say(verdict, false)
+    else
+      decideOther(run, k)
+    end
   end
 end
 
+function takesBy(label, cost)
+  if cost > 0 and takes[byte(label)] then
+    return takeEach, newTake(label, cost)
+  end
+  return others().decideEach, others().runOf(label, cost)
+end
+
+local failures, firstError, areAlike = 0, nil, true
+
+-- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
+local function make(decideEach, run, first, last)
+  current = first
+  while current <= last do
+    local isMade, failure = pcall(decideEach, run, current, last)
+    if isMade then
+      return
+    end
+    size, failures = size + 1, failures + 1
+    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+    firstError = firstError or reply[size]
+    areAlike = areAlike and reply[size] == firstError
+    current = current + run.keys
+  end
+end
+
+local at, key, decisions = isPlain and 1 or 2, 1, 0
+while at <= #ARGV do
+  local decideEach, run, count
+  if isPlain then
+    decideEach, run = takesBy(ARGV[1], tonumber(ARGV[2]))
+    count, at = #KEYS, 3
+  else
+    decideEach, run, count, at = others().runAt(at)
+  end
+  make(decideEach, run, key, key + count * run.keys - 1)
+  key, decisions = key + count * run.keys, decisions + count
+end
+
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
-if made == 0 and areAlike then
+if failures == decisions and areAlike then
   return redis.error_reply(firstError)
 end
 return reply

@@ -3,201 +3,178 @@
 /** src/algorithms/codec.lua */
 export const codec = `-- States as bytes: the twin of codec.ts, where the layout and the reasons are.
 --
--- Most of what a record says is the same for many keys, so it is worked out once for a script call: what a head says, what tags say, which
--- head a rule's words need.
+-- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
+-- call: what a head says, and which head a state needs.
 
-local pack, unpackBytes, byte, char, sub, rep = struct.pack, struct.unpack, string.byte, string.char, string.sub, string.rep
+local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
+local pack, unpackBytes, structSize = struct.pack, struct.unpack, struct.size
+local byte, char, sub, rep = string.byte, string.char, string.sub, string.rep
 
 local NO_NUMBER = 9007199254740992
 local MAX_BACK = 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
--- How numbers of so many bytes are packed.
-local FORM = { [0] = '', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7' }
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
--- By label, by head, and by tags.
-local rules, shapes, plans = {}, {}, {}
--- The numbers of the record that is being written.
-local numbers = {}
+-- What heads say, by head; and by label, then by tags.
+local shapes, shapesOf = {}, {}
 
 -- Bytes that we did not write.
 local function foreign(what)
   error({ what = what }, 0)
 end
 
--- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
-local function ruleOf(label, isKnown)
-  local format, nameSize = byte(label, 1, 2)
-  local algorithm = algorithms[FORMATS[format]]
+-- The figures that a label names: an array, and whether its last one is whole.
+local function figuresOf(label)
   local figures, count, number, unit = {}, 0, 0, 1
-  for place = 4 + nameSize, #label do
+  for place = 4 + byte(label, 2), #label do
     local digit = byte(label, place)
     number, unit = number + digit % 64 * unit, unit * 64
     if digit < 64 then
       local zeros = number % 8
       figures[count] = (number - zeros) / 8 * 10 ^ zeros
       count, number, unit = count + 1, 0, 1
-      if not (isKnown or figures[count - 1] <= MAX_FIGURE) then
-        foreign('a figure is out of range')
-      end
     end
   end
   figures.length = count
-  if not isKnown and (count ~= FIGURES[format] or unit > 1) then
-    foreign('the figures are not those of a ' .. FORMATS[format])
-  end
-  local rule = algorithm.ruleOf(figures)
-  local capacity, windowUs = rule.capacity, rule.windowUs
-  if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
-    foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
-  end
-  rule.label, rule.heads = label, {}
-  rules[label] = rule
-  return rule
-end
-
-local function sizeOf(tag)
-  return tag == MINUS_ONE and 0 or tag % BACK
+  return figures, unit == 1
 end
 
 -- How so many words are packed that two tags take in turn.
-local function behindFormat(even, odd, count)
-  local first, second = FORM[sizeOf(even)], FORM[sizeOf(odd)]
-  return rep(first .. second, floor(count / 2)) .. (count % 2 == 1 and first or '')
+local function behindForm(even, odd, count)
+  return rep(FORM[even] .. FORM[odd], (count - count % 2) / 2) .. (count % 2 == 1 and FORM[even] or '')
 end
 
--- What tags say: the tags of the first words from 0 on, how many those are and how they are unpacked, how many words are behind them, the
--- two tags that those have in turn, and how many bytes all words take.
-local function planOf(tags)
-  local size = #tags
-  local plan = { lead = min(size * 2, LEAD), behind = 0 }
-  if size > 2 and size ~= LONG_TAGS then
-    foreign(size .. ' bytes are no tags')
-  end
-  local format, total = '>', 0
-  for k = 0, plan.lead - 1 do
-    local pair = byte(tags, floor(k / 2) + 1)
-    local tag = k % 2 == 0 and floor(pair / 16) or pair % 16
-    plan[k], format, total = tag, format .. FORM[sizeOf(tag)], total + sizeOf(tag)
-  end
-  plan.format, plan.leadSize = format, total
-  if size == LONG_TAGS then
-    local pair, high, middle, low = byte(tags, 3, 6)
-    local even, odd, behind = floor(pair / 16), pair % 16, high * 65536 + middle * 256 + low
-    plan.even, plan.odd, plan.behind = even, odd, behind
-    total = total + ceil(behind / 2) * sizeOf(even) + floor(behind / 2) * sizeOf(odd)
-    plan.behindFormat = '>' .. behindFormat(even, odd, min(behind, MOST_AT_ONCE))
-  end
-  plan.size = total
-  plan.words = plan.lead + plan.behind
-  -- The last of an odd number has no other beside it in its byte.
-  if plan.behind == 0 and plan[plan.lead - 1] == 0 then
-    plan.words = plan.words - 1
-  end
-  plans[tags] = plan
-  return plan
+-- By which number a shape is known among those of its label: of its tags and of how many words there are.
+local function numberOf(tags, lead, even, odd, behind)
+  return (((tags * 16 + even) * 16 + odd) * 8 + lead) * 16777216 + behind
 end
 
--- What a head says: the format, the name of the limit, the label, and the plan of the words.
+-- What a head says. \`tags\`: those of the first four words, four bits each; so many of them are written. So many words stand behind those, with
+-- two tags in turn. A shape has that, how many words there are in all, how they are unpacked and how many bytes they take.
+local function newShape(head, label, tags, lead, even, odd, behind)
+  local d = tags % 16
+  local c = (tags - d) / 16 % 16
+  local b = (tags - tags % 256) / 256 % 16
+  local a = (tags - tags % 4096) / 4096
+  local form, words = '>' .. FORM[a] .. FORM[b] .. FORM[c] .. FORM[d], lead + behind
+  if behind > 0 then
+    form = form .. behindForm(even, odd, behind < MOST_AT_ONCE and behind or MOST_AT_ONCE)
+  elseif lead > 0 and (lead == LEAD and d or b) == 0 then
+    -- The last of an odd number has no other beside it in its byte.
+    words = lead - 1
+  end
+  local size = structSize(form)
+  if behind > MOST_AT_ONCE then
+    local rest = behind - MOST_AT_ONCE
+    size = size + ceil(rest / 2) * structSize(FORM[even]) + floor(rest / 2) * structSize(FORM[odd])
+  end
+  local shape = { head = head, label = label, words = words, form = form, size = size, a = a, b = b, c = c, d = d, even = even, odd = odd }
+  shapes[head] = shape
+  shapesOf[label] = shapesOf[label] or {}
+  shapesOf[label][numberOf(tags, lead, even, odd, behind)] = shape
+  return shape
+end
+
+-- The shape that a head has which was read.
 local function shapeOf(head)
-  local format, nameSize = byte(head, 1, 2)
+  local nameSize = byte(head, 2)
   local figuresSize = nameSize and byte(head, 3 + nameSize)
   local labelSize = figuresSize and 3 + nameSize + figuresSize
   if not labelSize or labelSize > #head then
     foreign('the head of a record is too short')
   end
-  local tags = sub(head, labelSize + 1)
-  local shape = { format = format, name = sub(head, 3, 2 + nameSize), label = sub(head, 1, labelSize), plan = plans[tags] or planOf(tags) }
-  shapes[head] = shape
-  return shape
-end
-
--- The value of a word: its tag says how it was written, and \`number\` is what its bytes say (0 for a tag without bytes).
-local function wordOf(tag, number, idleAtUs)
-  if tag == MINUS_ONE then
-    return -1
-  elseif tag % BACK == 0 then
-    number = 0
+  local size = #head - labelSize
+  if size <= 2 then
+    local first, second = byte(head, labelSize + 1, labelSize + 2)
+    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
+  elseif size ~= LONG_TAGS then
+    foreign(size .. ' bytes are no tags')
   end
-  return tag < BACK and number or idleAtUs - number
+  local first, second, turns, high, middle, low = byte(head, labelSize + 1, labelSize + LONG_TAGS)
+  local odd, behind = turns % 16, high * 65536 + middle * 256 + low
+  return newShape(head, sub(head, 1, labelSize), first * 256 + second, LEAD, (turns - odd) / 16, odd, behind)
 end
 
--- Puts the words behind the fourth into \`s\`, as many at once as may be. \`at\`: where their bytes begin.
-local function readBehind(plan, raw, at, idleAtUs, s)
-  local even, odd, last = plan.even, plan.odd, plan.words - 1
-  local hasEven, hasOdd = sizeOf(even) > 0, sizeOf(odd) > 0
-  for first = LEAD, last, MOST_AT_ONCE do
-    local count = min(last - first + 1, MOST_AT_ONCE)
-    -- The last piece of many is shorter.
-    local isWhole = count == MOST_AT_ONCE or plan.behind < MOST_AT_ONCE
-    local format = isWhole and plan.behindFormat or '>' .. behindFormat(even, odd, count)
-    local found, next = { unpackBytes(format, raw, at) }, 1
-    for k = first, first + count - 1, 2 do
-      s[k] = even > 0 and even < BACK and found[next] or wordOf(even, found[next], idleAtUs)
-      if hasEven then
-        next = next + 1
-      end
-      s[k + 1] = odd > 0 and odd < BACK and found[next] or wordOf(odd, found[next], idleAtUs)
-      if hasOdd then
-        next = next + 1
+-- The shape of a state that is to be written.
+local function shapeFor(label, tags, lead, even, odd, behind)
+  local written = ''
+  if behind > 0 then
+    written = char((tags - tags % 256) / 256, tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+  elseif lead == LEAD then
+    written = char((tags - tags % 256) / 256, tags % 256)
+  elseif lead > 0 then
+    written = char((tags - tags % 256) / 256)
+  end
+  return newShape(label .. written, label, tags, lead, even, odd, behind)
+end
+
+-- How a whole record is packed.
+local function wholeOf(shape)
+  shape.whole = '>I7Bc0' .. shape.form
+  return shape.whole
+end
+
+-- The words from one place on whose tag counts them back, every second of them.
+local function readBack(s, tag, from, last, idleAtUs)
+  for k = from, tag >= BACK and last or 0, 2 do
+    s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
+  end
+end
+
+-- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
+-- are in a table of their own, the others in \`s\`.
+local function readWords(shape, raw, at, idleAtUs, s, least)
+  local words, a, b, c, d = shape.words, 0, 0, 0, 0
+  if words <= LEAD then
+    a, b, c, d = unpackBytes(shape.form, raw, at)
+    words = LEAD
+  else
+    s = { unpackBytes(shape.form, raw, at) }
+    for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
+      local count = min(words - first + 1, MOST_AT_ONCE)
+      local found = { unpackBytes('>' .. behindForm(shape.even, shape.odd, count), raw, s[first]) }
+      for k = 1, count + 1 do
+        s[first + k - 1] = found[k]
       end
     end
-    at = found[#found]
+    -- There it says where the bytes ended.
+    s[words + 1] = nil
+    a, b, c, d = s[1], s[2], s[3], s[4]
+    readBack(s, shape.even, LEAD + 1, words, idleAtUs)
+    readBack(s, shape.odd, LEAD + 2, words, idleAtUs)
   end
-end
-
--- Puts the words of a record into \`s\`. \`at\`: where their bytes begin. The script errs where they end too early.
-local function readWords(plan, raw, at, idleAtUs, s)
-  -- Each number is taken from the first place, and the others move up.
-  local a, b, c, d = unpackBytes(plan.format, raw, at)
-  for k = 0, plan.lead - 1 do
-    local tag = plan[k]
-    if tag == 0 then
-      s[k] = 0
-    elseif tag == BACK then
-      s[k] = idleAtUs
-    elseif tag == MINUS_ONE then
-      s[k] = -1
-    else
-      s[k] = tag < BACK and a or idleAtUs - a
-      a, b, c = b, c, d
-    end
+  local tag = shape.a
+  s[1] = tag < BACK and a or tag < MINUS_ONE and idleAtUs - a or -1
+  tag = shape.b
+  s[2] = tag < BACK and b or tag < MINUS_ONE and idleAtUs - b or -1
+  tag = shape.c
+  s[3] = tag < BACK and c or tag < MINUS_ONE and idleAtUs - c or -1
+  tag = shape.d
+  s[4] = tag < BACK and d or tag < MINUS_ONE and idleAtUs - d or -1
+  for k = words + 1, least do
+    s[k] = 0
   end
-  if plan.behind > 0 then
-    readBehind(plan, raw, at + plan.leadSize, idleAtUs, s)
-  end
+  return s
 end
 
 local function bytesFor(number)
-  return number < 256 and (number > 0 and 1 or 0)
-    or number < 65536 and 2
-    or number < 16777216 and 3
-    or number < 4294967296 and 4
+  if number < 16777216 then
+    return number < 256 and (number > 0 and 1 or 0) or number < 65536 and 2 or 3
+  end
+  return number < 4294967296 and 4
     or number < 1099511627776 and 5
     or number < 281474976710656 and 6
     or number < NO_NUMBER and 7
     or foreign('a word is out of range')
 end
 
--- The tag that fits all words from the least to the most.
-local function tagOf(least, most, idleAtUs)
-  local back = idleAtUs - least
-  if idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
-    return least == -1 and most == -1 and MINUS_ONE or BACK + bytesFor(back)
-  elseif least == -1 and most == -1 then
-    return MINUS_ONE
-  end
-  return least >= 0 and bytesFor(most) or foreign('a word is out of range')
-end
-
 -- The tag of every second word from a place on.
 local function turnTagOf(s, from, count, idleAtUs)
-  if from >= count then
-    return 0
-  end
-  local least, most = s[from], s[from]
-  for k = from + 2, count - 1, 2 do
+  local least, most = s[from] or 0, s[from] or 0
+  for k = from + 2, count, 2 do
     local word = s[k]
     if word < least then
       least = word
@@ -205,86 +182,109 @@ local function turnTagOf(s, from, count, idleAtUs)
       most = word
     end
   end
-  return tagOf(least, most, idleAtUs)
+  local back = idleAtUs - least
+  if least == -1 and most == -1 then
+    return MINUS_ONE
+  elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
+    return BACK + bytesFor(back)
+  end
+  return least >= 0 and bytesFor(most) or foreign('a word is out of range')
 end
 
--- Notes the numbers of the words from one place to before another, behind those that are noted. Says how many there are then.
-local function noteTurns(s, from, to, even, odd, idleAtUs, used)
-  local hasEven, hasOdd = sizeOf(even) > 0, sizeOf(odd) > 0
-  for k = from, to - 1, 2 do
-    if hasEven then
-      used = used + 1
-      numbers[used] = even < BACK and s[k] or idleAtUs - s[k]
-    end
-    if hasOdd and k + 1 < to then
-      used = used + 1
-      numbers[used] = odd < BACK and s[k + 1] or idleAtUs - s[k + 1]
-    end
+-- The numbers of the first words of the record that is being written.
+local numbers = { 0, 0, 0, 0 }
+
+-- The words behind the fourth as they are packed.
+local function behindNumbers(s, count, even, odd, idleAtUs)
+  if even < BACK and odd < BACK then
+    return s
   end
-  return used
+  local written = {}
+  for k = LEAD + 1, count, 2 do
+    written[k] = even < BACK and s[k] or idleAtUs - s[k]
+    written[k + 1] = k < count and (odd < BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
+  end
+  return written
 end
 
--- The head of a record with its size before it, and how the record is packed: the words behind the fourth only if they are few.
-local function headOf(rule, key, lead, leadTags, even, odd, behind)
-  local tags = lead == 0 and '' or lead == 2 and char(leadTags) or char(floor(leadTags / 256), leadTags % 256)
-  local format = '>I7c0' .. sub((plans[tags] or planOf(tags)).format, 2)
-  if behind > 0 then
-    tags = tags .. char(even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-    format = format .. (behind <= MOST_AT_ONCE and behindFormat(even, odd, behind) or '')
+local function longRecordOf(label, s, count, tags, idleAtUs)
+  local even, odd, behind = turnTagOf(s, LEAD + 1, count, idleAtUs), turnTagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
+  local known = shapesOf[label]
+  local shape = known and known[numberOf(tags, LEAD, even, odd, behind)] or shapeFor(label, tags, LEAD, even, odd, behind)
+  local head, words = shape.head, behindNumbers(s, count, even, odd, idleAtUs)
+  local a, b, c, d = numbers[1], numbers[2], numbers[3], numbers[4]
+  if behind <= MOST_AT_ONCE then
+    return pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, a, b, c, d, unpack(words, LEAD + 1, count))
   end
-  local head = rule.label .. tags
-  local made = { head = char(#head) .. head, format = format }
-  rule.heads[key] = made
-  return made
+  local pieces = { pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, a, b, c, d, unpack(words, LEAD + 1, LEAD + MOST_AT_ONCE)) }
+  for first = LEAD + MOST_AT_ONCE + 1, count, MOST_AT_ONCE do
+    local last = min(first + MOST_AT_ONCE - 1, count)
+    pieces[#pieces + 1] = pack('>' .. behindForm(even, odd, last - first + 1), unpack(words, first, last))
+  end
+  return table.concat(pieces)
 end
 
 -- The record of the state in \`s\`, which has so many words at most and is idle at a time.
-local function recordOf(rule, s, most, idleAtUs)
-  local count = most
-  while count > 0 and s[count - 1] == 0 do
+local function recordOf(label, s, most, idleAtUs)
+  local count, tags = most, 0
+  while count > 0 and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
     foreign('a state has no end')
   end
-  local lead = count >= 3 and LEAD or count > 0 and 2 or 0
-  local leadTags, used = 0, 0
-  for k = 0, lead - 1 do
-    local word, tag = k < count and s[k] or 0, MINUS_ONE
-    if word ~= -1 then
+  for k = 1, LEAD do
+    local word, tag = k <= count and s[k] or 0, 0
+    if word ~= 0 then
       local back = idleAtUs - word
-      tag = 0
-      if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
-        word, tag = back, BACK
-      end
-      if word ~= 0 then
-        used = used + 1
-        numbers[used] = word
-        tag = tag + (word > 0 and bytesFor(word) or foreign('a word is out of range'))
+      if word == -1 then
+        word, tag = 0, MINUS_ONE
+      else
+        if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
+          word, tag = back, BACK
+        end
+        if word ~= 0 then
+          tag = tag + (word > 0 and bytesFor(word) or foreign('a word is out of range'))
+        end
       end
     end
-    leadTags = leadTags * 16 + tag
+    numbers[k], tags = word, tags * 16 + tag
   end
-  -- Of all tags and of how many words there are.
-  local key = leadTags * 8 + lead
-  if count <= LEAD then
-    local made = rule.heads[key] or headOf(rule, key, lead, leadTags, 0, 0, 0)
-    return pack(made.format, idleAtUs, made.head, numbers[1], numbers[2], numbers[3], numbers[4])
+  if count > LEAD then
+    return longRecordOf(label, s, count, tags, idleAtUs)
   end
-  local even, odd, behind = turnTagOf(s, LEAD, count, idleAtUs), turnTagOf(s, LEAD + 1, count, idleAtUs), count - LEAD
-  key = ((key * 16 + even) * 16 + odd) * 16777216 + behind
-  local made = rule.heads[key] or headOf(rule, key, lead, leadTags, even, odd, behind)
-  if behind <= MOST_AT_ONCE then
-    used = noteTurns(s, LEAD, count, even, odd, idleAtUs, used)
-    return pack(made.format, idleAtUs, made.head, unpack(numbers, 1, used))
+  local lead, known = count > 2 and LEAD or count > 0 and 2 or 0, shapesOf[label]
+  local shape = known and known[numberOf(tags, lead, 0, 0, 0)] or shapeFor(label, tags, lead, 0, 0, 0)
+  local head = shape.head
+  return pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, numbers[1], numbers[2], numbers[3], numbers[4])
+end
+`
+
+/** src/algorithms/labels.lua */
+export const labels = `-- The rules that labels name, each made once for a script call.
+
+local rules = {}
+
+-- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
+local function ruleOf(label, isKnown)
+  local format = byte(label, 1)
+  local figures, isWhole = figuresOf(label)
+  if not isKnown and (figures.length ~= FIGURES[format] or not isWhole) then
+    foreign('the figures are not those of a ' .. FORMATS[format])
   end
-  local pieces = { pack(made.format, idleAtUs, made.head, numbers[1], numbers[2], numbers[3], numbers[4]) }
-  for first = LEAD, count - 1, MOST_AT_ONCE do
-    local to = min(first + MOST_AT_ONCE, count)
-    used = noteTurns(s, first, to, even, odd, idleAtUs, 0)
-    pieces[#pieces + 1] = pack('>' .. behindFormat(even, odd, to - first), unpack(numbers, 1, used))
+  for k = 0, isKnown and -1 or figures.length - 1 do
+    if not (figures[k] <= MAX_FIGURE) then
+      foreign('a figure is out of range')
+    end
   end
-  return table.concat(pieces)
+  local rule = algorithms[FORMATS[format]].ruleOf(figures)
+  local capacity, windowUs = rule.capacity, rule.windowUs
+  if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
+    foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
+  end
+  rule.label = label
+  rules[label] = rule
+  return rule
 end
 `
 
@@ -301,10 +301,11 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
 -- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
+--
+-- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
+-- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`newOthers\`).
 
-local KEYS, ARGV, try, pcall, concat, type, error = KEYS, ARGV, redis.pcall, pcall, table.concat, type, error
--- How many words one more charge may need beyond those of a rule.
-local MOST_GROWTH = 16
+local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
 local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -316,170 +317,53 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
+-- Where the keys of the decision begin that is being made.
+local current = 1
 
--- What each key holds by now, false for nothing. What MGET finds nothing in may be of another type.
-local heldBy, isGuess = {}, #KEYS > 1
-if isGuess then
+-- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
+-- written since, by their name.
+local values, heldBy = {}, {}
+if #KEYS == 1 then
+  local value = try('GET', KEYS[1])
+  if type(value) ~= 'table' then
+    values[1] = value
+  end
+else
   for first = 1, #KEYS, MOST_AT_ONCE do
     local last = min(first + MOST_AT_ONCE - 1, #KEYS)
-    local values = try('MGET', unpack(KEYS, first, last))
+    local found = try('MGET', unpack(KEYS, first, last))
     -- A user who may not call it reads one by one.
-    for k = first, values.err and 0 or last do
-      heldBy[KEYS[k]] = values[k - first + 1]
-    end
-  end
-end
-
--- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
--- are in use, and what it shall hold and until when.
-local places = {}
-local texts = { nil }
--- The key that is being read, for errors.
-local reading
-
--- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
-local function failAs(reply)
-  local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
-  error(isOther and { what = reply.err } or { said = reply.err }, 0)
-end
-
-local function ownRule(shape, cell)
-  local kind = FORMATS[shape.format]
-  if not kind then
-    foreign('it holds a state of the format ' .. shape.format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
-  elseif kind ~= cell.rule.algorithm.type then
-    foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
-  end
-  local own = rules[shape.label] or ruleOf(shape.label)
-  if shape.plan.words > own.words then
-    foreign('it holds a state of ' .. shape.plan.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
-  end
-  shape.rule = own
-  return own
-end
-
--- Finds the states of the decision's limits in a key.
-local function find(run, place, key)
-  local held, raw = places[place], heldBy[key]
-  reading = key
-  if raw == nil or raw == false and isGuess and run.mustLook then
-    raw = try('GET', key)
-    if type(raw) == 'table' then
-      failAs(raw)
-    end
-    heldBy[key] = raw
-  end
-  held.key, held.raw, held.others, held.untilUs, held.value = key, raw, 0, 0, false
-  local at, last, byName = 1, raw and #raw or -1, run.byName
-  while at <= last or last == 0 do
-    local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
-    local shape = shapes[head] or shapeOf(head)
-    local plan = shape.plan
-    local next = wordsAt + plan.size
-    if next > last + 1 or idleAtUs >= NO_NUMBER then
-      foreign('it holds no states of Sluice')
-    end
-    -- What is idle equals a state that never was.
-    if idleAtUs > nowUs then
-      local cell = byName[shape.name]
-      if cell and cell.place == place then
-        if cell.isHeld then
-          foreign('it holds two states of one limit')
-        end
-        local own = shape.rule
-        if not own or own.algorithm ~= cell.rule.algorithm then
-          own = ownRule(shape, cell)
-        end
-        local s, words = cell.s, plan.words
-        readWords(plan, raw, wordsAt, idleAtUs, s)
-        for k = words, own.freshWords - 1 do
-          s[k] = 0
-        end
-        if own.algorithm.neededWords then
-          -- Without room behind its entries it moves them to the front before it adds one.
-          s.length = words
-          local needed = own.algorithm.neededWords(s, 0)
-          -- Entries that the rule does not allow would be looked for one by one.
-          if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-            foreign('it says that it has ' .. needed .. ' words')
-          end
-          cell.most = max(words, needed)
-          for k = words, cell.most - 1 do
-            s[k] = 0
-          end
-        end
-        cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = own, true, at, next - 1, idleAtUs
-      else
-        local others = held.others + 2
-        held[others - 1], held[others], held.others = at, next - 1, others
-        held.untilUs = max(held.untilUs, idleAtUs)
+    if first == 1 and not found.err then
+      values = found
+    else
+      for k = first, found.err and 0 or last do
+        values[k] = found[k - first + 1]
       end
     end
-    at = next
   end
 end
 
--- Works out what a key shall hold if the decision changed it: its own records first, in its order.
-local function prepare(cells, held)
-  local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-  for k = 1, #cells do
-    local cell = cells[k]
-    if cell.changed then
-      local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
-      pieces, isChanged = pieces + 1, true
-      texts[pieces] = recordOf(own, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
-      if idleAtUs > untilUs then
-        untilUs = idleAtUs
-      end
-    elseif cell.isHeld then
-      pieces = pieces + 1
-      texts[pieces] = sub(raw, cell.from, cell.to)
-      untilUs = max(untilUs, cell.idleAtUs)
-    end
-  end
-  held.untilUs = untilUs
-  if not isChanged then
-    -- A key that lost its time to live would stay for ever.
-    if raw and try('PTTL', held.key) == -1 then
-      if untilUs > 0 then
-        held.value = raw
-      else
-        try('DEL', held.key)
-        heldBy[held.key] = false
-      end
-    end
-    return
-  end
-  for k = 1, held.others, 2 do
-    pieces = pieces + 1
-    texts[pieces] = sub(raw, held[k], held[k + 1])
-  end
-  held.value = pieces == 1 and texts[1] or concat(texts, '', 1, pieces)
+-- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
+local others, takesBy
+
+-- With all that is put into it later: tables that grow are made anew.
+local function newVerdict()
+  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
 end
 
--- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
-local function checkRights(count)
-  for place = 1, count do
-    local held = places[place]
-    if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
-      failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
-    end
-  end
-end
-
-local function write(held)
-  local key, value = held.key, held.value
-  local ttlMs = max(ceil((held.untilUs - nowUs) / 1000), leastTtlMs)
+-- Sets a key and its time to live.
+local function write(key, value, untilUs)
+  local ttlMs = ceil((untilUs - nowUs) / 1000)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMs, 'GET')
+  local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
   if type(before) == 'table' then
-    failAs(before)
+    others().failAs(before)
   end
   heldBy[key] = value
 end
 
-local function sayVerdict(cell, isReservation)
-  local verdict = cell.verdict
+-- \`isReservation\`: what may be acted on at once is told in full, too.
+local function say(verdict, isReservation)
   local enteredUs, outcome = verdict.enteredUs, verdict.outcome
   if enteredUs > nowUs then
     reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
@@ -493,148 +377,294 @@ local function sayVerdict(cell, isReservation)
   reply[size + 3] = outcome == 'impossible' and 0 or verdict.retryUs
   reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
   size = size + 5
-  if isReservation then
-    size = size + 1
-    reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
-  end
 end
 
--- Drops the records of the decision's limits, and with them whatever is none of ours.
-local function forget(run, first)
-  for place = 1, run.keys do
-    local key, held = KEYS[first + place], places[place]
-    local isFound, failure = pcall(find, run, place, key)
-    if not isFound and type(failure) == 'table' and failure.said then
-      error(failure, 0)
+-- Makes the functions for everything but plain takes.
+local function newOthers()
+  --[[LIBRARY]]
+  -- How many words one more charge may need beyond those of a rule.
+  local MOST_GROWTH = 16
+  -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
+  -- are in use, and what it shall hold and until when.
+  local places = {}
+  local texts = { nil }
+  -- The key that is being read, for errors.
+  local reading = KEYS[1]
+
+  -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
+  local function failAs(reply)
+    local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
+    error(isOther and { what = reply.err } or { said = reply.err }, 0)
+  end
+
+  local function ownRule(shape, cell)
+    local format = byte(shape.label)
+    local kind = FORMATS[format]
+    if not kind then
+      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+    elseif kind ~= cell.rule.algorithm.type then
+      foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local pieces = 0
-    for k = 1, isFound and held.others or 0, 2 do
-      pieces = pieces + 1
-      texts[pieces] = sub(held.raw, held[k], held[k + 1])
+    local own = rules[shape.label] or ruleOf(shape.label)
+    if shape.words > own.words then
+      foreign('it holds a state of ' .. shape.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
-    if pieces > 0 then
-      held.value = concat(texts, '', 1, pieces)
-      write(held)
-    else
-      local deleted = try('DEL', key)
-      if type(deleted) == 'table' then
-        failAs(deleted)
+    shape.rule = own
+    return own
+  end
+
+  -- What a key holds, which has this place among all.
+  local function heldAt(k, mustLook)
+    local key = KEYS[k]
+    local raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
+    end
+    if raw == nil or raw == false and mustLook and #KEYS > 1 then
+      raw = try('GET', key)
+      if type(raw) == 'table' then
+        failAs(raw)
       end
-      heldBy[key] = false
+      heldBy[key] = raw
+    end
+    return raw
+  end
+
+  -- Finds the states of the decision's limits in a key.
+  local function find(run, place, k)
+    local held = places[place]
+    reading = KEYS[k]
+    local raw = heldAt(k, run.mustLook)
+    held.key, held.raw, held.others, held.untilUs, held.value = KEYS[k], raw, 0, 0, false
+    local at, last, byName = 1, raw and #raw or -1, run.byName
+    while at <= last or last == 0 do
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
+      local shape = shapes[head] or shapeOf(head)
+      local next = wordsAt + shape.size
+      if next > last + 1 or idleAtUs >= NO_NUMBER then
+        foreign('it holds no states of Sluice')
+      end
+      -- What is idle equals a state that never was.
+      if idleAtUs > nowUs then
+        shape.name = shape.name or sub(head, 3, 2 + byte(head, 2))
+        local cell = byName[shape.name]
+        if cell and cell.place == place then
+          if cell.isHeld then
+            foreign('it holds two states of one limit')
+          end
+          local own = shape.rule
+          if not own or own.algorithm ~= cell.rule.algorithm then
+            own = ownRule(shape, cell)
+          end
+          local words = shape.words
+          local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
+          if own.algorithm.neededWords then
+            -- Without room behind its entries it moves them to the front before it adds one.
+            s.length = words + 1
+            local needed = own.algorithm.neededWords(s, 1)
+            -- Entries that the rule does not allow would be looked for one by one.
+            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+              foreign('it says that it has ' .. needed .. ' words')
+            end
+            cell.most = max(words, needed)
+            for k = words + 1, cell.most do
+              s[k] = 0
+            end
+          end
+          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
+        else
+          local others = held.others + 2
+          held[others - 1], held[others], held.others = at, next - 1, others
+          held.untilUs = max(held.untilUs, idleAtUs)
+        end
+      end
+      at = next
     end
   end
-  size = size + 1
-  reply[size] = 0
-end
 
--- One decision, on the keys behind the first so many.
-local function decideOne(run, first)
-  local cells, keys, writes = run.cells, run.keys, 0
-  for k = 0, cells.length - 1 do
-    local cell = cells[k]
-    cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+  -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
+  local function prepare(cells, held)
+    local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
+    for k = 1, #cells do
+      local cell = cells[k]
+      if cell.changed then
+        local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
+        pieces, isChanged = pieces + 1, true
+        texts[pieces] = recordOf(own.label, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        if idleAtUs > untilUs then
+          untilUs = idleAtUs
+        end
+      elseif cell.isHeld then
+        pieces = pieces + 1
+        texts[pieces] = sub(raw, cell.from, cell.to)
+        untilUs = max(untilUs, cell.idleAtUs)
+      end
+    end
+    held.untilUs = untilUs
+    if not isChanged then
+      -- A key that lost its time to live would stay for ever.
+      if raw and try('PTTL', held.key) == -1 then
+        if untilUs > 0 then
+          held.value = raw
+        else
+          try('DEL', held.key)
+          heldBy[held.key] = false
+        end
+      end
+      return
+    end
+    for k = 1, held.others, 2 do
+      pieces = pieces + 1
+      texts[pieces] = sub(raw, held[k], held[k + 1])
+    end
+    held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
   end
-  if run.op == 'forget' then
-    return forget(run, first)
-  end
-  for place = 1, keys do
-    find(run, place, KEYS[first + place])
-  end
-  decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
-  for place = 1, keys do
-    prepare(run.cellsOf[place], places[place])
-    writes = writes + (places[place].value and 1 or 0)
-  end
-  if writes > 1 and redis.acl_check_cmd then
-    checkRights(keys)
-  end
-  for place = 1, writes > 0 and keys or 0 do
-    if places[place].value then
-      write(places[place])
+
+  -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
+  local function checkRights(count)
+    for place = 1, count do
+      local held = places[place]
+      if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
+        failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
+      end
     end
   end
-  for k = 0, cells.length - 1 do
-    sayVerdict(cells[k], run.aheadUs >= 0)
+
+  -- Drops the records of the decision's limits, and with them whatever is none of ours.
+  local function forget(run, first)
+    for place = 1, run.keys do
+      local key, held = KEYS[first + place - 1], places[place]
+      local isFound, failure = pcall(find, run, place, first + place - 1)
+      if not isFound and type(failure) == 'table' and failure.said then
+        error(failure, 0)
+      end
+      local pieces = 0
+      for k = 1, isFound and held.others or 0, 2 do
+        pieces = pieces + 1
+        texts[pieces] = sub(held.raw, held[k], held[k + 1])
+      end
+      if pieces > 0 then
+        write(key, table.concat(texts, '', 1, pieces), held.untilUs)
+      else
+        local deleted = try('DEL', key)
+        if type(deleted) == 'table' then
+          failAs(deleted)
+        end
+        heldBy[key] = false
+      end
+    end
+    size = size + 1
+    reply[size] = 0
   end
-end
 
-local function wordsIn(text)
-  local words, count = {}, 0
-  for word in string.gmatch(text, '%S+') do
-    words[count], count = tonumber(word), count + 1
+  -- One decision, the keys of which begin at a place.
+  local function decideOne(run, first)
+    local cells, keys, writes = run.cells, run.keys, 0
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+    end
+    if run.op == 'forget' then
+      return forget(run, first)
+    end
+    for place = 1, keys do
+      find(run, place, first + place - 1)
+    end
+    decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
+    for place = 1, keys do
+      prepare(run.cellsOf[place], places[place])
+      writes = writes + (places[place].value and 1 or 0)
+    end
+    if writes > 1 and redis.acl_check_cmd then
+      checkRights(keys)
+    end
+    for place = 1, writes > 0 and keys or 0 do
+      local held = places[place]
+      if held.value then
+        write(held.key, held.value, held.untilUs)
+      end
+    end
+    for k = 0, cells.length - 1 do
+      local verdict = cells[k].verdict
+      say(verdict, run.aheadUs >= 0)
+      if run.aheadUs >= 0 then
+        size = size + 1
+        reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+      end
+    end
   end
-  return words
-end
 
--- A run's part: see ARGV.
-local function addPart(run, label, place, cost)
-  local rule, cells = rules[label] or ruleOf(label, true), run.cells
-  -- With all that is put into them later: tables that grow are made anew.
-  local verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-  local cell = {
-    rule = rule,
-    own = rule,
-    cost = cost,
-    place = place,
-    s = { [0] = 0, 0, 0, 0, length = 0 },
-    i = 0,
-    verdict = verdict,
-    isHeld = false,
-    changed = false,
-    from = 0,
-    to = 0,
-    idleAtUs = 0,
-    most = rule.words,
-  }
-  cells[cells.length] = cell
-  cells.length = cells.length + 1
-  run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-  local beside = run.cellsOf[place] or {}
-  beside[#beside + 1] = cell
-  run.cellsOf[place] = beside
-  places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
-  -- One that takes sees when it writes whether the key is of another type.
-  run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-  if rule.algorithm.neededWords and not rule.mostOfFresh then
-    rule.mostOfFresh = rule.algorithm.neededWords({ [0] = 0, 0, 0, 0 }, 0)
+  local function decideEach(run, first, last)
+    for k = first, last, run.keys do
+      current = k
+      decideOne(run, k)
+    end
   end
-  return cell
-end
 
-local function newRun(op, aheadUs, ofUs, keys)
-  return {
-    op = op,
-    aheadUs = aheadUs,
-    ofUs = ofUs,
-    keys = keys,
-    mustLook = keys > 1,
-    cells = { length = 0 },
-    byName = {},
-    cellsOf = {},
-  }
-end
-
--- What the script itself stumbles over is a state that none of ours wrote.
-local function textOf(failure)
-  local isTable = type(failure) == 'table'
-  if isTable and failure.said then
-    return failure.said
+  local function wordsIn(text)
+    local words, count = {}, 0
+    for word in string.gmatch(text, '%S+') do
+      words[count], count = tonumber(word), count + 1
+    end
+    return words
   end
-  return 'SLUICE the key ' .. reading .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
-end
 
-local at, key, made, firstError, areAlike = isPlain and 1 or 2, 0, 0, nil, true
-while at <= #ARGV do
-  local run, count
-  if isPlain then
-    run, count = newRun('take', -1, -1, 1), #KEYS
-    addPart(run, ARGV[1], 1, tonumber(ARGV[2]))
-    at = 3
-  else
+  -- A run's part: see ARGV.
+  local function addPart(run, label, place, cost)
+    local rule, cells = rules[label] or ruleOf(label, true), run.cells
+    local cell = {
+      rule = rule,
+      own = rule,
+      cost = cost,
+      place = place,
+      s = { 0, 0, 0, 0, length = 0 },
+      i = 1,
+      verdict = newVerdict(),
+      isHeld = false,
+      changed = false,
+      from = 0,
+      to = 0,
+      idleAtUs = 0,
+      most = rule.words,
+    }
+    cells[cells.length] = cell
+    cells.length = cells.length + 1
+    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
+    local beside = run.cellsOf[place] or {}
+    beside[#beside + 1] = cell
+    run.cellsOf[place] = beside
+    places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
+    -- One that takes sees when it writes whether the key is of another type.
+    run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
+    if rule.algorithm.neededWords and not rule.mostOfFresh then
+      rule.mostOfFresh = rule.algorithm.neededWords({ 0, 0, 0, 0 }, 1)
+    end
+    return cell
+  end
+
+  local function newRun(op, aheadUs, ofUs, keys)
+    return {
+      op = op,
+      aheadUs = aheadUs,
+      ofUs = ofUs,
+      keys = keys,
+      mustLook = keys > 1,
+      cells = { length = 0 },
+      byName = {},
+      cellsOf = {},
+    }
+  end
+
+  -- The run that begins at a place in ARGV: how its decisions are made, the run, how many it has, and where the next one begins.
+  local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    run, count = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3])), tonumber(ARGV[at + 1])
-    local parts = tonumber(ARGV[at + 2])
+    local count, parts, keys = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     at = at + 4
+    if op == 'take' and aheadUs == '-1' and parts == 1 then
+      local decideEach, run = takesBy(ARGV[at], tonumber(ARGV[at + 2]))
+      return decideEach, run, count, at + 3
+    end
+    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), keys)
     for _ = 1, parts do
       local cell = addPart(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
@@ -643,23 +673,127 @@ while at <= #ARGV do
         at = at + 2
       end
     end
+    return decideEach, run, count, at
   end
-  for _ = 1, count do
-    local isMade, failure = pcall(decideOne, run, key)
-    if isMade then
-      made = made + 1
-    else
-      size = size + 1
-      reply[size] = textOf(failure)
-      firstError = firstError or reply[size]
-      areAlike = areAlike and reply[size] == firstError
+
+  -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, \`key\` is that.
+  local function textOf(failure, key)
+    local isTable = type(failure) == 'table'
+    if isTable and failure.said then
+      return failure.said
     end
-    key = key + run.keys
+    return 'SLUICE the key ' .. (key or reading) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+  end
+
+  -- The run of takes by one limit.
+  local function runOf(label, cost)
+    local run = newRun('take', -1, -1, 1)
+    addPart(run, label, 1, cost)
+    return run
+  end
+
+  return { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+end
+
+local known
+function others()
+  known = known or newOthers()
+  return known
+end
+
+-- What a run needs whose decisions are plain takes, each by one limit: the limit's rule, the decision, and a cell for it.
+local function newTake(label, cost)
+  local ruleOf, take = takes[byte(label)]()
+  local rule = ruleOf(figuresOf(label))
+  local cell = { rule = rule, own = rule, cost = cost, s = { 0, 0, 0, 0 }, i = 1, isHeld = false, changed = false, verdict = newVerdict() }
+  return { label = label, cost = cost, keys = 1, cell = cell, words = rule.words, take = take, other = false }
+end
+
+-- The same decision as any other: where a key holds more than the one state, or one under other numbers.
+local function decideOther(run, k)
+  run.other = run.other or others().runOf(run.label, run.cost)
+  others().decideOne(run.other, k)
+end
+
+-- Plain takes, each by one limit.
+local function takeEach(run, first, last)
+  local label, cell, words, take = run.label, run.cell, run.words, run.take
+  local verdict = cell.verdict
+  for k = first, last do
+    current = k
+    local key = KEYS[k]
+    local raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
+    end
+    local isUsual = raw == false
+    cell.isHeld = false
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      if isUsual and idleAtUs > nowUs then
+        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+      end
+    end
+    if isUsual then
+      take(cell, nowUs)
+      if cell.changed then
+        local idleAtUs = nowUs + verdict.resetUs
+        write(key, recordOf(label, cell.s, words, idleAtUs), idleAtUs)
+      else
+        -- A key that lost its time to live would stay for ever.
+        isUsual = not raw or try('PTTL', key) ~= -1
+      end
+    end
+    if isUsual then
+      say(verdict, false)
+    else
+      decideOther(run, k)
+    end
   end
 end
 
+function takesBy(label, cost)
+  if cost > 0 and takes[byte(label)] then
+    return takeEach, newTake(label, cost)
+  end
+  return others().decideEach, others().runOf(label, cost)
+end
+
+local failures, firstError, areAlike = 0, nil, true
+
+-- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
+local function make(decideEach, run, first, last)
+  current = first
+  while current <= last do
+    local isMade, failure = pcall(decideEach, run, current, last)
+    if isMade then
+      return
+    end
+    size, failures = size + 1, failures + 1
+    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+    firstError = firstError or reply[size]
+    areAlike = areAlike and reply[size] == firstError
+    current = current + run.keys
+  end
+end
+
+local at, key, decisions = isPlain and 1 or 2, 1, 0
+while at <= #ARGV do
+  local decideEach, run, count
+  if isPlain then
+    decideEach, run = takesBy(ARGV[1], tonumber(ARGV[2]))
+    count, at = #KEYS, 3
+  else
+    decideEach, run, count, at = others().runAt(at)
+  end
+  make(decideEach, run, key, key + count * run.keys - 1)
+  key, decisions = key + count * run.keys, decisions + count
+end
+
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
-if made == 0 and areAlike then
+if failures == decisions and areAlike then
   return redis.error_reply(firstError)
 end
 return reply

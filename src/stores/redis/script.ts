@@ -20,16 +20,32 @@ local FIGURES = { ${FORMATS.map(({ format, figures }) => `[${format}] = ${figure
 local KNOWN_FORMATS = '${KNOWN_FORMATS}'
 local MAX_FIGURE, MAX_PERMITS, MAX_FILL_US, MAX_WORDS = ${[MAX_PERIOD_US, MAX_PERMITS, MAX_FILL_US, MAX_WORDS].join(', ')}`
 
-/** The pure part, everything but the I/O. */
-function libraryOf(types: readonly string[]): string {
-  const wanted = [...types, 'decide']
+/** Whole texts, each behind those that it needs. */
+function textsOf(wanted: readonly string[]): string {
   const needed = new Set(wanted.flatMap((name) => [...(MODULES[name]?.needs ?? []), name]))
-  const texts = Object.keys(MODULES).filter((name) => needed.has(name))
-  return [...texts.map((name) => MODULES[name]?.text), CONSTANTS, lua.codec].join('\n')
+  const names = Object.keys(MODULES).filter((name) => needed.has(name))
+  return names.map((name) => MODULES[name]?.text).join('\n')
 }
 
-/** With all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = libraryOf(ALL)
+/** The pure part, with all algorithms: the tests run its functions directly. */
+export const LIBRARY: string = [CONSTANTS, lua.codec, textsOf([...ALL, 'decide']), lua.labels].join('\n')
+
+/** What run.lua makes where it is needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
+function scriptOf(types: readonly string[]): string {
+  const formats = FORMATS.filter(({ algorithm }) => types.includes(algorithm.type) && algorithm.neededWords === undefined)
+  const takes = formats.map(({ format, algorithm }) => `takes[${format}] = function()\n${takeOf(algorithm.type)}\nend`)
+  const library = [textsOf([...types, 'decide']), lua.labels].join('\n')
+  return [CONSTANTS, lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n')
+}
+
+function takeOf(type: string): string {
+  return `${textsOf([type, 'decide'])}
+local cells = { length = 1 }
+return algorithms.${type}.ruleOf, function(cell, nowUs)
+  cells[0] = cell
+  decide('take', cells, nowUs, -1, -1, true)
+end`
+}
 
 export interface Script {
   readonly text: string
@@ -53,7 +69,7 @@ function newScript(id: string, types: readonly string[]): Script {
 }
 
 function composed(types: readonly string[]): Script {
-  const text = `${libraryOf(types)}\n${lua.run}`
+  const text = scriptOf(types)
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {

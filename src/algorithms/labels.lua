@@ -1,0 +1,25 @@
+-- The rules that labels name, each made once for a script call.
+
+local rules = {}
+
+-- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.
+local function ruleOf(label, isKnown)
+  local format = byte(label, 1)
+  local figures, isWhole = figuresOf(label)
+  if not isKnown and (figures.length ~= FIGURES[format] or not isWhole) then
+    foreign('the figures are not those of a ' .. FORMATS[format])
+  end
+  for k = 0, isKnown and -1 or figures.length - 1 do
+    if not (figures[k] <= MAX_FIGURE) then
+      foreign('a figure is out of range')
+    end
+  end
+  local rule = algorithms[FORMATS[format]].ruleOf(figures)
+  local capacity, windowUs = rule.capacity, rule.windowUs
+  if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
+    foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
+  end
+  rule.label = label
+  rules[label] = rule
+  return rule
+end
