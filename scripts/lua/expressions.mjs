@@ -141,7 +141,7 @@ function negated(read) {
 /** Casts say what the type checker cannot know; nothing happens. */
 function casted(f, node) {
   const read = expression(f, node.expression)
-  const type = f.program.types.read(f.source, node.typeAnnotation)
+  const type = f.program.types.read(node.source ?? f.source, node.typeAnnotation)
   return { ...read, type: type.kind === 'unknown' ? read.type : type }
 }
 

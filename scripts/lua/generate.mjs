@@ -1,9 +1,10 @@
 // Turns modules of TypeScript into Lua 5.1: see docs/decisions/lua-from-typescript.md for the part of the language that is understood.
 import { basename } from 'node:path'
 import { expression, keyOf, keyText } from './expressions.mjs'
-import { camelCase, isTaken, localName, PRELUDE } from './names.mjs'
+import { camelCase, isTaken, localName, PRELUDE, preludeFor } from './names.mjs'
 import { Program } from './program.mjs'
 import { docAbove, fail } from './source.mjs'
+import { takeFunctions } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
@@ -30,6 +31,23 @@ export function generateLua({ root, entries }) {
   }
 }
 
+/**
+ * The plain take by one limit of one algorithm: `decide`, and what it calls, as one function. The Lua of `ruleOf(figures)` and of
+ * `take(rule, s, isHeld, cost, nowUs)`, which answers whether the state was changed, and the verdict: outcome, remaining, retryUs, resetUs,
+ * delayUs and enteredUs. The state is one under `rule`, and its words stand from 1 on.
+ *
+ * @param options.decide the path of the module of `decide`
+ * @param options.algorithm the path of the algorithm's module, and its name there
+ */
+export function generateTake({ root, decide, algorithm }) {
+  const passed = new Set()
+  for (;;) {
+    const known = passed.size
+    const text = new Generation(new Program(root), [], passed).take(decide, algorithm)
+    if (passed.size === known) return text
+  }
+}
+
 class Generation {
   #entries
   #modules = new Map()
@@ -49,6 +67,19 @@ class Generation {
     return [...inOrder].map((each) => {
       return { name: each.name, path: each.path, text: this.#text(each), needs: [...this.#before(each)].map(({ name }) => name) }
     })
+  }
+
+  take(decidePath, { path, name }) {
+    const source = this.program.source(path)
+    const binding = this.program.binding(source, name, { start: 0 })
+    for (const node of takeFunctions(this.program, this.program.source(decidePath), binding)) {
+      this.#writeFunction({ source, name: node.id.name, node, statement: node, kind: 'function' })
+    }
+    const module = this.#module(source)
+    const modules = [...this.#before(module), module]
+    this.#refuseTwins()
+    const text = modules.map((each) => this.#text(each)).join('\n')
+    return `${preludeFor(text)}\n${text}\nreturn ruleOf, take\n`
   }
 
   #entry(source, roots) {
@@ -89,7 +120,7 @@ class Generation {
     const head = this.#isRoot(binding)
       ? (parameters) => `function ${name}(${parameters})`
       : (parameters) => `local function ${name}(${parameters})`
-    const lines = writer.function(binding.node, [], head)
+    const lines = writer.function(binding.node, binding.types ?? [], head)
     this.#add(binding.source, writer.uses, [...comment(binding.source, binding.statement), ...lines])
     this.#written.set(key, 'done')
   }

@@ -1,6 +1,6 @@
 // The modules of the library that run in Redis: every algorithm, and the decision.
 import { readdirSync } from 'node:fs'
-import { generateLua, prelude } from './generate.mjs'
+import { generateLua, generateTake, prelude } from './generate.mjs'
 import { camelCase } from './names.mjs'
 
 const root = new URL('../../', import.meta.url)
@@ -21,4 +21,15 @@ export function luaModules() {
   const entries = [...algorithms, { path: `${ALGORITHMS}/decide.ts`, roots: ['decide'] }]
   const generated = generateLua({ root, entries }).map((each) => ({ ...each, needs: ['prelude', ...each.needs] }))
   return [{ name: 'prelude', path: 'scripts/lua/prelude.lua', text: prelude, needs: [] }, ...generated]
+}
+
+/** The plain take of each algorithm, by the name of the module: `{ name, text }`. */
+export function luaTakes() {
+  return algorithmFolders()
+    .filter((name) => name !== 'sliding-log')
+    .map((folder) => {
+      const name = camelCase(folder)
+      const algorithm = { path: `${ALGORITHMS}/${folder}/${folder}.ts`, name: `${name}Algorithm` }
+      return { name, text: generateTake({ root, decide: `${ALGORITHMS}/decide.ts`, algorithm }) }
+    })
 }

@@ -6,6 +6,15 @@ export const PRELUDE = readFileSync(new URL('prelude.lua', import.meta.url), 'ut
 /** The functions that the prelude defines. */
 export const PRELUDE_FUNCTIONS = new Set([...PRELUDE.matchAll(/^local function (\w+)/gm)].map(([, name]) => name))
 
+/** What a text needs of the prelude. */
+export function preludeFor(text) {
+  const blocks = PRELUDE.split('\n\n').filter((block) => {
+    const name = /^local function (\w+)/m.exec(block)?.[1] ?? (/^local max/m.test(block) ? '(max|min|floor|ceil|huge)' : undefined)
+    return name !== undefined && new RegExp(`\\b${name}\\b`).test(text)
+  })
+  return blocks.join('\n\n')
+}
+
 /** Functions of `Math`, under the same names in the prelude. */
 export const MATH = new Set(['max', 'min', 'floor', 'ceil'])
 

@@ -1,6 +1,7 @@
 // All modules of one generation, and what the names in them stand for.
+import { basename } from 'node:path'
 import { constantOf } from './constants.mjs'
-import { PRELUDE_FUNCTIONS } from './names.mjs'
+import { camelCase, PRELUDE_FUNCTIONS } from './names.mjs'
 import { fail, readSource } from './source.mjs'
 import { Types } from './types.mjs'
 
@@ -30,6 +31,20 @@ export class Program {
     const key = `${source.path}#${name}`
     if (!this.#bindings.has(key) && source.values.has(name)) this.#bindings.set(key, this.#read(source, name))
     return this.#bindings.get(key)
+  }
+
+  /** Whether something at the top of a module has this name. */
+  isNamed(name) {
+    return [...this.#sources.values()].some(({ values }) => values.has(name))
+  }
+
+  /** Makes a function known that is a member of an algorithm, as if it stood at the top of its module. */
+  define({ source, node, types, returns, name }) {
+    const given = camelCase(`${name}-of-${basename(source.path, '.ts')}`)
+    const type = { kind: 'function', parameters: types, returns }
+    const binding = { source, name: given, node, statement: node, kind: 'function', type, types }
+    this.#bindings.set(`${source.path}#${given}`, binding)
+    return binding
   }
 
   /** The value of a constant at the top of a module. */

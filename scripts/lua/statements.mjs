@@ -38,7 +38,8 @@ const STATEMENTS = {
   },
 
   ReturnStatement(f, node) {
-    if (node.argument === null) f.line('return')
+    if (node.several) f.line(`return ${node.several.map((each) => expression(f, each).text).join(', ')}`)
+    else if (node.argument === null) f.line('return')
     else give(f, node.argument, (text) => `return ${text}`)
   },
 
@@ -83,7 +84,7 @@ const STATEMENTS = {
 
 function declare(f, { id, init }) {
   if (id.type !== 'Identifier') f.fail(id, 'taking apart does not become Lua: name each value')
-  const annotated = f.program.types.read(f.source, id.typeAnnotation)
+  const annotated = id.luaType ?? f.program.types.read(f.source, id.typeAnnotation)
   const known = (type) => (annotated.kind === 'unknown' ? type : annotated)
   if (init === null) {
     f.line(`local ${f.declare(id.name, known(UNKNOWN))}`)

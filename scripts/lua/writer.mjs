@@ -34,7 +34,7 @@ export class Writer {
 
   #parameter(node, type) {
     if (node.type !== 'Identifier') this.fail(node, 'a parameter is a name')
-    const read = this.program.types.read(this.source, node.typeAnnotation)
+    const read = node.luaType ?? this.program.types.read(this.source, node.typeAnnotation)
     return this.declare(node.name, read.kind === 'unknown' && type !== undefined ? type : read)
   }
 
@@ -66,7 +66,7 @@ export class Writer {
 
   /** What a name from the top of a module becomes. */
   reference(node) {
-    const binding = this.program.binding(this.source, node.name, node)
+    const binding = this.program.binding(node.source ?? this.source, node.name, node)
     switch (binding?.kind) {
       case 'function':
         this.#use(binding, node)
@@ -89,7 +89,7 @@ export class Writer {
   /** What a node names at the top of a module. */
   bindingOf(node) {
     if (node.type !== 'Identifier' || this.local(node.name) !== undefined) return undefined
-    return this.program.binding(this.source, node.name, node)
+    return this.program.binding(node.source ?? this.source, node.name, node)
   }
 
   /** The array at the top of a module that a node names. */

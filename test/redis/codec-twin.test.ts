@@ -40,11 +40,11 @@ local states = {}
 for k = 1, #ARGV do
   local raw = fromHex(ARGV[k])
   local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
-  local shape = shapes[head] or shapeOf(head)
+  local shape = shapeFor(head)
   local s = readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
-  local words = slice(s, 1, 1 + shape.words)
-  states[k] = table.concat({ toHex(shape.label), string.format('%.0f', idleAtUs), (rules[shape.label] or ruleOf(shape.label)).numbers,
-    wordsAt - 1 + shape.size, join(words, ' ') }, ', ')
+  local _, label, words, _, size = unpack(shape)
+  states[k] = table.concat({ toHex(label), string.format('%.0f', idleAtUs), (rules[label] or ruleOf(label)).numbers, wordsAt - 1 + size,
+    join(slice(s, 1, 1 + words), ' ') }, ', ')
 end
 return states`
 

@@ -15,7 +15,7 @@
 -- the arithmetic of each algorithm (`takes`), and everything but plain takes (`newOthers`).
 
 local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
-local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
+local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local isPlain = #ARGV == 2
@@ -39,7 +39,7 @@ if #KEYS == 1 then
   end
 else
   for first = 1, #KEYS, MOST_AT_ONCE do
-    local last = min(first + MOST_AT_ONCE - 1, #KEYS)
+    local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
     local found = try('MGET', unpack(KEYS, first, last))
     -- A user who may not call it reads one by one.
     if first == 1 and not found.err then
@@ -55,14 +55,10 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
--- With all that is put into it later: tables that grow are made anew.
-local function newVerdict()
-  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-end
-
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
-  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  local ttlMs = (untilUs - nowUs) / 1000
+  ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
   if type(before) == 'table' then
@@ -71,20 +67,14 @@ local function write(key, value, untilUs)
   heldBy[key] = value
 end
 
--- `isReservation`: what may be acted on at once is told in full, too.
-local function say(verdict, isReservation)
-  local enteredUs, outcome = verdict.enteredUs, verdict.outcome
+local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
     reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
     size = size + 2
-  elseif outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
-    reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
-    size = size + 2
-    return
   end
-  reply[size + 1], reply[size + 2] = OUTCOMES[outcome], verdict.remaining
-  reply[size + 3] = outcome == 'impossible' and 0 or verdict.retryUs
-  reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
+  reply[size + 1] = outcome == 'limited' and LIMITED or outcome == 'allowed' and ALLOWED or IMPOSSIBLE
+  reply[size + 2], reply[size + 3] = remaining, outcome == 'impossible' and 0 or retryUs
+  reply[size + 4], reply[size + 5] = resetUs, delayUs
   size = size + 5
 end
 
@@ -107,16 +97,16 @@ local function newOthers()
   end
 
   local function ownRule(shape, cell)
-    local format = byte(shape.label)
+    local format = byte(shape[LABEL])
     local kind = FORMATS[format]
     if not kind then
       foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
     elseif kind ~= cell.rule.algorithm.type then
       foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local own = rules[shape.label] or ruleOf(shape.label)
-    if shape.words > own.words then
-      foreign('it holds a state of ' .. shape.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
+    local own = rules[shape[LABEL]] or ruleOf(shape[LABEL])
+    if shape[WORDS] > own.words then
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
     shape.rule = own
     return own
@@ -149,7 +139,7 @@ local function newOthers()
     while at <= last or last == 0 do
       local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
       local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape.size
+      local next = wordsAt + shape[SIZE]
       if next > last + 1 or idleAtUs >= NO_NUMBER then
         foreign('it holds no states of Sluice')
       end
@@ -165,7 +155,7 @@ local function newOthers()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape.words
+          local words = shape[WORDS]
           local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
           if own.algorithm.neededWords then
             -- Without room behind its entries it moves them to the front before it adds one.
@@ -266,6 +256,20 @@ local function newOthers()
     reply[size] = 0
   end
 
+  local function say(verdict, isReservation)
+    local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+      reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
+      size = size + 2
+      return
+    end
+    sayInFull(outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
+    if isReservation then
+      size = size + 1
+      reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+    end
+  end
+
   -- One decision, the keys of which begin at a place.
   local function decideOne(run, first)
     local cells, keys, writes = run.cells, run.keys, 0
@@ -294,12 +298,7 @@ local function newOthers()
       end
     end
     for k = 0, cells.length - 1 do
-      local verdict = cells[k].verdict
-      say(verdict, run.aheadUs >= 0)
-      if run.aheadUs >= 0 then
-        size = size + 1
-        reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
-      end
+      say(cells[k].verdict, run.aheadUs >= 0)
     end
   end
 
@@ -321,6 +320,7 @@ local function newOthers()
   -- A run's part: see ARGV.
   local function addPart(run, label, place, cost)
     local rule, cells = rules[label] or ruleOf(label, true), run.cells
+    -- With all that is put into them later: tables that grow are made anew.
     local cell = {
       rule = rule,
       own = rule,
@@ -328,7 +328,7 @@ local function newOthers()
       place = place,
       s = { 0, 0, 0, 0, length = 0 },
       i = 1,
-      verdict = newVerdict(),
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
       isHeld = false,
       changed = false,
       from = 0,
@@ -410,12 +410,10 @@ function others()
   return known
 end
 
--- What a run needs whose decisions are plain takes, each by one limit: the limit's rule, the decision, and a cell for it.
+-- What a run needs whose decisions are plain takes, each by one limit: the decision, and the limit's rule.
 local function newTake(label, cost)
   local ruleOf, take = takes[byte(label)]()
-  local rule = ruleOf(figuresOf(label))
-  local cell = { rule = rule, own = rule, cost = cost, s = { 0, 0, 0, 0 }, i = 1, isHeld = false, changed = false, verdict = newVerdict() }
-  return { label = label, cost = cost, keys = 1, cell = cell, words = rule.words, take = take, other = false }
+  return { label = label, cost = cost, keys = 1, rule = ruleOf(figuresOf(label)), take = take, other = false }
 end
 
 -- The same decision as any other: where a key holds more than the one state, or one under other numbers.
@@ -426,8 +424,8 @@ end
 
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cell, words, take = run.label, run.cell, run.words, run.take
-  local verdict = cell.verdict
+  local label, cost, rule, take = run.label, run.cost, run.rule, run.take
+  local words, s = rule.words, { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = KEYS[k]
@@ -435,29 +433,32 @@ local function takeEach(run, first, last)
     if raw == nil then
       raw = values[k]
     end
-    local isUsual = raw == false
-    cell.isHeld = false
+    local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head)
-      isUsual = shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
       if isUsual and idleAtUs > nowUs then
-        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+        s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
       end
     end
     if isUsual then
-      take(cell, nowUs)
-      if cell.changed then
-        local idleAtUs = nowUs + verdict.resetUs
-        write(key, recordOf(label, cell.s, words, idleAtUs), idleAtUs)
-      else
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(rule, s, isHeld, cost, nowUs)
+      if changed then
+        write(key, recordOf(label, s, words, nowUs + resetUs), nowUs + resetUs)
+      elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
-        isUsual = not raw or try('PTTL', key) ~= -1
+        isUsual = false
+      end
+      if not isUsual then
+      elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      else
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
-    if isUsual then
-      say(verdict, false)
-    else
+    if not isUsual then
       decideOther(run, k)
     end
   end

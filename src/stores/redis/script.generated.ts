@@ -6,20 +6,17 @@ export const codec = `-- States as bytes: the twin of codec.ts, where the layout
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
 
-local max, min, floor, ceil = math.max, math.min, math.floor, math.ceil
-local pack, unpackBytes, structSize = struct.pack, struct.unpack, struct.size
-local byte, char, sub, rep = string.byte, string.char, string.sub, string.rep
+local pack, unpackBytes, byte, sub = struct.pack, struct.unpack, string.byte, string.sub
 
-local NO_NUMBER = 9007199254740992
-local MAX_BACK = 281474976710656
-local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
--- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
-local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 -- A call takes no more values than fit Lua's stack.
-local MOST_AT_ONCE = 4000
 
--- What heads say, by head; and by label, then by tags.
+-- What a head says, as a list: the head, its label, how many words there are, how they are unpacked and how many bytes they take, the tags of the
+-- first four, the two that those behind them take in turn, and how a whole record is packed.
+-- By head; and those that were written, by label and by tags.
 local shapes, shapesOf = {}, {}
+
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 
 -- Bytes that we did not write.
 local function foreign(what)
@@ -42,43 +39,118 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
--- How so many words are packed that two tags take in turn.
-local function behindForm(even, odd, count)
-  return rep(FORM[even] .. FORM[odd], (count - count % 2) / 2) .. (count % 2 == 1 and FORM[even] or '')
-end
+-- What only states of more words need, made when it is first needed.
+local function newLong()
+  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
 
--- By which number a shape is known among those of its label: of its tags and of how many words there are.
-local function numberOf(tags, lead, even, odd, behind)
-  return (((tags * 16 + even) * 16 + odd) * 8 + lead) * 16777216 + behind
-end
-
--- What a head says. \`tags\`: those of the first four words, four bits each; so many of them are written. So many words stand behind those, with
--- two tags in turn. A shape has that, how many words there are in all, how they are unpacked and how many bytes they take.
-local function newShape(head, label, tags, lead, even, odd, behind)
-  local d = tags % 16
-  local c = (tags - d) / 16 % 16
-  local b = (tags - tags % 256) / 256 % 16
-  local a = (tags - tags % 4096) / 4096
-  local form, words = '>' .. FORM[a] .. FORM[b] .. FORM[c] .. FORM[d], lead + behind
-  if behind > 0 then
-    form = form .. behindForm(even, odd, behind < MOST_AT_ONCE and behind or MOST_AT_ONCE)
-  elseif lead > 0 and (lead == LEAD and d or b) == 0 then
-    -- The last of an odd number has no other beside it in its byte.
-    words = lead - 1
+  -- How so many words are packed that two tags take in turn.
+  local function formOf(even, odd, count)
+    return rep(FORMS[even] .. FORMS[odd], floor(count / 2)) .. (count % 2 == 1 and FORMS[even] or '')
   end
-  local size = structSize(form)
-  if behind > MOST_AT_ONCE then
-    local rest = behind - MOST_AT_ONCE
-    size = size + ceil(rest / 2) * structSize(FORM[even]) + floor(rest / 2) * structSize(FORM[odd])
+
+  -- Adds to a shape what stands behind the first words.
+  local function extend(shape, even, odd, behind)
+    local form, rest = shape[4] .. formOf(even, odd, min(behind, 4000)), behind - 4000
+    shape[3], shape[4], shape[10], shape[11], shape[5] = 4 + behind, form, even, odd, struct.size(form)
+    if rest > 0 then
+      shape[5] = shape[5] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
+    end
   end
-  local shape = { head = head, label = label, words = words, form = form, size = size, a = a, b = b, c = c, d = d, even = even, odd = odd }
-  shapes[head] = shape
-  shapesOf[label] = shapesOf[label] or {}
-  shapesOf[label][numberOf(tags, lead, even, odd, behind)] = shape
-  return shape
+
+  -- The words from one place on whose tag counts them back, every second of them.
+  local function readBack(s, tag, from, idleAtUs)
+    for k = from, tag >= 8 and #s or 0, 2 do
+      s[k] = tag < 15 and idleAtUs - s[k] or -1
+    end
+  end
+
+  -- All words of a record, the first four as they are packed.
+  local function read(shape, raw, at, idleAtUs)
+    local s, words, even, odd = { unpackBytes(shape[4], raw, at) }, shape[3], shape[10], shape[11]
+    for first = 4 + 4000 + 1, words, 4000 do
+      local count = min(words - first + 1, 4000)
+      local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
+      for k = 1, count + 1 do
+        s[first + k - 1] = found[k]
+      end
+    end
+    -- There it says where the bytes ended.
+    s[words + 1] = nil
+    readBack(s, even, 4 + 1, idleAtUs)
+    readBack(s, odd, 4 + 2, idleAtUs)
+    return s
+  end
+
+  local function bytesFor(number)
+    local bytes = 0
+    while number >= 1 do
+      number, bytes = number / 256, bytes + 1
+    end
+    return bytes
+  end
+
+  -- The tag of every second word from a place on.
+  local function tagOf(s, from, count, idleAtUs)
+    local least, most = s[from] or 0, s[from] or 0
+    for k = from + 2, count, 2 do
+      local word = s[k]
+      if word < least then
+        least = word
+      elseif word > most then
+        most = word
+      end
+    end
+    local back = idleAtUs - least
+    if least == -1 and most == -1 then
+      return 15
+    elseif idleAtUs >= most and back < 281474976710656 and (least < 0 or back < most) then
+      return 8 + bytesFor(back)
+    end
+    return least >= 0 and most < 9007199254740992 and bytesFor(most) or foreign('a word is out of range')
+  end
+
+  -- The words behind the first ones as they are packed.
+  local function numbersOf(s, count, even, odd, idleAtUs)
+    if even < 8 and odd < 8 then
+      return s
+    end
+    local numbers = {}
+    for k = 4 + 1, count, 2 do
+      numbers[k] = even < 8 and s[k] or idleAtUs - s[k]
+      numbers[k + 1] = k < count and (odd < 8 and s[k + 1] or idleAtUs - s[k + 1]) or nil
+    end
+    return numbers
+  end
+
+  -- The record of a state of so many words. \`tags\`, and a to d: those of the first four, and their numbers.
+  local function write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+    local even, odd, behind = tagOf(s, 4 + 1, count, idleAtUs), tagOf(s, 4 + 2, count, idleAtUs), count - 4
+    local number = ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local shape = known[number]
+    if not shape then
+      local turns = char(even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+      shape = shapeFor(label .. char(floor(tags / 256), tags % 256) .. turns)
+      known[number] = shape
+    end
+    local head, numbers, last = shape[1], numbersOf(s, count, even, odd, idleAtUs), min(count, 4 + 4000)
+    local record = pack(shape[12], idleAtUs, #head, head, a, b, c, d, unpack(numbers, 4 + 1, last))
+    if last == count then
+      return record
+    end
+    local pieces = { record }
+    for first = last + 1, count, 4000 do
+      last = min(first + 4000 - 1, count)
+      pieces[#pieces + 1] = pack('>' .. formOf(even, odd, last - first + 1), unpack(numbers, first, last))
+    end
+    return table.concat(pieces)
+  end
+
+  return { extend = extend, read = read, write = write }
 end
 
--- The shape that a head has which was read.
+local long
+
+-- The shape of a head, which is not known yet.
 local function shapeOf(head)
   local nameSize = byte(head, 2)
   local figuresSize = nameSize and byte(head, 3 + nameSize)
@@ -86,177 +158,119 @@ local function shapeOf(head)
   if not labelSize or labelSize > #head then
     foreign('the head of a record is too short')
   end
-  local size = #head - labelSize
-  if size <= 2 then
-    local first, second = byte(head, labelSize + 1, labelSize + 2)
-    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
-  elseif size ~= LONG_TAGS then
-    foreign(size .. ' bytes are no tags')
+  local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
+  if lead > 2 and lead ~= 6 then
+    foreign(lead .. ' bytes are no tags')
   end
-  local first, second, turns, high, middle, low = byte(head, labelSize + 1, labelSize + LONG_TAGS)
-  local odd, behind = turns % 16, high * 65536 + middle * 256 + low
-  return newShape(head, sub(head, 1, labelSize), first * 256 + second, LEAD, (turns - odd) / 16, odd, behind)
-end
-
--- The shape of a state that is to be written.
-local function shapeFor(label, tags, lead, even, odd, behind)
-  local written = ''
+  first, second = first or 0, second or 0
+  local b, d = first % 16, second % 16
+  local a, c = (first - b) / 16, (second - d) / 16
+  local form = '>' .. FORMS[a] .. FORMS[b] .. FORMS[c] .. FORMS[d]
+  -- The last of an odd number has no other beside it in its byte.
+  local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
+  -- A list of that length from the beginning: tables that grow are made anew.
+  local shape = { head, sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0, '' }
+  local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
-    written = char((tags - tags % 256) / 256, tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-  elseif lead == LEAD then
-    written = char((tags - tags % 256) / 256, tags % 256)
-  elseif lead > 0 then
-    written = char((tags - tags % 256) / 256)
+    local odd = turns % 16
+    long = long or newLong()
+    long.extend(shape, (turns - odd) / 16, odd, behind)
   end
-  return newShape(label .. written, label, tags, lead, even, odd, behind)
+  shape[12] = '>I7Bc0' .. shape[4]
+  shapes[head] = shape
+  return shape
 end
 
--- How a whole record is packed.
-local function wholeOf(shape)
-  shape.whole = '>I7Bc0' .. shape.form
-  return shape.whole
-end
-
--- The words from one place on whose tag counts them back, every second of them.
-local function readBack(s, tag, from, last, idleAtUs)
-  for k = from, tag >= BACK and last or 0, 2 do
-    s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
-  end
+local function shapeFor(head)
+  return shapes[head] or shapeOf(head)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
 -- are in a table of their own, the others in \`s\`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words, a, b, c, d = shape.words, 0, 0, 0, 0
-  if words <= LEAD then
-    a, b, c, d = unpackBytes(shape.form, raw, at)
-    words = LEAD
-  else
-    s = { unpackBytes(shape.form, raw, at) }
-    for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
-      local count = min(words - first + 1, MOST_AT_ONCE)
-      local found = { unpackBytes('>' .. behindForm(shape.even, shape.odd, count), raw, s[first]) }
-      for k = 1, count + 1 do
-        s[first + k - 1] = found[k]
-      end
-    end
-    -- There it says where the bytes ended.
-    s[words + 1] = nil
+  local words, a, b, c, d = shape[3], 0, 0, 0, 0
+  if words > 4 then
+    s = long.read(shape, raw, at, idleAtUs)
     a, b, c, d = s[1], s[2], s[3], s[4]
-    readBack(s, shape.even, LEAD + 1, words, idleAtUs)
-    readBack(s, shape.odd, LEAD + 2, words, idleAtUs)
+  else
+    a, b, c, d = unpackBytes(shape[4], raw, at)
+    words = 4
   end
-  local tag = shape.a
-  s[1] = tag < BACK and a or tag < MINUS_ONE and idleAtUs - a or -1
-  tag = shape.b
-  s[2] = tag < BACK and b or tag < MINUS_ONE and idleAtUs - b or -1
-  tag = shape.c
-  s[3] = tag < BACK and c or tag < MINUS_ONE and idleAtUs - c or -1
-  tag = shape.d
-  s[4] = tag < BACK and d or tag < MINUS_ONE and idleAtUs - d or -1
+  local tag = shape[6]
+  s[1] = tag < 8 and a or tag < 15 and idleAtUs - a or -1
+  tag = shape[6 + 1]
+  s[2] = tag < 8 and b or tag < 15 and idleAtUs - b or -1
+  tag = shape[6 + 2]
+  s[3] = tag < 8 and c or tag < 15 and idleAtUs - c or -1
+  tag = shape[6 + 3]
+  s[4] = tag < 8 and d or tag < 15 and idleAtUs - d or -1
   for k = words + 1, least do
     s[k] = 0
   end
   return s
 end
 
-local function bytesFor(number)
-  if number < 16777216 then
-    return number < 256 and (number > 0 and 1 or 0) or number < 65536 and 2 or 3
+-- The tag of a word that is not 0, and the number that is packed.
+local function tagOf(word, idleAtUs)
+  if word == -1 then
+    return 15, 0
   end
-  return number < 4294967296 and 4
-    or number < 1099511627776 and 5
-    or number < 281474976710656 and 6
-    or number < NO_NUMBER and 7
-    or foreign('a word is out of range')
-end
-
--- The tag of every second word from a place on.
-local function turnTagOf(s, from, count, idleAtUs)
-  local least, most = s[from] or 0, s[from] or 0
-  for k = from + 2, count, 2 do
-    local word = s[k]
-    if word < least then
-      least = word
-    elseif word > most then
-      most = word
+  local tag, back = 0, idleAtUs - word
+  if back >= 0 and back < 281474976710656 and (back < word or word < 0) then
+    if back == 0 then
+      return 8, 0
     end
+    word, tag = back, 8
   end
-  local back = idleAtUs - least
-  if least == -1 and most == -1 then
-    return MINUS_ONE
-  elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
-    return BACK + bytesFor(back)
+  if word < 16777216 then
+    return tag + (word < 256 and (word > 0 and 1 or foreign('a word is out of range')) or word < 65536 and 2 or 3), word
   end
-  return least >= 0 and bytesFor(most) or foreign('a word is out of range')
-end
-
--- The numbers of the first words of the record that is being written.
-local numbers = { 0, 0, 0, 0 }
-
--- The words behind the fourth as they are packed.
-local function behindNumbers(s, count, even, odd, idleAtUs)
-  if even < BACK and odd < BACK then
-    return s
-  end
-  local written = {}
-  for k = LEAD + 1, count, 2 do
-    written[k] = even < BACK and s[k] or idleAtUs - s[k]
-    written[k + 1] = k < count and (odd < BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
-  end
-  return written
-end
-
-local function longRecordOf(label, s, count, tags, idleAtUs)
-  local even, odd, behind = turnTagOf(s, LEAD + 1, count, idleAtUs), turnTagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
-  local known = shapesOf[label]
-  local shape = known and known[numberOf(tags, LEAD, even, odd, behind)] or shapeFor(label, tags, LEAD, even, odd, behind)
-  local head, words = shape.head, behindNumbers(s, count, even, odd, idleAtUs)
-  local a, b, c, d = numbers[1], numbers[2], numbers[3], numbers[4]
-  if behind <= MOST_AT_ONCE then
-    return pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, a, b, c, d, unpack(words, LEAD + 1, count))
-  end
-  local pieces = { pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, a, b, c, d, unpack(words, LEAD + 1, LEAD + MOST_AT_ONCE)) }
-  for first = LEAD + MOST_AT_ONCE + 1, count, MOST_AT_ONCE do
-    local last = min(first + MOST_AT_ONCE - 1, count)
-    pieces[#pieces + 1] = pack('>' .. behindForm(even, odd, last - first + 1), unpack(words, first, last))
-  end
-  return table.concat(pieces)
+  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < 281474976710656 and 6 or word < 9007199254740992 and 7 or foreign('a word is out of range')), word
 end
 
 -- The record of the state in \`s\`, which has so many words at most and is idle at a time.
 local function recordOf(label, s, most, idleAtUs)
-  local count, tags = most, 0
+  local count, known = most, shapesOf[label]
   while count > 0 and s[count] == 0 do
     count = count - 1
   end
-  if not (idleAtUs < NO_NUMBER) then
+  if not (idleAtUs < 9007199254740992) then
     foreign('a state has no end')
   end
-  for k = 1, LEAD do
-    local word, tag = k <= count and s[k] or 0, 0
-    if word ~= 0 then
-      local back = idleAtUs - word
-      if word == -1 then
-        word, tag = 0, MINUS_ONE
-      else
-        if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
-          word, tag = back, BACK
-        end
-        if word ~= 0 then
-          tag = tag + (word > 0 and bytesFor(word) or foreign('a word is out of range'))
-        end
-      end
-    end
-    numbers[k], tags = word, tags * 16 + tag
+  if not known then
+    known = {}
+    shapesOf[label] = known
   end
-  if count > LEAD then
-    return longRecordOf(label, s, count, tags, idleAtUs)
+  local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
+  if a ~= 0 then
+    tag, a = tagOf(a, idleAtUs)
+    tags = tag * 4096
   end
-  local lead, known = count > 2 and LEAD or count > 0 and 2 or 0, shapesOf[label]
-  local shape = known and known[numberOf(tags, lead, 0, 0, 0)] or shapeFor(label, tags, lead, 0, 0, 0)
-  local head = shape.head
-  return pack(shape.whole or wholeOf(shape), idleAtUs, #head, head, numbers[1], numbers[2], numbers[3], numbers[4])
+  if b ~= 0 then
+    tag, b = tagOf(b, idleAtUs)
+    tags = tags + tag * 256
+  end
+  if c ~= 0 then
+    tag, c = tagOf(c, idleAtUs)
+    tags = tags + tag * 16
+  end
+  if d ~= 0 then
+    tag, d = tagOf(d, idleAtUs)
+    tags = tags + tag
+  end
+  if count > 4 then
+    long = long or newLong()
+    return long.write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+  end
+  local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
+  local shape = known[number]
+  if not shape then
+    local first, second = (tags - tags % 256) / 256, tags % 256
+    shape = shapeFor(count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label)
+    known[number] = shape
+  end
+  local head = shape[1]
+  return pack(shape[12], idleAtUs, #head, head, a, b, c, d)
 end
 `
 
@@ -306,7 +320,6 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`newOthers\`).
 
 local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
-local OUTCOMES, ENTERED_LATER = { allowed = -1, limited = -2, impossible = -3 }, -4
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local isPlain = #ARGV == 2
@@ -329,8 +342,8 @@ if #KEYS == 1 then
     values[1] = value
   end
 else
-  for first = 1, #KEYS, MOST_AT_ONCE do
-    local last = min(first + MOST_AT_ONCE - 1, #KEYS)
+  for first = 1, #KEYS, 4000 do
+    local last = math.min(first + 4000 - 1, #KEYS)
     local found = try('MGET', unpack(KEYS, first, last))
     -- A user who may not call it reads one by one.
     if first == 1 and not found.err then
@@ -346,14 +359,10 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
--- With all that is put into it later: tables that grow are made anew.
-local function newVerdict()
-  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-end
-
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
-  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  local ttlMs = (untilUs - nowUs) / 1000
+  ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
   if type(before) == 'table' then
@@ -362,20 +371,14 @@ local function write(key, value, untilUs)
   heldBy[key] = value
 end
 
--- \`isReservation\`: what may be acted on at once is told in full, too.
-local function say(verdict, isReservation)
-  local enteredUs, outcome = verdict.enteredUs, verdict.outcome
+local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
-    reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
+    reply[size + 1], reply[size + 2] = -4, enteredUs - nowUs
     size = size + 2
-  elseif outcome == 'allowed' and verdict.delayUs == 0 and not isReservation then
-    reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
-    size = size + 2
-    return
   end
-  reply[size + 1], reply[size + 2] = OUTCOMES[outcome], verdict.remaining
-  reply[size + 3] = outcome == 'impossible' and 0 or verdict.retryUs
-  reply[size + 4], reply[size + 5] = verdict.resetUs, verdict.delayUs
+  reply[size + 1] = outcome == 'limited' and -2 or outcome == 'allowed' and -1 or -3
+  reply[size + 2], reply[size + 3] = remaining, outcome == 'impossible' and 0 or retryUs
+  reply[size + 4], reply[size + 5] = resetUs, delayUs
   size = size + 5
 end
 
@@ -383,7 +386,6 @@ end
 local function newOthers()
   --[[LIBRARY]]
   -- How many words one more charge may need beyond those of a rule.
-  local MOST_GROWTH = 16
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = {}
@@ -398,16 +400,16 @@ local function newOthers()
   end
 
   local function ownRule(shape, cell)
-    local format = byte(shape.label)
+    local format = byte(shape[2])
     local kind = FORMATS[format]
     if not kind then
       foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
     elseif kind ~= cell.rule.algorithm.type then
       foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local own = rules[shape.label] or ruleOf(shape.label)
-    if shape.words > own.words then
-      foreign('it holds a state of ' .. shape.words .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
+    local own = rules[shape[2]] or ruleOf(shape[2])
+    if shape[3] > own.words then
+      foreign('it holds a state of ' .. shape[3] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
     shape.rule = own
     return own
@@ -440,8 +442,8 @@ local function newOthers()
     while at <= last or last == 0 do
       local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
       local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape.size
-      if next > last + 1 or idleAtUs >= NO_NUMBER then
+      local next = wordsAt + shape[5]
+      if next > last + 1 or idleAtUs >= 9007199254740992 then
         foreign('it holds no states of Sluice')
       end
       -- What is idle equals a state that never was.
@@ -456,14 +458,14 @@ local function newOthers()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape.words
+          local words = shape[3]
           local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
           if own.algorithm.neededWords then
             -- Without room behind its entries it moves them to the front before it adds one.
             s.length = words + 1
             local needed = own.algorithm.neededWords(s, 1)
             -- Entries that the rule does not allow would be looked for one by one.
-            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+            if not (needed >= 0 and needed <= own.words + 16) then
               foreign('it says that it has ' .. needed .. ' words')
             end
             cell.most = max(words, needed)
@@ -557,6 +559,20 @@ local function newOthers()
     reply[size] = 0
   end
 
+  local function say(verdict, isReservation)
+    local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+      reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
+      size = size + 2
+      return
+    end
+    sayInFull(outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
+    if isReservation then
+      size = size + 1
+      reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+    end
+  end
+
   -- One decision, the keys of which begin at a place.
   local function decideOne(run, first)
     local cells, keys, writes = run.cells, run.keys, 0
@@ -585,12 +601,7 @@ local function newOthers()
       end
     end
     for k = 0, cells.length - 1 do
-      local verdict = cells[k].verdict
-      say(verdict, run.aheadUs >= 0)
-      if run.aheadUs >= 0 then
-        size = size + 1
-        reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
-      end
+      say(cells[k].verdict, run.aheadUs >= 0)
     end
   end
 
@@ -612,6 +623,7 @@ local function newOthers()
   -- A run's part: see ARGV.
   local function addPart(run, label, place, cost)
     local rule, cells = rules[label] or ruleOf(label, true), run.cells
+    -- With all that is put into them later: tables that grow are made anew.
     local cell = {
       rule = rule,
       own = rule,
@@ -619,7 +631,7 @@ local function newOthers()
       place = place,
       s = { 0, 0, 0, 0, length = 0 },
       i = 1,
-      verdict = newVerdict(),
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
       isHeld = false,
       changed = false,
       from = 0,
@@ -701,12 +713,10 @@ function others()
   return known
 end
 
--- What a run needs whose decisions are plain takes, each by one limit: the limit's rule, the decision, and a cell for it.
+-- What a run needs whose decisions are plain takes, each by one limit: the decision, and the limit's rule.
 local function newTake(label, cost)
   local ruleOf, take = takes[byte(label)]()
-  local rule = ruleOf(figuresOf(label))
-  local cell = { rule = rule, own = rule, cost = cost, s = { 0, 0, 0, 0 }, i = 1, isHeld = false, changed = false, verdict = newVerdict() }
-  return { label = label, cost = cost, keys = 1, cell = cell, words = rule.words, take = take, other = false }
+  return { label = label, cost = cost, keys = 1, rule = ruleOf(figuresOf(label)), take = take, other = false }
 end
 
 -- The same decision as any other: where a key holds more than the one state, or one under other numbers.
@@ -717,8 +727,8 @@ end
 
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cell, words, take = run.label, run.cell, run.words, run.take
-  local verdict = cell.verdict
+  local label, cost, rule, take = run.label, run.cost, run.rule, run.take
+  local words, s = rule.words, { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = KEYS[k]
@@ -726,29 +736,32 @@ local function takeEach(run, first, last)
     if raw == nil then
       raw = values[k]
     end
-    local isUsual = raw == false
-    cell.isHeld = false
+    local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head)
-      isUsual = shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      isUsual = shape[2] == label and at + shape[5] == #raw + 1 and shape[3] <= words and idleAtUs < 9007199254740992
       if isUsual and idleAtUs > nowUs then
-        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+        s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
       end
     end
     if isUsual then
-      take(cell, nowUs)
-      if cell.changed then
-        local idleAtUs = nowUs + verdict.resetUs
-        write(key, recordOf(label, cell.s, words, idleAtUs), idleAtUs)
-      else
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(rule, s, isHeld, cost, nowUs)
+      if changed then
+        write(key, recordOf(label, s, words, nowUs + resetUs), nowUs + resetUs)
+      elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
-        isUsual = not raw or try('PTTL', key) ~= -1
+        isUsual = false
+      end
+      if not isUsual then
+      elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      else
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
-    if isUsual then
-      say(verdict, false)
-    else
+    if not isUsual then
       decideOther(run, k)
     end
   end
@@ -1925,4 +1938,1661 @@ do
   end
 end
 ` },
+} as const
+
+/** Generated from TypeScript: by algorithm, the plain take with all that it calls. */
+export const LUA_TAKES = {
+  fixedWindow: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/fixed-window/fixed-window.ts.
+
+local function take(rule, s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local lengthUs = rule.windowUs > s[2] - s[1] and rule.windowUs or s[2] - s[1]
+        if s[4] - nowUs <= lengthUs then
+          result2 = false
+        else
+          s[1] = nowUs
+          local result3
+          if rule.fromFirst then
+            result3 = nowUs
+          else
+            result3 = ((nowUs - rule.offsetUs) / rule.windowUs - (nowUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+          end
+          s[2] = result3 + lengthUs
+          s[4] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen3
+  if agreed and cost > 0 then
+    changed = true
+    local atUs = s[4] > nowUs and s[4] or nowUs
+    local count = nowUs >= s[2] and 0 or s[3]
+    if count == 0 then
+      s[1] = atUs
+      local result4
+      if rule.fromFirst then
+        result4 = atUs
+      else
+        result4 = ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+      end
+      s[2] = result4 + rule.windowUs
+    else
+      local chosen2
+      if rule.fromFirst then
+        chosen2 = s[1]
+      else
+        local result5
+        if rule.fromFirst then
+          result5 = atUs
+        else
+          result5 = ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+        end
+        chosen2 = result5
+      end
+      local startUs = chosen2
+      s[2] = s[2] > startUs + rule.windowUs and s[2] or startUs + rule.windowUs
+    end
+    s[3] = count + cost
+    s[4] = atUs
+    chosen3 = atUs - nowUs
+  else
+    chosen3 = 0
+  end
+  local lateUs = chosen3
+  remaining = 0 > rule.capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or rule.capacity - (nowUs >= s[2] and 0 or s[3])
+  resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+
+local function ruleOf(figures)
+  return {
+    capacity = figures[0],
+    windowUs = figures[1],
+    words = 4,
+    freshWords = 4,
+    fromFirst = figures[2] == 1,
+    offsetUs = figures[3],
+  }
+end
+
+return ruleOf, take
+`,
+  gcra: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/gcra/gcra.ts.
+
+local function take(rule, s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen2
+    if isHeld then
+      local result2
+      if s[3] >= 0 then
+        local result3
+        do
+          local result4
+          do
+            local aheadUs = s[3] - nowUs
+            if aheadUs <= rule.windowUs then
+              result4 = false
+            else
+              s[1] = s[1] - aheadUs
+              s[3] = nowUs
+              result4 = true
+            end
+          end
+          if not result4 then
+            result3 = false
+          else
+            local chosen
+            if s[3] == nowUs then
+              local aheadUs2 = s[1] - nowUs
+              chosen = aheadUs2 < rule.toleranceUs or aheadUs2 == rule.toleranceUs and s[2] <= rule.tolerancePart
+            else
+              chosen = false
+            end
+            if chosen then
+              s[3] = -1
+            end
+            result3 = true
+          end
+        end
+        result2 = result3
+      else
+        local aheadUs3 = s[1] - nowUs
+        if aheadUs3 < rule.toleranceUs or aheadUs3 == rule.toleranceUs and s[2] <= rule.tolerancePart then
+          result2 = false
+        else
+          s[1] = nowUs + rule.toleranceUs
+          s[2] = rule.tolerancePart
+          result2 = true
+        end
+      end
+      chosen2 = result2
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen2 = false
+    end
+    changed = chosen2
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local result5
+      do
+        local atUs = s[3] > nowUs and s[3] or nowUs
+        local us = s[1] - atUs
+        if us < 0 then
+          result5 = 0
+        else
+          local part = s[2]
+          if room == rule.capacity - 1 then
+            us = us - rule.lessOneUs
+            part = part - rule.lessOnePart
+          else
+            local b = rule.periodUs
+            local c = rule.permits
+            local product = room * b
+            local chosen3
+            if product <= 9007199254740991 then
+              local quotient = product / c - product / c % 1
+              remainder0 = product - quotient * c
+              chosen3 = quotient
+            else
+              chosen3 = mulDivWide(room < b and room or b, room > b and room or b, c)
+            end
+            us = us - chosen3
+            part = part - remainder0
+          end
+          if part > 0 then
+            us = us + 1
+          end
+          result5 = us > 0 and us + atUs - nowUs or 0
+        end
+      end
+      local waitUs = result5
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen6
+  if agreed and cost > 0 then
+    changed = true
+    local atUs2 = s[3] > nowUs and s[3] or nowUs
+    local tatUs = s[1]
+    local us2 = tatUs > atUs2 and tatUs or atUs2
+    local part2 = tatUs < atUs2 and 0 or s[2]
+    if cost == 1 then
+      us2 = us2 + rule.intervalUs
+      part2 = part2 + rule.intervalPart
+    else
+      local b2 = rule.periodUs
+      local c2 = rule.permits
+      local product2 = cost * b2
+      local chosen4
+      if product2 <= 9007199254740991 then
+        local quotient2 = product2 / c2 - product2 / c2 % 1
+        remainder0 = product2 - quotient2 * c2
+        chosen4 = quotient2
+      else
+        chosen4 = mulDivWide(cost < b2 and cost or b2, cost > b2 and cost or b2, c2)
+      end
+      us2 = us2 + chosen4
+      part2 = part2 + remainder0
+    end
+    if part2 >= rule.permits then
+      us2 = us2 + 1
+      part2 = part2 - rule.permits
+    end
+    s[1] = us2
+    s[2] = part2
+    s[3] = atUs2
+    local lateUs = atUs2 - nowUs
+    local chosen5
+    if s[3] == nowUs then
+      local aheadUs4 = s[1] - nowUs
+      chosen5 = aheadUs4 < rule.toleranceUs or aheadUs4 == rule.toleranceUs and s[2] <= rule.tolerancePart
+    else
+      chosen5 = false
+    end
+    if chosen5 then
+      s[3] = -1
+    end
+    chosen6 = lateUs
+  else
+    chosen6 = 0
+  end
+  local lateUs2 = chosen6
+  local earlier = rule.capacity
+  local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen8
+  if us3 < 0 then
+    chosen8 = 0
+  else
+    local b3 = rule.permits
+    local add = s[2]
+    local c3 = rule.periodUs
+    local result6
+    do
+      local sum = us3 * b3 + add
+      if sum <= 9007199254740991 then
+        result6 = sum / c3 + -(sum / c3) % 1
+      else
+        local result7
+        do
+          local product3 = us3 * b3
+          local chosen7
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / c3 - product3 / c3 % 1
+            remainder0 = product3 - quotient3 * c3
+            chosen7 = quotient3
+          else
+            chosen7 = mulDivWide(us3 < b3 and us3 or b3, us3 > b3 and us3 or b3, c3)
+          end
+          local whole = chosen7
+          if add == 0 then
+            result7 = whole
+          else
+            local product4 = remainder0 + add
+            local quotient4 = product4 / c3 - product4 / c3 % 1
+            remainder0 = product4 - quotient4 * c3
+            result7 = whole + quotient4
+          end
+        end
+        local quotient5 = result7
+        result6 = remainder0 == 0 and quotient5 or quotient5 + 1
+      end
+    end
+    chosen8 = result6
+  end
+  remaining = 0 > earlier - chosen8 and 0 or earlier - chosen8
+  local result8
+  do
+    local atUs3 = s[3] > nowUs and s[3] or nowUs
+    local us4 = s[1] - atUs3
+    if us4 < 0 then
+      result8 = atUs3 - nowUs
+    else
+      result8 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  resetUs = result8
+  enteredUs = nowUs + lateUs2
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+
+local function ruleOf(figures)
+  local capacity = figures[0]
+  local permits = figures[1]
+  local periodUs = figures[2]
+  local product = 1 * periodUs
+  local chosen
+  if product <= 9007199254740991 then
+    local quotient = product / permits - product / permits % 1
+    remainder0 = product - quotient * permits
+    chosen = quotient
+  else
+    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  end
+  local intervalUs = chosen
+  local intervalPart = remainder0
+  local product2 = capacity * periodUs
+  local chosen2
+  if product2 <= 9007199254740991 then
+    local quotient2 = product2 / permits - product2 / permits % 1
+    remainder0 = product2 - quotient2 * permits
+    chosen2 = quotient2
+  else
+    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  end
+  local toleranceUs = chosen2
+  local tolerancePart = remainder0
+  local a = capacity - 1
+  local product3 = a * periodUs
+  local chosen3
+  if product3 <= 9007199254740991 then
+    local quotient3 = product3 / permits - product3 / permits % 1
+    remainder0 = product3 - quotient3 * permits
+    chosen3 = quotient3
+  else
+    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  end
+  local lessOneUs = chosen3
+  local lessOnePart = remainder0
+  return {
+    capacity = capacity,
+    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
+    words = 3,
+    freshWords = 3,
+    permits = permits,
+    periodUs = periodUs,
+    intervalUs = intervalUs,
+    intervalPart = intervalPart,
+    toleranceUs = toleranceUs,
+    tolerancePart = tolerancePart,
+    lessOneUs = lessOneUs,
+    lessOnePart = lessOnePart,
+  }
+end
+
+return ruleOf, take
+`,
+  leakyBucket: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/leaky-bucket/leaky-bucket.ts.
+
+local function take(rule, s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local aheadUs = s[3] - nowUs
+        if aheadUs <= rule.windowUs then
+          result2 = false
+        else
+          s[1] = s[1] - aheadUs
+          s[3] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local result3
+      do
+        local atUs = s[3] > nowUs and s[3] or nowUs
+        local us = s[1] - atUs
+        if us < 0 then
+          result3 = 0
+        else
+          local part = s[2]
+          if room == rule.capacity - 1 then
+            us = us - rule.lessOneUs
+            part = part - rule.lessOnePart
+          else
+            local b = rule.periodUs
+            local c = rule.permits
+            local product = room * b
+            local chosen2
+            if product <= 9007199254740991 then
+              local quotient = product / c - product / c % 1
+              remainder0 = product - quotient * c
+              chosen2 = quotient
+            else
+              chosen2 = mulDivWide(room < b and room or b, room > b and room or b, c)
+            end
+            us = us - chosen2
+            part = part - remainder0
+          end
+          if part > 0 then
+            us = us + 1
+          end
+          result3 = us > 0 and us + atUs - nowUs or 0
+        end
+      end
+      local waitUs = result3
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        local result5
+        do
+          local atUs2 = s[3] > nowUs and s[3] or nowUs
+          local us2 = s[1] - atUs2
+          if us2 < 0 then
+            result5 = 0
+          else
+            local part2 = s[2]
+            if 0 == rule.capacity - 1 then
+              us2 = us2 - rule.lessOneUs
+              part2 = part2 - rule.lessOnePart
+            else
+              local b2 = rule.periodUs
+              local c2 = rule.permits
+              local product2 = 0 * b2
+              local chosen3
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen3 = quotient2
+              else
+                chosen3 = mulDivWide(0 < b2 and 0 or b2, 0 > b2 and 0 or b2, c2)
+              end
+              us2 = us2 - chosen3
+              part2 = part2 - remainder0
+            end
+            if part2 > 0 then
+              us2 = us2 + 1
+            end
+            result5 = us2 > 0 and us2 + atUs2 - nowUs or 0
+          end
+        end
+        delayUs = result5
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen5
+  if agreed and cost > 0 then
+    changed = true
+    local atUs3 = s[3] > nowUs and s[3] or nowUs
+    local tatUs = s[1]
+    local us3 = tatUs > atUs3 and tatUs or atUs3
+    local part3 = tatUs < atUs3 and 0 or s[2]
+    if cost == 1 then
+      us3 = us3 + rule.intervalUs
+      part3 = part3 + rule.intervalPart
+    else
+      local b3 = rule.periodUs
+      local c3 = rule.permits
+      local product3 = cost * b3
+      local chosen4
+      if product3 <= 9007199254740991 then
+        local quotient3 = product3 / c3 - product3 / c3 % 1
+        remainder0 = product3 - quotient3 * c3
+        chosen4 = quotient3
+      else
+        chosen4 = mulDivWide(cost < b3 and cost or b3, cost > b3 and cost or b3, c3)
+      end
+      us3 = us3 + chosen4
+      part3 = part3 + remainder0
+    end
+    if part3 >= rule.permits then
+      us3 = us3 + 1
+      part3 = part3 - rule.permits
+    end
+    s[1] = us3
+    s[2] = part3
+    s[3] = atUs3
+    chosen5 = atUs3 - nowUs
+  else
+    chosen5 = 0
+  end
+  local lateUs = chosen5
+  local earlier = rule.capacity
+  local us4 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen7
+  if us4 < 0 then
+    chosen7 = 0
+  else
+    local b4 = rule.permits
+    local add = s[2]
+    local c4 = rule.periodUs
+    local result6
+    do
+      local sum = us4 * b4 + add
+      if sum <= 9007199254740991 then
+        result6 = sum / c4 + -(sum / c4) % 1
+      else
+        local result7
+        do
+          local product4 = us4 * b4
+          local chosen6
+          if product4 <= 9007199254740991 then
+            local quotient4 = product4 / c4 - product4 / c4 % 1
+            remainder0 = product4 - quotient4 * c4
+            chosen6 = quotient4
+          else
+            chosen6 = mulDivWide(us4 < b4 and us4 or b4, us4 > b4 and us4 or b4, c4)
+          end
+          local whole = chosen6
+          if add == 0 then
+            result7 = whole
+          else
+            local product5 = remainder0 + add
+            local quotient5 = product5 / c4 - product5 / c4 % 1
+            remainder0 = product5 - quotient5 * c4
+            result7 = whole + quotient5
+          end
+        end
+        local quotient6 = result7
+        result6 = remainder0 == 0 and quotient6 or quotient6 + 1
+      end
+    end
+    chosen7 = result6
+  end
+  remaining = 0 > earlier - chosen7 and 0 or earlier - chosen7
+  local result8
+  do
+    local atUs4 = s[3] > nowUs and s[3] or nowUs
+    local us5 = s[1] - atUs4
+    if us5 < 0 then
+      result8 = atUs4 - nowUs
+    else
+      result8 = us5 + atUs4 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  resetUs = result8
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+
+local function ruleOf(figures)
+  local capacity = figures[0]
+  local permits = figures[1]
+  local periodUs = figures[2]
+  local product = 1 * periodUs
+  local chosen
+  if product <= 9007199254740991 then
+    local quotient = product / permits - product / permits % 1
+    remainder0 = product - quotient * permits
+    chosen = quotient
+  else
+    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  end
+  local intervalUs = chosen
+  local intervalPart = remainder0
+  local product2 = capacity * periodUs
+  local chosen2
+  if product2 <= 9007199254740991 then
+    local quotient2 = product2 / permits - product2 / permits % 1
+    remainder0 = product2 - quotient2 * permits
+    chosen2 = quotient2
+  else
+    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  end
+  local toleranceUs = chosen2
+  local tolerancePart = remainder0
+  local a = capacity - 1
+  local product3 = a * periodUs
+  local chosen3
+  if product3 <= 9007199254740991 then
+    local quotient3 = product3 / permits - product3 / permits % 1
+    remainder0 = product3 - quotient3 * permits
+    chosen3 = quotient3
+  else
+    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  end
+  local lessOneUs = chosen3
+  local lessOnePart = remainder0
+  return {
+    capacity = capacity,
+    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
+    words = 3,
+    freshWords = 3,
+    permits = permits,
+    periodUs = periodUs,
+    intervalUs = intervalUs,
+    intervalPart = intervalPart,
+    toleranceUs = toleranceUs,
+    tolerancePart = tolerancePart,
+    lessOneUs = lessOneUs,
+    lessOnePart = lessOnePart,
+  }
+end
+
+return ruleOf, take
+`,
+  slidingWindow: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Moves so many words of a state; the two places may overlap.
+local function moveWords(s, to, from, count)
+  if to < from then
+    for k = 0, count - 1 do
+      s[to + k] = s[from + k]
+    end
+  else
+    for k = count - 1, 0, -1 do
+      s[to + k] = s[from + k]
+    end
+  end
+end
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- a x b / c: returns the whole quotient, leaves the remainder in \`remainder[0]\`.
+-- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
+local function mulDiv(a, b, c)
+  local product = a * b
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
+end
+
+-- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
+local function mulAddDiv(a, b, add, c)
+  local whole = mulDiv(a, b, c)
+  if add == 0 then
+    return whole
+  end
+  local extra = divide(remainder0 + add, c)
+  return whole + extra
+end
+
+-- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
+local function mulAddDivUp(a, b, add, c)
+  local sum = a * b + add
+  if sum <= 9007199254740991 then
+    return sum / c + -(sum / c) % 1
+  end
+  local quotient = mulAddDiv(a, b, add, c)
+  return remainder0 == 0 and quotient or quotient + 1
+end
+
+local function greatestCommonDivisor(a, b)
+  while b ~= 0 do
+    local rest = a % b
+    a = b
+    b = rest
+  end
+  return a
+end
+
+-- From src/algorithms/sliding-window/sliding-window.ts.
+
+-- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
+
+-- The first microsecond that lies at or behind an offset into a slot.
+local function startUs(rule, slot, offset)
+  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
+end
+
+-- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count fades.
+local function firstFitUs(own, s, i, room)
+  local written = s[i + 1]
+  local full = seen2
+  local slot = seen0
+  local last = slot + own.slots + 1
+  while slot < last do
+    local leaving = slot - own.slots
+    local oldest = leaving <= written and s[i + 3 + s[i + 1] - leaving] or 0
+    if full <= room then
+      if full + oldest <= room then
+        return startUs(own, slot, 0)
+      end
+      local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      if fadedTo > 0 then
+        return startUs(own, slot, own.periodUs - fadedTo)
+      end
+    end
+    if leaving + 1 <= written then
+      full = full - s[i + 3 + s[i + 1] - (leaving + 1)]
+    end
+    slot = slot + 1
+  end
+  return startUs(own, last, 0)
+end
+
+-- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
+local function fullFrom(own, s, i, slot)
+  local written = s[i + 1]
+  if slot - written >= own.slots then
+    return 0
+  end
+  local full = s[i + 2]
+  for left = written - own.slots + 1, slot - own.slots do
+    full = full - s[i + 3 + s[i + 1] - left]
+  end
+  return full
+end
+
+-- Sees the window as it is now, without changing anything.
+local function look(own, s, i, nowUs)
+  local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
+  seen0 = slot
+  seen1 = remainder0
+  seen2 = fullFrom(own, s, i, slot)
+  seen3 = slot - own.slots <= s[i + 1] and s[i + 3 + s[i + 1] - (slot - own.slots)] or 0
+end
+
+local function resetUsOfSlidingWindow(own, s, i, nowUs)
+  look(own, s, i, nowUs)
+  local latest = s[i + 1]
+  local last = (latest > seen0 and latest or seen0) - own.slots
+  for slot = latest, last, -1 do
+    if s[i + 3 + s[i + 1] - slot] > 0 then
+      return startUs(own, slot + own.slots + 1, 0) - nowUs
+    end
+  end
+  return (s[i] > nowUs and s[i] or nowUs) - nowUs
+end
+
+local function take(rule, s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen6
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= rule.windowUs then
+          result2 = false
+        else
+          local a = s[1] > atUs and s[1] or atUs
+          local b = rule.perPeriod
+          local c = rule.periodUs
+          local product = a * b
+          local chosen
+          if product <= 9007199254740991 then
+            local quotient = product / c - product / c % 1
+            remainder0 = product - quotient * c
+            chosen = quotient
+          else
+            chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+          end
+          local slot = chosen
+          seen0 = slot
+          seen1 = remainder0
+          local result3
+          do
+            local written = s[2]
+            if slot - written >= rule.slots then
+              result3 = 0
+            else
+              local full = s[3]
+              for left = written - rule.slots + 1, slot - rule.slots do
+                local slot2 = left
+                full = full - s[4 + s[2] - slot2]
+              end
+              result3 = full
+            end
+          end
+          seen2 = result3
+          local chosen2
+          if slot - rule.slots <= s[2] then
+            local slot3 = slot - rule.slots
+            chosen2 = s[4 + s[2] - slot3]
+          else
+            chosen2 = 0
+          end
+          seen3 = chosen2
+          local earlier = seen2
+          local count = seen3
+          local offset = seen1
+          local chosen4
+          if count == 0 then
+            chosen4 = 0
+          else
+            local b2 = rule.periodUs - offset
+            local c2 = rule.periodUs
+            local result4
+            do
+              local sum = count * b2
+              if sum <= 9007199254740991 then
+                result4 = sum / c2 + -(sum / c2) % 1
+              else
+                local product2 = count * b2
+                local chosen3
+                if product2 <= 9007199254740991 then
+                  local quotient2 = product2 / c2 - product2 / c2 % 1
+                  remainder0 = product2 - quotient2 * c2
+                  chosen3 = quotient2
+                else
+                  chosen3 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
+                end
+                local whole = chosen3
+                result4 = remainder0 == 0 and whole or whole + 1
+              end
+            end
+            chosen4 = result4
+          end
+          local permits = earlier + chosen4
+          s[1] = nowUs
+          local b3 = rule.perPeriod
+          local c3 = rule.periodUs
+          local product3 = nowUs * b3
+          local chosen5
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / c3 - product3 / c3 % 1
+            remainder0 = product3 - quotient3 * c3
+            chosen5 = quotient3
+          else
+            chosen5 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+          end
+          s[2] = chosen5
+          s[3] = permits
+          clearWords(s, 4, rule.slots + 1)
+          s[4] = permits
+          result2 = true
+        end
+      end
+      chosen6 = result2
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen6 = false
+    end
+    changed = chosen6
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local result6
+      do
+        local a2 = s[1] > nowUs and s[1] or nowUs
+        local b4 = rule.perPeriod
+        local c4 = rule.periodUs
+        local product4 = a2 * b4
+        local chosen7
+        if product4 <= 9007199254740991 then
+          local quotient4 = product4 / c4 - product4 / c4 % 1
+          remainder0 = product4 - quotient4 * c4
+          chosen7 = quotient4
+        else
+          chosen7 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+        end
+        local slot4 = chosen7
+        seen0 = slot4
+        seen1 = remainder0
+        local result7
+        do
+          local written2 = s[2]
+          if slot4 - written2 >= rule.slots then
+            result7 = 0
+          else
+            local full2 = s[3]
+            for left2 = written2 - rule.slots + 1, slot4 - rule.slots do
+              local slot5 = left2
+              full2 = full2 - s[4 + s[2] - slot5]
+            end
+            result7 = full2
+          end
+        end
+        seen2 = result7
+        local chosen8
+        if slot4 - rule.slots <= s[2] then
+          local slot6 = slot4 - rule.slots
+          chosen8 = s[4 + s[2] - slot6]
+        else
+          chosen8 = 0
+        end
+        seen3 = chosen8
+        local beside = room - seen2
+        local oldest = seen3
+        local chosen12
+        if beside >= oldest then
+          chosen12 = true
+        else
+          local chosen11
+          if beside >= 0 then
+            local offset2 = seen1
+            local chosen10
+            if oldest == 0 then
+              chosen10 = 0
+            else
+              local b5 = rule.periodUs - offset2
+              local c5 = rule.periodUs
+              local result8
+              do
+                local sum2 = oldest * b5
+                if sum2 <= 9007199254740991 then
+                  result8 = sum2 / c5 + -(sum2 / c5) % 1
+                else
+                  local product5 = oldest * b5
+                  local chosen9
+                  if product5 <= 9007199254740991 then
+                    local quotient5 = product5 / c5 - product5 / c5 % 1
+                    remainder0 = product5 - quotient5 * c5
+                    chosen9 = quotient5
+                  else
+                    chosen9 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
+                  end
+                  local whole2 = chosen9
+                  result8 = remainder0 == 0 and whole2 or whole2 + 1
+                end
+              end
+              chosen10 = result8
+            end
+            chosen11 = beside >= chosen10
+          else
+            chosen11 = false
+          end
+          chosen12 = chosen11
+        end
+        if chosen12 then
+          result6 = 0
+        else
+          result6 = firstFitUs(rule, s, 1, room) - nowUs
+        end
+      end
+      local waitUs = result6
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen15
+  if agreed and cost > 0 then
+    changed = true
+    local atUs2 = s[1] > nowUs and s[1] or nowUs
+    local a3 = s[1] > nowUs and s[1] or nowUs
+    local b6 = rule.perPeriod
+    local c6 = rule.periodUs
+    local product6 = a3 * b6
+    local chosen13
+    if product6 <= 9007199254740991 then
+      local quotient6 = product6 / c6 - product6 / c6 % 1
+      remainder0 = product6 - quotient6 * c6
+      chosen13 = quotient6
+    else
+      chosen13 = mulDivWide(a3 < b6 and a3 or b6, a3 > b6 and a3 or b6, c6)
+    end
+    local slot7 = chosen13
+    seen0 = slot7
+    seen1 = remainder0
+    local result10
+    do
+      local written3 = s[2]
+      if slot7 - written3 >= rule.slots then
+        result10 = 0
+      else
+        local full3 = s[3]
+        for left3 = written3 - rule.slots + 1, slot7 - rule.slots do
+          local slot8 = left3
+          full3 = full3 - s[4 + s[2] - slot8]
+        end
+        result10 = full3
+      end
+    end
+    seen2 = result10
+    local chosen14
+    if slot7 - rule.slots <= s[2] then
+      local slot9 = slot7 - rule.slots
+      chosen14 = s[4 + s[2] - slot9]
+    else
+      chosen14 = 0
+    end
+    seen3 = chosen14
+    local slot10 = seen0
+    local passed = slot10 - s[2] < rule.slots + 1 and slot10 - s[2] or rule.slots + 1
+    if passed > 0 then
+      moveWords(s, 4 + passed, 4, rule.slots + 1 - passed)
+      clearWords(s, 4, passed)
+    end
+    s[1] = atUs2
+    s[2] = slot10
+    s[3] = seen2
+    s[4] = s[4] + cost
+    s[3] = s[3] + cost
+    chosen15 = atUs2 - nowUs
+  else
+    chosen15 = 0
+  end
+  local lateUs = chosen15
+  local earlier3 = rule.capacity
+  local a4 = s[1] > nowUs and s[1] or nowUs
+  local b7 = rule.perPeriod
+  local c7 = rule.periodUs
+  local product7 = a4 * b7
+  local chosen16
+  if product7 <= 9007199254740991 then
+    local quotient7 = product7 / c7 - product7 / c7 % 1
+    remainder0 = product7 - quotient7 * c7
+    chosen16 = quotient7
+  else
+    chosen16 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
+  end
+  local slot11 = chosen16
+  seen0 = slot11
+  seen1 = remainder0
+  local result11
+  do
+    local written4 = s[2]
+    if slot11 - written4 >= rule.slots then
+      result11 = 0
+    else
+      local full4 = s[3]
+      for left4 = written4 - rule.slots + 1, slot11 - rule.slots do
+        local slot12 = left4
+        full4 = full4 - s[4 + s[2] - slot12]
+      end
+      result11 = full4
+    end
+  end
+  seen2 = result11
+  local chosen17
+  if slot11 - rule.slots <= s[2] then
+    local slot13 = slot11 - rule.slots
+    chosen17 = s[4 + s[2] - slot13]
+  else
+    chosen17 = 0
+  end
+  seen3 = chosen17
+  local earlier2 = seen2
+  local count2 = seen3
+  local offset3 = seen1
+  local chosen19
+  if count2 == 0 then
+    chosen19 = 0
+  else
+    local b8 = rule.periodUs - offset3
+    local c8 = rule.periodUs
+    local result12
+    do
+      local sum3 = count2 * b8
+      if sum3 <= 9007199254740991 then
+        result12 = sum3 / c8 + -(sum3 / c8) % 1
+      else
+        local product8 = count2 * b8
+        local chosen18
+        if product8 <= 9007199254740991 then
+          local quotient8 = product8 / c8 - product8 / c8 % 1
+          remainder0 = product8 - quotient8 * c8
+          chosen18 = quotient8
+        else
+          chosen18 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
+        end
+        local whole3 = chosen18
+        result12 = remainder0 == 0 and whole3 or whole3 + 1
+      end
+    end
+    chosen19 = result12
+  end
+  remaining = 0 > earlier3 - (earlier2 + chosen19) and 0 or earlier3 - (earlier2 + chosen19)
+  resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+
+local function ruleOf(figures)
+  local lengthUs = figures[1]
+  local slots = figures[2]
+  local divisor = greatestCommonDivisor(slots, lengthUs)
+  local perPeriod = slots / divisor
+  local periodUs = lengthUs / divisor
+  local a = slots + 1
+  local result
+  do
+    local sum = a * periodUs
+    if sum <= 9007199254740991 then
+      result = sum / perPeriod + -(sum / perPeriod) % 1
+    else
+      local product = a * periodUs
+      local chosen
+      if product <= 9007199254740991 then
+        local quotient = product / perPeriod - product / perPeriod % 1
+        remainder0 = product - quotient * perPeriod
+        chosen = quotient
+      else
+        chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
+      end
+      local whole = chosen
+      result = remainder0 == 0 and whole or whole + 1
+    end
+  end
+  return {
+    capacity = figures[0],
+    windowUs = result,
+    words = 3 + slots + 1,
+    freshWords = 3 + slots + 1,
+    slots = slots,
+    perPeriod = perPeriod,
+    periodUs = periodUs,
+  }
+end
+
+return ruleOf, take
+`,
+  tokenBucket: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
+
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/token-bucket/token-bucket.ts.
+
+local function take(rule, s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local aheadUs = s[3] - nowUs
+        if aheadUs <= rule.windowUs then
+          result2 = false
+        else
+          s[1] = s[1] - aheadUs
+          s[3] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local result3
+      do
+        local atUs = s[3] > nowUs and s[3] or nowUs
+        local us = s[1] - atUs
+        if us < 0 then
+          result3 = 0
+        else
+          local part = s[2]
+          if room == rule.capacity - 1 then
+            us = us - rule.lessOneUs
+            part = part - rule.lessOnePart
+          else
+            local b = rule.periodUs
+            local c = rule.permits
+            local product = room * b
+            local chosen2
+            if product <= 9007199254740991 then
+              local quotient = product / c - product / c % 1
+              remainder0 = product - quotient * c
+              chosen2 = quotient
+            else
+              chosen2 = mulDivWide(room < b and room or b, room > b and room or b, c)
+            end
+            us = us - chosen2
+            part = part - remainder0
+          end
+          if part > 0 then
+            us = us + 1
+          end
+          result3 = us > 0 and us + atUs - nowUs or 0
+        end
+      end
+      local waitUs = result3
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen4
+  if agreed and cost > 0 then
+    changed = true
+    local atUs2 = s[3] > nowUs and s[3] or nowUs
+    local tatUs = s[1]
+    local us2 = tatUs > atUs2 and tatUs or atUs2
+    local part2 = tatUs < atUs2 and 0 or s[2]
+    if cost == 1 then
+      us2 = us2 + rule.intervalUs
+      part2 = part2 + rule.intervalPart
+    else
+      local b2 = rule.periodUs
+      local c2 = rule.permits
+      local product2 = cost * b2
+      local chosen3
+      if product2 <= 9007199254740991 then
+        local quotient2 = product2 / c2 - product2 / c2 % 1
+        remainder0 = product2 - quotient2 * c2
+        chosen3 = quotient2
+      else
+        chosen3 = mulDivWide(cost < b2 and cost or b2, cost > b2 and cost or b2, c2)
+      end
+      us2 = us2 + chosen3
+      part2 = part2 + remainder0
+    end
+    if part2 >= rule.permits then
+      us2 = us2 + 1
+      part2 = part2 - rule.permits
+    end
+    s[1] = us2
+    s[2] = part2
+    s[3] = atUs2
+    chosen4 = atUs2 - nowUs
+  else
+    chosen4 = 0
+  end
+  local lateUs = chosen4
+  local earlier = rule.capacity
+  local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen6
+  if us3 < 0 then
+    chosen6 = 0
+  else
+    local b3 = rule.permits
+    local add = s[2]
+    local c3 = rule.periodUs
+    local result4
+    do
+      local sum = us3 * b3 + add
+      if sum <= 9007199254740991 then
+        result4 = sum / c3 + -(sum / c3) % 1
+      else
+        local result5
+        do
+          local product3 = us3 * b3
+          local chosen5
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / c3 - product3 / c3 % 1
+            remainder0 = product3 - quotient3 * c3
+            chosen5 = quotient3
+          else
+            chosen5 = mulDivWide(us3 < b3 and us3 or b3, us3 > b3 and us3 or b3, c3)
+          end
+          local whole = chosen5
+          if add == 0 then
+            result5 = whole
+          else
+            local product4 = remainder0 + add
+            local quotient4 = product4 / c3 - product4 / c3 % 1
+            remainder0 = product4 - quotient4 * c3
+            result5 = whole + quotient4
+          end
+        end
+        local quotient5 = result5
+        result4 = remainder0 == 0 and quotient5 or quotient5 + 1
+      end
+    end
+    chosen6 = result4
+  end
+  remaining = 0 > earlier - chosen6 and 0 or earlier - chosen6
+  local result6
+  do
+    local atUs3 = s[3] > nowUs and s[3] or nowUs
+    local us4 = s[1] - atUs3
+    if us4 < 0 then
+      result6 = atUs3 - nowUs
+    else
+      result6 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  resetUs = result6
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+
+local function ruleOf(figures)
+  local capacity = figures[0]
+  local permits = figures[1]
+  local periodUs = figures[2]
+  local product = 1 * periodUs
+  local chosen
+  if product <= 9007199254740991 then
+    local quotient = product / permits - product / permits % 1
+    remainder0 = product - quotient * permits
+    chosen = quotient
+  else
+    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  end
+  local intervalUs = chosen
+  local intervalPart = remainder0
+  local product2 = capacity * periodUs
+  local chosen2
+  if product2 <= 9007199254740991 then
+    local quotient2 = product2 / permits - product2 / permits % 1
+    remainder0 = product2 - quotient2 * permits
+    chosen2 = quotient2
+  else
+    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  end
+  local toleranceUs = chosen2
+  local tolerancePart = remainder0
+  local a = capacity - 1
+  local product3 = a * periodUs
+  local chosen3
+  if product3 <= 9007199254740991 then
+    local quotient3 = product3 / permits - product3 / permits % 1
+    remainder0 = product3 - quotient3 * permits
+    chosen3 = quotient3
+  else
+    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  end
+  local lessOneUs = chosen3
+  local lessOnePart = remainder0
+  return {
+    capacity = capacity,
+    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
+    words = 3,
+    freshWords = 3,
+    permits = permits,
+    periodUs = periodUs,
+    intervalUs = intervalUs,
+    intervalPart = intervalPart,
+    toleranceUs = toleranceUs,
+    tolerancePart = tolerancePart,
+    lessOneUs = lessOneUs,
+    lessOnePart = lessOnePart,
+  }
+end
+
+return ruleOf, take
+`,
 } as const

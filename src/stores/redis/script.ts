@@ -10,6 +10,7 @@ import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from '../../algorithms/rate.t
 import * as lua from './script.generated.ts'
 
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
+const TAKES: Readonly<Record<string, string>> = lua.LUA_TAKES
 const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 /** How many algorithms a script holds that does not hold all. */
 const MOST_APART = 2
@@ -28,23 +29,15 @@ function textsOf(wanted: readonly string[]): string {
 }
 
 /** The pure part, with all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = [CONSTANTS, lua.codec, textsOf([...ALL, 'decide']), lua.labels].join('\n')
+export const LIBRARY: string = [lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels].join('\n')
 
-/** What run.lua makes where it is needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
-function scriptOf(types: readonly string[]): string {
-  const formats = FORMATS.filter(({ algorithm }) => types.includes(algorithm.type) && algorithm.neededWords === undefined)
-  const takes = formats.map(({ format, algorithm }) => `takes[${format}] = function()\n${takeOf(algorithm.type)}\nend`)
-  const library = [textsOf([...types, 'decide']), lua.labels].join('\n')
-  return [CONSTANTS, lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n')
-}
-
-function takeOf(type: string): string {
-  return `${textsOf([type, 'decide'])}
-local cells = { length = 1 }
-return algorithms.${type}.ruleOf, function(cell, nowUs)
-  cells[0] = cell
-  decide('take', cells, nowUs, -1, -1, true)
-end`
+/** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
+function textOf(types: readonly string[]): string {
+  const takes = FORMATS.filter(({ algorithm: { type } }) => types.includes(type) && TAKES[type] !== undefined).map(
+    ({ format, algorithm: { type } }) => `takes[${format}] = function()\n${TAKES[type]}end`,
+  )
+  const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
+  return [lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n')
 }
 
 export interface Script {
@@ -69,7 +62,7 @@ function newScript(id: string, types: readonly string[]): Script {
 }
 
 function composed(types: readonly string[]): Script {
-  const text = scriptOf(types)
+  const text = textOf(types)
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {
