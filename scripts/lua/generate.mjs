@@ -4,7 +4,7 @@ import { expression, keyOf, keyText } from './expressions.mjs'
 import { camelCase, isTaken, localName, PRELUDE, preludeFor } from './names.mjs'
 import { Program } from './program.mjs'
 import { docAbove, fail } from './source.mjs'
-import { takeFunctions } from './take.mjs'
+import { takeFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
@@ -32,9 +32,9 @@ export function generateLua({ root, entries }) {
 }
 
 /**
- * The plain take by one limit of one algorithm: `decide`, and what it calls, as one function. The Lua of `ruleOf(figures)` and of
- * `take(rule, s, isHeld, cost, nowUs)`, which answers whether the state was changed, and the verdict: outcome, remaining, retryUs, resetUs,
- * delayUs and enteredUs. The state is one under `rule`, and its words stand from 1 on.
+ * The plain take by one limit of one algorithm: `decide`, and what it calls, as one function. The text is the body of a function of the
+ * rule's figures. It returns `take(s, isHeld, cost, nowUs)` and how many words a state has. `take` answers whether the state was changed, and
+ * the verdict: outcome, remaining, retryUs, resetUs, delayUs and enteredUs. The state is one under the rule, and its words stand from 1 on.
  *
  * @param options.decide the path of the module of `decide`
  * @param options.algorithm the path of the algorithm's module, and its name there
@@ -72,14 +72,18 @@ class Generation {
   take(decidePath, { path, name }) {
     const source = this.program.source(path)
     const binding = this.program.binding(source, name, { start: 0 })
-    for (const node of takeFunctions(this.program, this.program.source(decidePath), binding)) {
-      this.#writeFunction({ source, name: node.id.name, node, statement: node, kind: 'function' })
-    }
+    const writer = new Writer(this, source)
+    const lines = writer.function(takeFunction(this.program, this.program.source(decidePath), binding), [], () => '')
+    this.#add(
+      source,
+      writer.uses,
+      lines.slice(1, -1).map((line) => line.slice(2)),
+    )
     const module = this.#module(source)
     const modules = [...this.#before(module), module]
     this.#refuseTwins()
     const text = modules.map((each) => this.#text(each)).join('\n')
-    return `${preludeFor(text)}\n${text}\nreturn ruleOf, take\n`
+    return `${preludeFor(text)}\n${text}`
   }
 
   #entry(source, roots) {

@@ -8,11 +8,12 @@ export const PRELUDE_FUNCTIONS = new Set([...PRELUDE.matchAll(/^local function (
 
 /** What a text needs of the prelude. */
 export function preludeFor(text) {
-  const blocks = PRELUDE.split('\n\n').filter((block) => {
-    const name = /^local function (\w+)/m.exec(block)?.[1] ?? (/^local max/m.test(block) ? '(max|min|floor|ceil|huge)' : undefined)
-    return name !== undefined && new RegExp(`\\b${name}\\b`).test(text)
-  })
-  return blocks.join('\n\n')
+  const isNeeded = (name) => new RegExp(`\\b${name}\\b`).test(text)
+  const functions = PRELUDE.split('\n\n').filter((block) =>
+    [...block.matchAll(/^local function (\w+)/gm)].some(([, name]) => isNeeded(name)),
+  )
+  const math = [...MATH, 'huge'].filter(isNeeded).map((name) => `local ${name} = math.${name}`)
+  return [...math, ...functions].join('\n')
 }
 
 /** Functions of `Math`, under the same names in the prelude. */

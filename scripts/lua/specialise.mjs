@@ -24,6 +24,9 @@ export const fieldsOf = (fields) => ({ type: 'Static', fields })
 export const algorithmNode = (binding) => ({ type: 'Static', algorithm: binding })
 export { literal }
 
+/** Something that is only known while generating would be needed when the function runs. */
+export class Escape extends Error {}
+
 export class Specialiser {
   #program
   #names = new Set()
@@ -53,7 +56,7 @@ export class Specialiser {
     return lines
   }
 
-  #fresh(name) {
+  fresh(name) {
     let free = name
     for (let k = 2; this.#names.has(free) || isTaken(free) || this.#program.isNamed(free); k++) free = `${name}${k}`
     this.#names.add(free)
@@ -65,7 +68,7 @@ export class Specialiser {
   }
 
   #declare(scope, name, type, init, isFixed) {
-    const local = variable(this.#fresh(name), type, isFixed)
+    const local = variable(this.fresh(name), type, isFixed)
     scope.names.set(name, local)
     this.#lines.push({ type: 'VariableDeclaration', kind: 'let', declarations: [{ id: local, init }], start: 0, end: 0 })
     return local
@@ -103,7 +106,7 @@ export class Specialiser {
       return last?.type === 'ReturnStatement' && last.argument ? this.#expression(scope, last.argument) : NOTHING
     }
     const given = []
-    const result = variable(this.#fresh('result'), returns, false)
+    const result = variable(this.fresh('result'), returns, false)
     const lines = this.#block(() => this.#tail(scope, nodes, (value) => given.push({ value, lines: this.#lines })))
     // Where only one way is left, or all give the same, nothing has to be chosen.
     if (given.length === 1 && given[0].lines === lines) {
@@ -320,6 +323,10 @@ export class Specialiser {
 
   called(scope, node) {
     const { callee } = node
+    if (callee.name === 'clearWords' && this.#isPrelude(scope, callee)) {
+      const [s, from, count] = this.inOrder(scope, node.arguments)
+      if (isLiteral(from) && isLiteral(count) && count.value <= FEW) return this.#clear(s, from.value, count.value)
+    }
     if (callee.object?.name === 'Math' || callee.object?.name === 'Object' || this.#isPrelude(scope, callee)) {
       return { ...node, callee: { ...callee, source: scope.source }, arguments: this.inOrder(scope, node.arguments) }
     }
@@ -329,9 +336,19 @@ export class Specialiser {
     if (called === undefined) fail(scope.source, node, 'this is no function')
     const values = this.inOrder(scope, node.arguments)
     if (mayInline(called.node)) return this.#inline(called, values)
+    if (values.some(isStatic)) throw new Escape(`'${node.callee.name ?? called.name}' is called with what is only known while generating`)
     const { name } = called.binding ?? this.#program.define(called)
     const kept = { type: 'Identifier', name, source: called.source, start: node.start, end: node.end }
     return { ...node, callee: kept, arguments: values, luaType: called.returns }
+  }
+
+  /** A few words that are set to 0 one by one. */
+  #clear(s, from, count) {
+    for (let k = 0; k < count; k++) {
+      const word = { type: 'MemberExpression', computed: true, object: s, property: literal(from + k), start: 0, end: 0 }
+      this.#lines.push(assignment(word, literal(0)))
+    }
+    return NOTHING
   }
 
   #isPrelude(scope, callee) {
@@ -470,11 +487,15 @@ const EXPRESSIONS = {
   },
 }
 
+/** So many words are not worth a loop. */
+const FEW = 4
+
 const ORDER = { '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b }
 
 /** Whether two values are the same, where that is known. What is known of an object never changes. */
 function sameness(a, b) {
   if (isLiteral(a) && isLiteral(b)) return a.value === b.value
+  if (isStatic(a) && isStatic(b)) return a === b
   if (a.object?.known && a.object === b.object && !a.computed && !b.computed && a.property.name === b.property.name) return true
   return a.isFixed && b.isFixed && a.name === b.name ? true : undefined
 }

@@ -43,6 +43,16 @@ const STATEMENTS = {
     else give(f, node.argument, (text) => `return ${text}`)
   },
 
+  /** A function within another: only what is made by specialise.mjs has one. */
+  FunctionDeclaration(f, { id, params, body }) {
+    f.line(`local function ${id.name}(${params.map(({ name }) => localName(f.source, name)).join(', ')})`)
+    block(f, body.body, () => {
+      for (const { name, luaType } of params) f.declare(name, luaType)
+    })
+    f.line('end')
+    f.declare(id.name, UNKNOWN)
+  },
+
   BreakStatement(f, node) {
     if (node.label !== null) f.fail(node, 'labels do not become Lua')
     f.line('break')

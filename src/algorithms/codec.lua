@@ -3,18 +3,17 @@
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
 
-local pack, unpackBytes, byte, sub = struct.pack, struct.unpack, string.byte, string.sub
+local pack, unpackBytes, byte, char, sub = struct.pack, struct.unpack, string.byte, string.char, string.sub
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
--- What a head says, as a list: the head, its label, how many words there are, how they are unpacked and how many bytes they take, the tags of the
--- first four, the two that those behind them take in turn, and how a whole record is packed.
-local HEAD, LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, WHOLE = 1, 2, 3, 4, 5, 6, 10, 11, 12
--- By head; and those that were written, by label and by tags.
-local shapes, shapesOf = {}, {}
+-- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
+-- and the two that those behind them take in turn.
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD = 1, 2, 3, 4, 5, 9, 10
+local shapes = {}
 
 -- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
@@ -40,9 +39,15 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
+-- How a record is packed whose first four words have these tags, four bits each: when it is idle, its head, and those words.
+local function formFor(tags)
+  local d, b = tags % 16, (tags - tags % 256) / 256 % 16
+  return '>I7Bc0' .. FORMS[(tags - tags % 4096) / 4096] .. FORMS[b] .. FORMS[(tags % 256 - d) / 16] .. FORMS[d]
+end
+
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
+  local min, floor, ceil, rep = math.min, math.floor, math.ceil, string.rep
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -124,17 +129,16 @@ local function newLong()
   end
 
   -- The record of a state of so many words. `tags`, and a to d: those of the first four, and their numbers.
-  local function write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+  local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
     local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
-    local number = ((tags * 16 + even) * 16 + odd) * 16777216 + behind
-    local shape = known[number]
-    if not shape then
-      local turns = char(even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      shape = shapeFor(label .. char(floor(tags / 256), tags % 256) .. turns)
-      known[number] = shape
+    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local form, head = forms[number], heads[number]
+    if not form then
+      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+      form = formFor(tags) .. formOf(even, odd, last - LEAD)
+      forms[number], heads[number] = form, head
     end
-    local head, numbers, last = shape[HEAD], numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE)
-    local record = pack(shape[WHOLE], idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
+    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
     if last == count then
       return record
     end
@@ -170,20 +174,15 @@ local function shapeOf(head)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { head, sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0, '' }
+  local shape = { sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0 }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
     long = long or newLong()
     long.extend(shape, (turns - odd) / 16, odd, behind)
   end
-  shape[WHOLE] = '>I7Bc0' .. shape[FORM]
   shapes[head] = shape
   return shape
-end
-
-local function shapeFor(head)
-  return shapes[head] or shapeOf(head)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes begin; they are all there. Those of a long state
@@ -229,18 +228,15 @@ local function tagOf(word, idleAtUs)
   return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or foreign('a word is out of range')), word
 end
 
--- The record of the state in `s`, which has so many words at most and is idle at a time.
-local function recordOf(label, s, most, idleAtUs)
-  local count, known = most, shapesOf[label]
+-- The record of the state in `s`, which has so many words at most and is idle at a time. `written`: the forms and the heads of records that were
+-- written with this label.
+local function recordOf(label, written, s, most, idleAtUs)
+  local count, forms, heads = most, written.forms, written.heads
   while count > 0 and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
     foreign('a state has no end')
-  end
-  if not known then
-    known = {}
-    shapesOf[label] = known
   end
   local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
   if a ~= 0 then
@@ -261,15 +257,14 @@ local function recordOf(label, s, most, idleAtUs)
   end
   if count > LEAD then
     long = long or newLong()
-    return long.write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+    return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
   local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
-  local shape = known[number]
-  if not shape then
+  local form, head = forms[number], heads[number]
+  if not form then
     local first, second = (tags - tags % 256) / 256, tags % 256
-    shape = shapeFor(count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label)
-    known[number] = shape
+    form, head = formFor(tags), count > 2 and label .. char(first, second) or count > 0 and label .. char(first) or label
+    forms[number], heads[number] = form, head
   end
-  local head = shape[HEAD]
-  return pack(shape[WHOLE], idleAtUs, #head, head, a, b, c, d)
+  return pack(form, idleAtUs, #head, head, a, b, c, d)
 end

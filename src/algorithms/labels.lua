@@ -19,7 +19,7 @@ local function ruleOf(label, isKnown)
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
-  rule.label = label
+  rule.label, rule.written = label, { forms = {}, heads = {} }
   rules[label] = rule
   return rule
 end

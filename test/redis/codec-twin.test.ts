@@ -30,7 +30,7 @@ for k = 1, #ARGV, 3 do
   for word in string.gmatch(ARGV[k + 2], '%S+') do
     s[#s + 1] = tonumber(word)
   end
-  records[#records + 1] = toHex(recordOf(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
+  records[#records + 1] = toHex(recordOf(ARGV[k], { forms = {}, heads = {} }, s, #s, tonumber(ARGV[k + 1])))
 end
 return records`
 
@@ -40,9 +40,9 @@ local states = {}
 for k = 1, #ARGV do
   local raw = fromHex(ARGV[k])
   local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
-  local shape = shapeFor(head)
+  local shape = shapes[head] or shapeOf(head)
   local s = readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
-  local _, label, words, _, size = unpack(shape)
+  local label, words, _, size = unpack(shape)
   states[k] = table.concat({ toHex(label), string.format('%.0f', idleAtUs), (rules[label] or ruleOf(label)).numbers, wordsAt - 1 + size,
     join(slice(s, 1, 1 + words), ' ') }, ', ')
 end
@@ -166,17 +166,17 @@ test('both refuse figures that are no limit', async () => {
 
 test('Lua refuses words that the bytes cannot hold', async () => {
   const script = `${LIBRARY}${HEX}
-    local results = {}
+    local results, written = {}, { forms = {}, heads = {} }
     for k, word in ipairs({ 0 / 0, 1 / 0, -1 / 0, 2 ^ 53, -2 }) do
       for place, count in ipairs({ 1, 5, 6 }) do
         local s = { 1, 1, 1, 1, 1, 1 }
         s[count] = word
-        local isWritten, failure = pcall(recordOf, ARGV[1], s, count, 2 ^ 50)
+        local isWritten, failure = pcall(recordOf, ARGV[1], written, s, count, 2 ^ 50)
         results[#results + 1] = isWritten and 'written' or failure.what
       end
     end
-    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], {}, 0, 2 ^ 53)).what
-    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], {}, 0, 0 / 0)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, {}, 0, 2 ^ 53)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, {}, 0, 0 / 0)).what
     return results`
   const results = (await redis.send(['EVAL', script, '0', labelOf(RULES[6] as Rule, 'default')])) as string[]
   expect(results).toEqual([...new Array(15).fill('a word is out of range'), 'a state has no end', 'a state has no end'])

@@ -189,7 +189,7 @@ local function newOthers()
       if cell.changed then
         local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = recordOf(own.label, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        texts[pieces] = recordOf(own.label, own.written, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -410,22 +410,9 @@ function others()
   return known
 end
 
--- What a run needs whose decisions are plain takes, each by one limit: the decision, and the limit's rule.
-local function newTake(label, cost)
-  local ruleOf, take = takes[byte(label)]()
-  return { label = label, cost = cost, keys = 1, rule = ruleOf(figuresOf(label)), take = take, other = false }
-end
-
--- The same decision as any other: where a key holds more than the one state, or one under other numbers.
-local function decideOther(run, k)
-  run.other = run.other or others().runOf(run.label, run.cost)
-  others().decideOne(run.other, k)
-end
-
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cost, rule, take = run.label, run.cost, run.rule, run.take
-  local words, s = rule.words, { 0, 0, 0, 0 }
+  local label, cost, take, words, s = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = KEYS[k]
@@ -443,9 +430,9 @@ local function takeEach(run, first, last)
       end
     end
     if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(rule, s, isHeld, cost, nowUs)
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
       if changed then
-        write(key, recordOf(label, s, words, nowUs + resetUs), nowUs + resetUs)
+        write(key, recordOf(label, run, s, words, nowUs + resetUs), nowUs + resetUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
@@ -459,37 +446,23 @@ local function takeEach(run, first, last)
       end
     end
     if not isUsual then
-      decideOther(run, k)
+      -- The same decision as any other: the key holds more than the one state, or one under other numbers.
+      run.other = run.other or others().runOf(label, cost)
+      others().decideOne(run.other, k)
     end
   end
 end
 
 function takesBy(label, cost)
-  if cost > 0 and takes[byte(label)] then
-    return takeEach, newTake(label, cost)
+  local newTake = takes[byte(label)]
+  if cost == 0 or not newTake then
+    return others().decideEach, others().runOf(label, cost)
   end
-  return others().decideEach, others().runOf(label, cost)
+  local take, words = newTake(figuresOf(label))
+  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = {}, heads = {}, other = false }
 end
 
-local failures, firstError, areAlike = 0, nil, true
-
--- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
-local function make(decideEach, run, first, last)
-  current = first
-  while current <= last do
-    local isMade, failure = pcall(decideEach, run, current, last)
-    if isMade then
-      return
-    end
-    size, failures = size + 1, failures + 1
-    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
-    firstError = firstError or reply[size]
-    areAlike = areAlike and reply[size] == firstError
-    current = current + run.keys
-  end
-end
-
-local at, key, decisions = isPlain and 1 or 2, 1, 0
+local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then
@@ -498,8 +471,20 @@ while at <= #ARGV do
   else
     decideEach, run, count, at = others().runAt(at)
   end
-  make(decideEach, run, key, key + count * run.keys - 1)
-  key, decisions = key + count * run.keys, decisions + count
+  local last, isMade, failure = key + count * run.keys - 1, true, nil
+  while key <= last do
+    current = key
+    isMade, failure = pcall(decideEach, run, key, last)
+    key = last + 1
+    -- It goes on behind a decision that cannot be made.
+    if not isMade then
+      size, failures, key = size + 1, failures + 1, current + run.keys
+      reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+      firstError = firstError or reply[size]
+      areAlike = areAlike and reply[size] == firstError
+    end
+  end
+  decisions = decisions + count
 end
 
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.

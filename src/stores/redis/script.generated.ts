@@ -6,14 +6,13 @@ export const codec = `-- States as bytes: the twin of codec.ts, where the layout
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
 
-local pack, unpackBytes, byte, sub = struct.pack, struct.unpack, string.byte, string.sub
+local pack, unpackBytes, byte, char, sub = struct.pack, struct.unpack, string.byte, string.char, string.sub
 
 -- A call takes no more values than fit Lua's stack.
 
--- What a head says, as a list: the head, its label, how many words there are, how they are unpacked and how many bytes they take, the tags of the
--- first four, the two that those behind them take in turn, and how a whole record is packed.
--- By head; and those that were written, by label and by tags.
-local shapes, shapesOf = {}, {}
+-- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
+-- and the two that those behind them take in turn.
+local shapes = {}
 
 -- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
@@ -39,9 +38,15 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
+-- How a record is packed whose first four words have these tags, four bits each: when it is idle, its head, and those words.
+local function formFor(tags)
+  local d, b = tags % 16, (tags - tags % 256) / 256 % 16
+  return '>I7Bc0' .. FORMS[(tags - tags % 4096) / 4096] .. FORMS[b] .. FORMS[(tags % 256 - d) / 16] .. FORMS[d]
+end
+
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
+  local min, floor, ceil, rep = math.min, math.floor, math.ceil, string.rep
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -50,10 +55,10 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    local form, rest = shape[4] .. formOf(even, odd, min(behind, 4000)), behind - 4000
-    shape[3], shape[4], shape[10], shape[11], shape[5] = 4 + behind, form, even, odd, struct.size(form)
+    local form, rest = shape[3] .. formOf(even, odd, min(behind, 4000)), behind - 4000
+    shape[2], shape[3], shape[9], shape[10], shape[4] = 4 + behind, form, even, odd, struct.size(form)
     if rest > 0 then
-      shape[5] = shape[5] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
+      shape[4] = shape[4] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
     end
   end
 
@@ -66,7 +71,7 @@ local function newLong()
 
   -- All words of a record, the first four as they are packed.
   local function read(shape, raw, at, idleAtUs)
-    local s, words, even, odd = { unpackBytes(shape[4], raw, at) }, shape[3], shape[10], shape[11]
+    local s, words, even, odd = { unpackBytes(shape[3], raw, at) }, shape[2], shape[9], shape[10]
     for first = 4 + 4000 + 1, words, 4000 do
       local count = min(words - first + 1, 4000)
       local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
@@ -123,17 +128,16 @@ local function newLong()
   end
 
   -- The record of a state of so many words. \`tags\`, and a to d: those of the first four, and their numbers.
-  local function write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+  local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
     local even, odd, behind = tagOf(s, 4 + 1, count, idleAtUs), tagOf(s, 4 + 2, count, idleAtUs), count - 4
-    local number = ((tags * 16 + even) * 16 + odd) * 16777216 + behind
-    local shape = known[number]
-    if not shape then
-      local turns = char(even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      shape = shapeFor(label .. char(floor(tags / 256), tags % 256) .. turns)
-      known[number] = shape
+    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, 4 + 4000), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local form, head = forms[number], heads[number]
+    if not form then
+      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
+      form = formFor(tags) .. formOf(even, odd, last - 4)
+      forms[number], heads[number] = form, head
     end
-    local head, numbers, last = shape[1], numbersOf(s, count, even, odd, idleAtUs), min(count, 4 + 4000)
-    local record = pack(shape[12], idleAtUs, #head, head, a, b, c, d, unpack(numbers, 4 + 1, last))
+    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, 4 + 1, last))
     if last == count then
       return record
     end
@@ -169,40 +173,35 @@ local function shapeOf(head)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { head, sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0, '' }
+  local shape = { sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0 }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
     long = long or newLong()
     long.extend(shape, (turns - odd) / 16, odd, behind)
   end
-  shape[12] = '>I7Bc0' .. shape[4]
   shapes[head] = shape
   return shape
-end
-
-local function shapeFor(head)
-  return shapes[head] or shapeOf(head)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
 -- are in a table of their own, the others in \`s\`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words, a, b, c, d = shape[3], 0, 0, 0, 0
+  local words, a, b, c, d = shape[2], 0, 0, 0, 0
   if words > 4 then
     s = long.read(shape, raw, at, idleAtUs)
     a, b, c, d = s[1], s[2], s[3], s[4]
   else
-    a, b, c, d = unpackBytes(shape[4], raw, at)
+    a, b, c, d = unpackBytes(shape[3], raw, at)
     words = 4
   end
-  local tag = shape[6]
+  local tag = shape[5]
   s[1] = tag < 8 and a or tag < 15 and idleAtUs - a or -1
-  tag = shape[6 + 1]
+  tag = shape[5 + 1]
   s[2] = tag < 8 and b or tag < 15 and idleAtUs - b or -1
-  tag = shape[6 + 2]
+  tag = shape[5 + 2]
   s[3] = tag < 8 and c or tag < 15 and idleAtUs - c or -1
-  tag = shape[6 + 3]
+  tag = shape[5 + 3]
   s[4] = tag < 8 and d or tag < 15 and idleAtUs - d or -1
   for k = words + 1, least do
     s[k] = 0
@@ -228,18 +227,15 @@ local function tagOf(word, idleAtUs)
   return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < 281474976710656 and 6 or word < 9007199254740992 and 7 or foreign('a word is out of range')), word
 end
 
--- The record of the state in \`s\`, which has so many words at most and is idle at a time.
-local function recordOf(label, s, most, idleAtUs)
-  local count, known = most, shapesOf[label]
+-- The record of the state in \`s\`, which has so many words at most and is idle at a time. \`written\`: the forms and the heads of records that were
+-- written with this label.
+local function recordOf(label, written, s, most, idleAtUs)
+  local count, forms, heads = most, written.forms, written.heads
   while count > 0 and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < 9007199254740992) then
     foreign('a state has no end')
-  end
-  if not known then
-    known = {}
-    shapesOf[label] = known
   end
   local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
   if a ~= 0 then
@@ -260,17 +256,16 @@ local function recordOf(label, s, most, idleAtUs)
   end
   if count > 4 then
     long = long or newLong()
-    return long.write(label, s, count, tags, a, b, c, d, idleAtUs, known, shapeFor)
+    return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
   local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
-  local shape = known[number]
-  if not shape then
+  local form, head = forms[number], heads[number]
+  if not form then
     local first, second = (tags - tags % 256) / 256, tags % 256
-    shape = shapeFor(count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label)
-    known[number] = shape
+    form, head = formFor(tags), count > 2 and label .. char(first, second) or count > 0 and label .. char(first) or label
+    forms[number], heads[number] = form, head
   end
-  local head = shape[1]
-  return pack(shape[12], idleAtUs, #head, head, a, b, c, d)
+  return pack(form, idleAtUs, #head, head, a, b, c, d)
 end
 `
 
@@ -296,7 +291,7 @@ local function ruleOf(label, isKnown)
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
-  rule.label = label
+  rule.label, rule.written = label, { forms = {}, heads = {} }
   rules[label] = rule
   return rule
 end
@@ -400,16 +395,16 @@ local function newOthers()
   end
 
   local function ownRule(shape, cell)
-    local format = byte(shape[2])
+    local format = byte(shape[1])
     local kind = FORMATS[format]
     if not kind then
       foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
     elseif kind ~= cell.rule.algorithm.type then
       foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local own = rules[shape[2]] or ruleOf(shape[2])
-    if shape[3] > own.words then
-      foreign('it holds a state of ' .. shape[3] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
+    local own = rules[shape[1]] or ruleOf(shape[1])
+    if shape[2] > own.words then
+      foreign('it holds a state of ' .. shape[2] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
     shape.rule = own
     return own
@@ -442,7 +437,7 @@ local function newOthers()
     while at <= last or last == 0 do
       local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
       local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape[5]
+      local next = wordsAt + shape[4]
       if next > last + 1 or idleAtUs >= 9007199254740992 then
         foreign('it holds no states of Sluice')
       end
@@ -458,7 +453,7 @@ local function newOthers()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape[3]
+          local words = shape[2]
           local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
           if own.algorithm.neededWords then
             -- Without room behind its entries it moves them to the front before it adds one.
@@ -492,7 +487,7 @@ local function newOthers()
       if cell.changed then
         local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = recordOf(own.label, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        texts[pieces] = recordOf(own.label, own.written, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -713,22 +708,9 @@ function others()
   return known
 end
 
--- What a run needs whose decisions are plain takes, each by one limit: the decision, and the limit's rule.
-local function newTake(label, cost)
-  local ruleOf, take = takes[byte(label)]()
-  return { label = label, cost = cost, keys = 1, rule = ruleOf(figuresOf(label)), take = take, other = false }
-end
-
--- The same decision as any other: where a key holds more than the one state, or one under other numbers.
-local function decideOther(run, k)
-  run.other = run.other or others().runOf(run.label, run.cost)
-  others().decideOne(run.other, k)
-end
-
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cost, rule, take = run.label, run.cost, run.rule, run.take
-  local words, s = rule.words, { 0, 0, 0, 0 }
+  local label, cost, take, words, s = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = KEYS[k]
@@ -740,15 +722,15 @@ local function takeEach(run, first, last)
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head)
-      isUsual = shape[2] == label and at + shape[5] == #raw + 1 and shape[3] <= words and idleAtUs < 9007199254740992
+      isUsual = shape[1] == label and at + shape[4] == #raw + 1 and shape[2] <= words and idleAtUs < 9007199254740992
       if isUsual and idleAtUs > nowUs then
         s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
       end
     end
     if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(rule, s, isHeld, cost, nowUs)
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
       if changed then
-        write(key, recordOf(label, s, words, nowUs + resetUs), nowUs + resetUs)
+        write(key, recordOf(label, run, s, words, nowUs + resetUs), nowUs + resetUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
@@ -762,37 +744,23 @@ local function takeEach(run, first, last)
       end
     end
     if not isUsual then
-      decideOther(run, k)
+      -- The same decision as any other: the key holds more than the one state, or one under other numbers.
+      run.other = run.other or others().runOf(label, cost)
+      others().decideOne(run.other, k)
     end
   end
 end
 
 function takesBy(label, cost)
-  if cost > 0 and takes[byte(label)] then
-    return takeEach, newTake(label, cost)
+  local newTake = takes[byte(label)]
+  if cost == 0 or not newTake then
+    return others().decideEach, others().runOf(label, cost)
   end
-  return others().decideEach, others().runOf(label, cost)
+  local take, words = newTake(figuresOf(label))
+  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = {}, heads = {}, other = false }
 end
 
-local failures, firstError, areAlike = 0, nil, true
-
--- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
-local function make(decideEach, run, first, last)
-  current = first
-  while current <= last do
-    local isMade, failure = pcall(decideEach, run, current, last)
-    if isMade then
-      return
-    end
-    size, failures = size + 1, failures + 1
-    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
-    firstError = firstError or reply[size]
-    areAlike = areAlike and reply[size] == firstError
-    current = current + run.keys
-  end
-end
-
-local at, key, decisions = isPlain and 1 or 2, 1, 0
+local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then
@@ -801,8 +769,20 @@ while at <= #ARGV do
   else
     decideEach, run, count, at = others().runAt(at)
   end
-  make(decideEach, run, key, key + count * run.keys - 1)
-  key, decisions = key + count * run.keys, decisions + count
+  local last, isMade, failure = key + count * run.keys - 1, true, nil
+  while key <= last do
+    current = key
+    isMade, failure = pcall(decideEach, run, key, last)
+    key = last + 1
+    -- It goes on behind a decision that cannot be made.
+    if not isMade then
+      size, failures, key = size + 1, failures + 1, current + run.keys
+      reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+      firstError = firstError or reply[size]
+      areAlike = areAlike and reply[size] == firstError
+    end
+  end
+  decisions = decisions + count
 end
 
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
@@ -1942,18 +1922,14 @@ end
 
 /** Generated from TypeScript: by algorithm, the plain take with all that it calls. */
 export const LUA_TAKES = {
-  fixedWindow: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
-
--- Sets so many words of a state to 0.
-local function clearWords(s, from, count)
-  for k = from, from + count - 1 do
-    s[k] = 0
-  end
-end
-
+  fixedWindow: `local huge = math.huge
 -- From src/algorithms/fixed-window/fixed-window.ts.
 
-local function take(rule, s, isHeld, cost, nowUs)
+local capacity = figures[0]
+local windowUs = figures[1]
+local fromFirst = figures[2] == 1
+local offsetUs2 = figures[3]
+local function take(s, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -1967,16 +1943,16 @@ local function take(rule, s, isHeld, cost, nowUs)
     if isHeld then
       local result2
       do
-        local lengthUs = rule.windowUs > s[2] - s[1] and rule.windowUs or s[2] - s[1]
+        local lengthUs = windowUs > s[2] - s[1] and windowUs or s[2] - s[1]
         if s[4] - nowUs <= lengthUs then
           result2 = false
         else
           s[1] = nowUs
           local result3
-          if rule.fromFirst then
+          if fromFirst then
             result3 = nowUs
           else
-            result3 = ((nowUs - rule.offsetUs) / rule.windowUs - (nowUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
           s[2] = result3 + lengthUs
           s[4] = nowUs
@@ -1985,21 +1961,24 @@ local function take(rule, s, isHeld, cost, nowUs)
       end
       chosen = result2
     else
-      clearWords(s, 1, rule.freshWords)
+      s[1] = 0
+      s[2] = 0
+      s[3] = 0
+      s[4] = 0
       chosen = false
     end
     changed = chosen
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
-    if cost > rule.capacity then
+    if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
       result = false
     elseif cost == 0 then
       result = true
     else
-      local room = rule.capacity - cost
+      local room = capacity - cost
       local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
       if waitUs > 0 then
         outcome = 'limited'
@@ -2019,27 +1998,27 @@ local function take(rule, s, isHeld, cost, nowUs)
     if count == 0 then
       s[1] = atUs
       local result4
-      if rule.fromFirst then
+      if fromFirst then
         result4 = atUs
       else
-        result4 = ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+        result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
       end
-      s[2] = result4 + rule.windowUs
+      s[2] = result4 + windowUs
     else
       local chosen2
-      if rule.fromFirst then
+      if fromFirst then
         chosen2 = s[1]
       else
         local result5
-        if rule.fromFirst then
+        if fromFirst then
           result5 = atUs
         else
-          result5 = ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
+          result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
         chosen2 = result5
       end
       local startUs = chosen2
-      s[2] = s[2] > startUs + rule.windowUs and s[2] or startUs + rule.windowUs
+      s[2] = s[2] > startUs + windowUs and s[2] or startUs + windowUs
     end
     s[3] = count + cost
     s[4] = atUs
@@ -2048,34 +2027,14 @@ local function take(rule, s, isHeld, cost, nowUs)
     chosen3 = 0
   end
   local lateUs = chosen3
-  remaining = 0 > rule.capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or rule.capacity - (nowUs >= s[2] and 0 or s[3])
+  remaining = 0 > capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or capacity - (nowUs >= s[2] and 0 or s[3])
   resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
   enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-
-local function ruleOf(figures)
-  return {
-    capacity = figures[0],
-    windowUs = figures[1],
-    words = 4,
-    freshWords = 4,
-    fromFirst = figures[2] == 1,
-    offsetUs = figures[3],
-  }
-end
-
-return ruleOf, take
+return take, 4
 `,
-  gcra: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
-
--- Sets so many words of a state to 0.
-local function clearWords(s, from, count)
-  for k = from, from + count - 1 do
-    s[k] = 0
-  end
-end
-
+  gcra: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
@@ -2127,7 +2086,45 @@ end
 
 -- From src/algorithms/gcra/gcra.ts.
 
-local function take(rule, s, isHeld, cost, nowUs)
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function take(s, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -2146,7 +2143,7 @@ local function take(rule, s, isHeld, cost, nowUs)
           local result4
           do
             local aheadUs = s[3] - nowUs
-            if aheadUs <= rule.windowUs then
+            if aheadUs <= windowUs then
               result4 = false
             else
               s[1] = s[1] - aheadUs
@@ -2160,7 +2157,7 @@ local function take(rule, s, isHeld, cost, nowUs)
             local chosen
             if s[3] == nowUs then
               local aheadUs2 = s[1] - nowUs
-              chosen = aheadUs2 < rule.toleranceUs or aheadUs2 == rule.toleranceUs and s[2] <= rule.tolerancePart
+              chosen = aheadUs2 < toleranceUs or aheadUs2 == toleranceUs and s[2] <= tolerancePart
             else
               chosen = false
             end
@@ -2173,31 +2170,33 @@ local function take(rule, s, isHeld, cost, nowUs)
         result2 = result3
       else
         local aheadUs3 = s[1] - nowUs
-        if aheadUs3 < rule.toleranceUs or aheadUs3 == rule.toleranceUs and s[2] <= rule.tolerancePart then
+        if aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart then
           result2 = false
         else
-          s[1] = nowUs + rule.toleranceUs
-          s[2] = rule.tolerancePart
+          s[1] = nowUs + toleranceUs
+          s[2] = tolerancePart
           result2 = true
         end
       end
       chosen2 = result2
     else
-      clearWords(s, 1, rule.freshWords)
+      s[1] = 0
+      s[2] = 0
+      s[3] = 0
       chosen2 = false
     end
     changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
-    if cost > rule.capacity then
+    if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
       result = false
     elseif cost == 0 then
       result = true
     else
-      local room = rule.capacity - cost
+      local room = capacity - cost
       local result5
       do
         local atUs = s[3] > nowUs and s[3] or nowUs
@@ -2206,20 +2205,18 @@ local function take(rule, s, isHeld, cost, nowUs)
           result5 = 0
         else
           local part = s[2]
-          if room == rule.capacity - 1 then
-            us = us - rule.lessOneUs
-            part = part - rule.lessOnePart
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
           else
-            local b = rule.periodUs
-            local c = rule.permits
-            local product = room * b
+            local product = room * periodUs
             local chosen3
             if product <= 9007199254740991 then
-              local quotient = product / c - product / c % 1
-              remainder0 = product - quotient * c
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
               chosen3 = quotient
             else
-              chosen3 = mulDivWide(room < b and room or b, room > b and room or b, c)
+              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
             us = us - chosen3
             part = part - remainder0
@@ -2249,26 +2246,24 @@ local function take(rule, s, isHeld, cost, nowUs)
     local us2 = tatUs > atUs2 and tatUs or atUs2
     local part2 = tatUs < atUs2 and 0 or s[2]
     if cost == 1 then
-      us2 = us2 + rule.intervalUs
-      part2 = part2 + rule.intervalPart
+      us2 = us2 + intervalUs
+      part2 = part2 + intervalPart
     else
-      local b2 = rule.periodUs
-      local c2 = rule.permits
-      local product2 = cost * b2
+      local product2 = cost * periodUs
       local chosen4
       if product2 <= 9007199254740991 then
-        local quotient2 = product2 / c2 - product2 / c2 % 1
-        remainder0 = product2 - quotient2 * c2
+        local quotient2 = product2 / permits - product2 / permits % 1
+        remainder0 = product2 - quotient2 * permits
         chosen4 = quotient2
       else
-        chosen4 = mulDivWide(cost < b2 and cost or b2, cost > b2 and cost or b2, c2)
+        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
       us2 = us2 + chosen4
       part2 = part2 + remainder0
     end
-    if part2 >= rule.permits then
+    if part2 >= permits then
       us2 = us2 + 1
-      part2 = part2 - rule.permits
+      part2 = part2 - permits
     end
     s[1] = us2
     s[2] = part2
@@ -2277,7 +2272,7 @@ local function take(rule, s, isHeld, cost, nowUs)
     local chosen5
     if s[3] == nowUs then
       local aheadUs4 = s[1] - nowUs
-      chosen5 = aheadUs4 < rule.toleranceUs or aheadUs4 == rule.toleranceUs and s[2] <= rule.tolerancePart
+      chosen5 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s[2] <= tolerancePart
     else
       chosen5 = false
     end
@@ -2289,39 +2284,36 @@ local function take(rule, s, isHeld, cost, nowUs)
     chosen6 = 0
   end
   local lateUs2 = chosen6
-  local earlier = rule.capacity
   local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen8
   if us3 < 0 then
     chosen8 = 0
   else
-    local b3 = rule.permits
     local add = s[2]
-    local c3 = rule.periodUs
     local result6
     do
-      local sum = us3 * b3 + add
+      local sum = us3 * permits + add
       if sum <= 9007199254740991 then
-        result6 = sum / c3 + -(sum / c3) % 1
+        result6 = sum / periodUs + -(sum / periodUs) % 1
       else
         local result7
         do
-          local product3 = us3 * b3
+          local product3 = us3 * permits
           local chosen7
           if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
             chosen7 = quotient3
           else
-            chosen7 = mulDivWide(us3 < b3 and us3 or b3, us3 > b3 and us3 or b3, c3)
+            chosen7 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
           end
           local whole = chosen7
           if add == 0 then
             result7 = whole
           else
             local product4 = remainder0 + add
-            local quotient4 = product4 / c3 - product4 / c3 % 1
-            remainder0 = product4 - quotient4 * c3
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
             result7 = whole + quotient4
           end
         end
@@ -2331,7 +2323,7 @@ local function take(rule, s, isHeld, cost, nowUs)
     end
     chosen8 = result6
   end
-  remaining = 0 > earlier - chosen8 and 0 or earlier - chosen8
+  remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
   local result8
   do
     local atUs3 = s[3] > nowUs and s[3] or nowUs
@@ -2346,72 +2338,9 @@ local function take(rule, s, isHeld, cost, nowUs)
   enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-
-local function ruleOf(figures)
-  local capacity = figures[0]
-  local permits = figures[1]
-  local periodUs = figures[2]
-  local product = 1 * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / permits - product / permits % 1
-    remainder0 = product - quotient * permits
-    chosen = quotient
-  else
-    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
-  end
-  local intervalUs = chosen
-  local intervalPart = remainder0
-  local product2 = capacity * periodUs
-  local chosen2
-  if product2 <= 9007199254740991 then
-    local quotient2 = product2 / permits - product2 / permits % 1
-    remainder0 = product2 - quotient2 * permits
-    chosen2 = quotient2
-  else
-    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
-  end
-  local toleranceUs = chosen2
-  local tolerancePart = remainder0
-  local a = capacity - 1
-  local product3 = a * periodUs
-  local chosen3
-  if product3 <= 9007199254740991 then
-    local quotient3 = product3 / permits - product3 / permits % 1
-    remainder0 = product3 - quotient3 * permits
-    chosen3 = quotient3
-  else
-    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
-  end
-  local lessOneUs = chosen3
-  local lessOnePart = remainder0
-  return {
-    capacity = capacity,
-    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
-    words = 3,
-    freshWords = 3,
-    permits = permits,
-    periodUs = periodUs,
-    intervalUs = intervalUs,
-    intervalPart = intervalPart,
-    toleranceUs = toleranceUs,
-    tolerancePart = tolerancePart,
-    lessOneUs = lessOneUs,
-    lessOnePart = lessOnePart,
-  }
-end
-
-return ruleOf, take
+return take, 3
 `,
-  leakyBucket: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
-
--- Sets so many words of a state to 0.
-local function clearWords(s, from, count)
-  for k = from, from + count - 1 do
-    s[k] = 0
-  end
-end
-
+  leakyBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
@@ -2463,7 +2392,45 @@ end
 
 -- From src/algorithms/leaky-bucket/leaky-bucket.ts.
 
-local function take(rule, s, isHeld, cost, nowUs)
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function take(s, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -2478,7 +2445,7 @@ local function take(rule, s, isHeld, cost, nowUs)
       local result2
       do
         local aheadUs = s[3] - nowUs
-        if aheadUs <= rule.windowUs then
+        if aheadUs <= windowUs then
           result2 = false
         else
           s[1] = s[1] - aheadUs
@@ -2488,21 +2455,23 @@ local function take(rule, s, isHeld, cost, nowUs)
       end
       chosen = result2
     else
-      clearWords(s, 1, rule.freshWords)
+      s[1] = 0
+      s[2] = 0
+      s[3] = 0
       chosen = false
     end
     changed = chosen
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
-    if cost > rule.capacity then
+    if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
       result = false
     elseif cost == 0 then
       result = true
     else
-      local room = rule.capacity - cost
+      local room = capacity - cost
       local result3
       do
         local atUs = s[3] > nowUs and s[3] or nowUs
@@ -2511,20 +2480,18 @@ local function take(rule, s, isHeld, cost, nowUs)
           result3 = 0
         else
           local part = s[2]
-          if room == rule.capacity - 1 then
-            us = us - rule.lessOneUs
-            part = part - rule.lessOnePart
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
           else
-            local b = rule.periodUs
-            local c = rule.permits
-            local product = room * b
+            local product = room * periodUs
             local chosen2
             if product <= 9007199254740991 then
-              local quotient = product / c - product / c % 1
-              remainder0 = product - quotient * c
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
               chosen2 = quotient
             else
-              chosen2 = mulDivWide(room < b and room or b, room > b and room or b, c)
+              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
             us = us - chosen2
             part = part - remainder0
@@ -2549,20 +2516,18 @@ local function take(rule, s, isHeld, cost, nowUs)
             result5 = 0
           else
             local part2 = s[2]
-            if 0 == rule.capacity - 1 then
-              us2 = us2 - rule.lessOneUs
-              part2 = part2 - rule.lessOnePart
+            if 0 == capacity - 1 then
+              us2 = us2 - lessOneUs
+              part2 = part2 - lessOnePart
             else
-              local b2 = rule.periodUs
-              local c2 = rule.permits
-              local product2 = 0 * b2
+              local product2 = 0 * periodUs
               local chosen3
               if product2 <= 9007199254740991 then
-                local quotient2 = product2 / c2 - product2 / c2 % 1
-                remainder0 = product2 - quotient2 * c2
+                local quotient2 = product2 / permits - product2 / permits % 1
+                remainder0 = product2 - quotient2 * permits
                 chosen3 = quotient2
               else
-                chosen3 = mulDivWide(0 < b2 and 0 or b2, 0 > b2 and 0 or b2, c2)
+                chosen3 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
               end
               us2 = us2 - chosen3
               part2 = part2 - remainder0
@@ -2587,26 +2552,24 @@ local function take(rule, s, isHeld, cost, nowUs)
     local us3 = tatUs > atUs3 and tatUs or atUs3
     local part3 = tatUs < atUs3 and 0 or s[2]
     if cost == 1 then
-      us3 = us3 + rule.intervalUs
-      part3 = part3 + rule.intervalPart
+      us3 = us3 + intervalUs
+      part3 = part3 + intervalPart
     else
-      local b3 = rule.periodUs
-      local c3 = rule.permits
-      local product3 = cost * b3
+      local product3 = cost * periodUs
       local chosen4
       if product3 <= 9007199254740991 then
-        local quotient3 = product3 / c3 - product3 / c3 % 1
-        remainder0 = product3 - quotient3 * c3
+        local quotient3 = product3 / permits - product3 / permits % 1
+        remainder0 = product3 - quotient3 * permits
         chosen4 = quotient3
       else
-        chosen4 = mulDivWide(cost < b3 and cost or b3, cost > b3 and cost or b3, c3)
+        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
       us3 = us3 + chosen4
       part3 = part3 + remainder0
     end
-    if part3 >= rule.permits then
+    if part3 >= permits then
       us3 = us3 + 1
-      part3 = part3 - rule.permits
+      part3 = part3 - permits
     end
     s[1] = us3
     s[2] = part3
@@ -2616,39 +2579,36 @@ local function take(rule, s, isHeld, cost, nowUs)
     chosen5 = 0
   end
   local lateUs = chosen5
-  local earlier = rule.capacity
   local us4 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen7
   if us4 < 0 then
     chosen7 = 0
   else
-    local b4 = rule.permits
     local add = s[2]
-    local c4 = rule.periodUs
     local result6
     do
-      local sum = us4 * b4 + add
+      local sum = us4 * permits + add
       if sum <= 9007199254740991 then
-        result6 = sum / c4 + -(sum / c4) % 1
+        result6 = sum / periodUs + -(sum / periodUs) % 1
       else
         local result7
         do
-          local product4 = us4 * b4
+          local product4 = us4 * permits
           local chosen6
           if product4 <= 9007199254740991 then
-            local quotient4 = product4 / c4 - product4 / c4 % 1
-            remainder0 = product4 - quotient4 * c4
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
             chosen6 = quotient4
           else
-            chosen6 = mulDivWide(us4 < b4 and us4 or b4, us4 > b4 and us4 or b4, c4)
+            chosen6 = mulDivWide(us4 < permits and us4 or permits, us4 > permits and us4 or permits, periodUs)
           end
           local whole = chosen6
           if add == 0 then
             result7 = whole
           else
             local product5 = remainder0 + add
-            local quotient5 = product5 / c4 - product5 / c4 % 1
-            remainder0 = product5 - quotient5 * c4
+            local quotient5 = product5 / periodUs - product5 / periodUs % 1
+            remainder0 = product5 - quotient5 * periodUs
             result7 = whole + quotient5
           end
         end
@@ -2658,7 +2618,7 @@ local function take(rule, s, isHeld, cost, nowUs)
     end
     chosen7 = result6
   end
-  remaining = 0 > earlier - chosen7 and 0 or earlier - chosen7
+  remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
   local result8
   do
     local atUs4 = s[3] > nowUs and s[3] or nowUs
@@ -2673,65 +2633,9 @@ local function take(rule, s, isHeld, cost, nowUs)
   enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-
-local function ruleOf(figures)
-  local capacity = figures[0]
-  local permits = figures[1]
-  local periodUs = figures[2]
-  local product = 1 * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / permits - product / permits % 1
-    remainder0 = product - quotient * permits
-    chosen = quotient
-  else
-    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
-  end
-  local intervalUs = chosen
-  local intervalPart = remainder0
-  local product2 = capacity * periodUs
-  local chosen2
-  if product2 <= 9007199254740991 then
-    local quotient2 = product2 / permits - product2 / permits % 1
-    remainder0 = product2 - quotient2 * permits
-    chosen2 = quotient2
-  else
-    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
-  end
-  local toleranceUs = chosen2
-  local tolerancePart = remainder0
-  local a = capacity - 1
-  local product3 = a * periodUs
-  local chosen3
-  if product3 <= 9007199254740991 then
-    local quotient3 = product3 / permits - product3 / permits % 1
-    remainder0 = product3 - quotient3 * permits
-    chosen3 = quotient3
-  else
-    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
-  end
-  local lessOneUs = chosen3
-  local lessOnePart = remainder0
-  return {
-    capacity = capacity,
-    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
-    words = 3,
-    freshWords = 3,
-    permits = permits,
-    periodUs = periodUs,
-    intervalUs = intervalUs,
-    intervalPart = intervalPart,
-    toleranceUs = toleranceUs,
-    tolerancePart = tolerancePart,
-    lessOneUs = lessOneUs,
-    lessOnePart = lessOnePart,
-  }
-end
-
-return ruleOf, take
+return take, 3
 `,
-  slidingWindow: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
-
+  slidingWindow: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
   if to < from then
@@ -2744,7 +2648,6 @@ local function moveWords(s, to, from, count)
     end
   end
 end
-
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -2756,6 +2659,15 @@ end
 
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
 local remainder0 = 0
+
+local function greatestCommonDivisor(a, b)
+  while b ~= 0 do
+    local rest = a % b
+    a = b
+    b = rest
+  end
+  return a
+end
 
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
 -- unit of the last place of k, and then k x c would be at least 2^53.
@@ -2828,15 +2740,6 @@ local function mulAddDivUp(a, b, add, c)
   return remainder0 == 0 and quotient or quotient + 1
 end
 
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
-
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
 -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
@@ -2907,7 +2810,41 @@ local function resetUsOfSlidingWindow(own, s, i, nowUs)
   return (s[i] > nowUs and s[i] or nowUs) - nowUs
 end
 
-local function take(rule, s, isHeld, cost, nowUs)
+local lengthUs = figures[1]
+local slots = figures[2]
+local divisor = greatestCommonDivisor(slots, lengthUs)
+local perPeriod = slots / divisor
+local periodUs = lengthUs / divisor
+local a = slots + 1
+local result
+do
+  local sum = a * periodUs
+  if sum <= 9007199254740991 then
+    result = sum / perPeriod + -(sum / perPeriod) % 1
+  else
+    local product = a * periodUs
+    local chosen
+    if product <= 9007199254740991 then
+      local quotient = product / perPeriod - product / perPeriod % 1
+      remainder0 = product - quotient * perPeriod
+      chosen = quotient
+    else
+      chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
+    end
+    local whole = chosen
+    result = remainder0 == 0 and whole or whole + 1
+  end
+end
+local rule = {
+  capacity = figures[0],
+  windowUs = result,
+  words = 3 + slots + 1,
+  freshWords = 3 + slots + 1,
+  slots = slots,
+  perPeriod = perPeriod,
+  periodUs = periodUs,
+}
+local function take(s, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -3261,55 +3198,9 @@ local function take(rule, s, isHeld, cost, nowUs)
   enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-
-local function ruleOf(figures)
-  local lengthUs = figures[1]
-  local slots = figures[2]
-  local divisor = greatestCommonDivisor(slots, lengthUs)
-  local perPeriod = slots / divisor
-  local periodUs = lengthUs / divisor
-  local a = slots + 1
-  local result
-  do
-    local sum = a * periodUs
-    if sum <= 9007199254740991 then
-      result = sum / perPeriod + -(sum / perPeriod) % 1
-    else
-      local product = a * periodUs
-      local chosen
-      if product <= 9007199254740991 then
-        local quotient = product / perPeriod - product / perPeriod % 1
-        remainder0 = product - quotient * perPeriod
-        chosen = quotient
-      else
-        chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
-      end
-      local whole = chosen
-      result = remainder0 == 0 and whole or whole + 1
-    end
-  end
-  return {
-    capacity = figures[0],
-    windowUs = result,
-    words = 3 + slots + 1,
-    freshWords = 3 + slots + 1,
-    slots = slots,
-    perPeriod = perPeriod,
-    periodUs = periodUs,
-  }
-end
-
-return ruleOf, take
+return take, rule.words
 `,
-  tokenBucket: `local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
-
--- Sets so many words of a state to 0.
-local function clearWords(s, from, count)
-  for k = from, from + count - 1 do
-    s[k] = 0
-  end
-end
-
+  tokenBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
@@ -3361,7 +3252,45 @@ end
 
 -- From src/algorithms/token-bucket/token-bucket.ts.
 
-local function take(rule, s, isHeld, cost, nowUs)
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function take(s, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -3376,7 +3305,7 @@ local function take(rule, s, isHeld, cost, nowUs)
       local result2
       do
         local aheadUs = s[3] - nowUs
-        if aheadUs <= rule.windowUs then
+        if aheadUs <= windowUs then
           result2 = false
         else
           s[1] = s[1] - aheadUs
@@ -3386,21 +3315,23 @@ local function take(rule, s, isHeld, cost, nowUs)
       end
       chosen = result2
     else
-      clearWords(s, 1, rule.freshWords)
+      s[1] = 0
+      s[2] = 0
+      s[3] = 0
       chosen = false
     end
     changed = chosen
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
-    if cost > rule.capacity then
+    if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
       result = false
     elseif cost == 0 then
       result = true
     else
-      local room = rule.capacity - cost
+      local room = capacity - cost
       local result3
       do
         local atUs = s[3] > nowUs and s[3] or nowUs
@@ -3409,20 +3340,18 @@ local function take(rule, s, isHeld, cost, nowUs)
           result3 = 0
         else
           local part = s[2]
-          if room == rule.capacity - 1 then
-            us = us - rule.lessOneUs
-            part = part - rule.lessOnePart
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
           else
-            local b = rule.periodUs
-            local c = rule.permits
-            local product = room * b
+            local product = room * periodUs
             local chosen2
             if product <= 9007199254740991 then
-              local quotient = product / c - product / c % 1
-              remainder0 = product - quotient * c
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
               chosen2 = quotient
             else
-              chosen2 = mulDivWide(room < b and room or b, room > b and room or b, c)
+              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
             us = us - chosen2
             part = part - remainder0
@@ -3452,26 +3381,24 @@ local function take(rule, s, isHeld, cost, nowUs)
     local us2 = tatUs > atUs2 and tatUs or atUs2
     local part2 = tatUs < atUs2 and 0 or s[2]
     if cost == 1 then
-      us2 = us2 + rule.intervalUs
-      part2 = part2 + rule.intervalPart
+      us2 = us2 + intervalUs
+      part2 = part2 + intervalPart
     else
-      local b2 = rule.periodUs
-      local c2 = rule.permits
-      local product2 = cost * b2
+      local product2 = cost * periodUs
       local chosen3
       if product2 <= 9007199254740991 then
-        local quotient2 = product2 / c2 - product2 / c2 % 1
-        remainder0 = product2 - quotient2 * c2
+        local quotient2 = product2 / permits - product2 / permits % 1
+        remainder0 = product2 - quotient2 * permits
         chosen3 = quotient2
       else
-        chosen3 = mulDivWide(cost < b2 and cost or b2, cost > b2 and cost or b2, c2)
+        chosen3 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
       us2 = us2 + chosen3
       part2 = part2 + remainder0
     end
-    if part2 >= rule.permits then
+    if part2 >= permits then
       us2 = us2 + 1
-      part2 = part2 - rule.permits
+      part2 = part2 - permits
     end
     s[1] = us2
     s[2] = part2
@@ -3481,39 +3408,36 @@ local function take(rule, s, isHeld, cost, nowUs)
     chosen4 = 0
   end
   local lateUs = chosen4
-  local earlier = rule.capacity
   local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen6
   if us3 < 0 then
     chosen6 = 0
   else
-    local b3 = rule.permits
     local add = s[2]
-    local c3 = rule.periodUs
     local result4
     do
-      local sum = us3 * b3 + add
+      local sum = us3 * permits + add
       if sum <= 9007199254740991 then
-        result4 = sum / c3 + -(sum / c3) % 1
+        result4 = sum / periodUs + -(sum / periodUs) % 1
       else
         local result5
         do
-          local product3 = us3 * b3
+          local product3 = us3 * permits
           local chosen5
           if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
             chosen5 = quotient3
           else
-            chosen5 = mulDivWide(us3 < b3 and us3 or b3, us3 > b3 and us3 or b3, c3)
+            chosen5 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
           end
           local whole = chosen5
           if add == 0 then
             result5 = whole
           else
             local product4 = remainder0 + add
-            local quotient4 = product4 / c3 - product4 / c3 % 1
-            remainder0 = product4 - quotient4 * c3
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
             result5 = whole + quotient4
           end
         end
@@ -3523,7 +3447,7 @@ local function take(rule, s, isHeld, cost, nowUs)
     end
     chosen6 = result4
   end
-  remaining = 0 > earlier - chosen6 and 0 or earlier - chosen6
+  remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
   local result6
   do
     local atUs3 = s[3] > nowUs and s[3] or nowUs
@@ -3538,61 +3462,6 @@ local function take(rule, s, isHeld, cost, nowUs)
   enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-
-local function ruleOf(figures)
-  local capacity = figures[0]
-  local permits = figures[1]
-  local periodUs = figures[2]
-  local product = 1 * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / permits - product / permits % 1
-    remainder0 = product - quotient * permits
-    chosen = quotient
-  else
-    chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
-  end
-  local intervalUs = chosen
-  local intervalPart = remainder0
-  local product2 = capacity * periodUs
-  local chosen2
-  if product2 <= 9007199254740991 then
-    local quotient2 = product2 / permits - product2 / permits % 1
-    remainder0 = product2 - quotient2 * permits
-    chosen2 = quotient2
-  else
-    chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
-  end
-  local toleranceUs = chosen2
-  local tolerancePart = remainder0
-  local a = capacity - 1
-  local product3 = a * periodUs
-  local chosen3
-  if product3 <= 9007199254740991 then
-    local quotient3 = product3 / permits - product3 / permits % 1
-    remainder0 = product3 - quotient3 * permits
-    chosen3 = quotient3
-  else
-    chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
-  end
-  local lessOneUs = chosen3
-  local lessOnePart = remainder0
-  return {
-    capacity = capacity,
-    windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
-    words = 3,
-    freshWords = 3,
-    permits = permits,
-    periodUs = periodUs,
-    intervalUs = intervalUs,
-    intervalPart = intervalPart,
-    toleranceUs = toleranceUs,
-    tolerancePart = tolerancePart,
-    lessOneUs = lessOneUs,
-    lessOnePart = lessOnePart,
-  }
-end
-
-return ruleOf, take
+return take, 3
 `,
 } as const

@@ -34,7 +34,7 @@ export const LIBRARY: string = [lua.codec, textsOf([...ALL, 'decide']), CONSTANT
 /** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
 function textOf(types: readonly string[]): string {
   const takes = FORMATS.filter(({ algorithm: { type } }) => types.includes(type) && TAKES[type] !== undefined).map(
-    ({ format, algorithm: { type } }) => `takes[${format}] = function()\n${TAKES[type]}end`,
+    ({ format, algorithm: { type } }) => `takes[${format}] = function(figures)\n${TAKES[type]}end`,
   )
   const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
   return [lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n')
