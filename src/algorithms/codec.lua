@@ -1,4 +1,4 @@
--- States as bytes: the twin of codec.ts, where the layout and the reasons are.
+-- States as bytes: the twin of codec.ts, where the layout and the reasons are. Bytes that we did not write are an error { what = ... }.
 --
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
@@ -9,23 +9,21 @@ local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
+-- So many words are read eight by eight.
+local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
--- and the two that those behind them take in turn.
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD = 1, 2, 3, 4, 5, 9, 10
-local shapes = {}
+-- the two that those behind them take in turn, and how the first four are unpacked.
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM = 1, 2, 3, 4, 5, 9, 10, 11
+-- With room for one, as a lone decision needs it: tables that grow are made anew.
+local shapes = { one = nil }
 
 -- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 
--- Bytes that we did not write.
-local function foreign(what)
-  error({ what = what }, 0)
-end
-
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
-  local figures, count, number, unit = {}, 0, 0, 1
+  local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1
   for place = 4 + byte(label, 2), #label do
     local digit = byte(label, place)
     number, unit = number + digit % 64 * unit, unit * 64
@@ -63,27 +61,47 @@ local function newLong()
     end
   end
 
+  -- The forms of so many words in eights, the last filled up with words that take no bytes.
+  local function eightsOf(even, odd, count)
+    local forms, eight = {}, '>' .. formOf(even, odd, 8)
+    for first = 1, count, 8 do
+      local rest = count - first + 1
+      forms[#forms + 1] = rest >= 8 and eight or '>' .. formOf(even, odd, rest) .. rep('I0', 8 - rest)
+    end
+    return forms
+  end
+
   -- The words from one place on whose tag counts them back, every second of them.
-  local function readBack(s, tag, from, idleAtUs)
-    for k = from, tag >= BACK and #s or 0, 2 do
+  local function readBack(s, tag, from, words, idleAtUs)
+    for k = from, tag >= BACK and words or 0, 2 do
       s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
     end
   end
 
-  -- All words of a record, the first four as they are packed.
-  local function read(shape, raw, at, idleAtUs)
-    local s, words, even, odd = { unpackBytes(shape[FORM], raw, at) }, shape[WORDS], shape[EVEN], shape[ODD]
-    for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
-      local count = min(words - first + 1, MOST_AT_ONCE)
-      local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
-      for k = 1, count + 1 do
-        s[first + k - 1] = found[k]
+  -- All words of a record, the first four as they are packed. Few of them are put into `s`, which is quicker than a table of their own.
+  local function read(shape, raw, at, idleAtUs, s)
+    local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
+    if words <= FEW then
+      shape.eights = shape.eights or eightsOf(even, odd, words - LEAD)
+      s[1], s[2], s[3], s[4], at = unpackBytes(shape[LEAD_FORM], raw, at)
+      for k = 1, #shape.eights do
+        local n = LEAD + k * 8 - 7
+        s[n], s[n + 1], s[n + 2], s[n + 3], s[n + 4], s[n + 5], s[n + 6], s[n + 7], at = unpackBytes(shape.eights[k], raw, at)
       end
+    else
+      s = { unpackBytes(shape[FORM], raw, at) }
+      for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
+        local count = min(words - first + 1, MOST_AT_ONCE)
+        local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
+        for k = 1, count + 1 do
+          s[first + k - 1] = found[k]
+        end
+      end
+      -- There it says where the bytes ended.
+      s[words + 1] = nil
     end
-    -- There it says where the bytes ended.
-    s[words + 1] = nil
-    readBack(s, even, LEAD + 1, idleAtUs)
-    readBack(s, odd, LEAD + 2, idleAtUs)
+    readBack(s, even, LEAD + 1, words, idleAtUs)
+    readBack(s, odd, LEAD + 2, words, idleAtUs)
     return s
   end
 
@@ -112,7 +130,7 @@ local function newLong()
     elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
       return BACK + bytesFor(back)
     end
-    return least >= 0 and most < NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
+    return least >= 0 and most < NO_NUMBER and bytesFor(most) or error({ what = 'a word is out of range' }, 0)
   end
 
   -- The words behind the first ones as they are packed.
@@ -155,17 +173,21 @@ end
 
 local long
 
--- The shape of a head, which is not known yet.
-local function shapeOf(head)
-  local nameSize = byte(head, 2)
-  local figuresSize = nameSize and byte(head, 3 + nameSize)
-  local labelSize = figuresSize and 3 + nameSize + figuresSize
-  if not labelSize or labelSize > #head then
-    foreign('the head of a record is too short')
+-- The shape of a head, which is not known yet. `label`: the one that it probably has, or nil.
+local function shapeOf(head, label)
+  local labelSize = label and #label
+  if not label or sub(head, 1, labelSize) ~= label then
+    local nameSize = byte(head, 2)
+    local figuresSize = nameSize and byte(head, 3 + nameSize)
+    labelSize = figuresSize and 3 + nameSize + figuresSize
+    if not labelSize or labelSize > #head then
+      error({ what = 'the head of a record is too short' }, 0)
+    end
+    label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
   if lead > 2 and lead ~= LONG_TAGS then
-    foreign(lead .. ' bytes are no tags')
+    error({ what = lead .. ' bytes are no tags' }, 0)
   end
   first, second = first or 0, second or 0
   local b, d = first % 16, second % 16
@@ -174,7 +196,7 @@ local function shapeOf(head)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { sub(head, 1, labelSize), words, form, struct.size(form), a, b, c, d, 0, 0 }
+  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
@@ -186,11 +208,11 @@ local function shapeOf(head)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes begin; they are all there. Those of a long state
--- are in a table of their own, the others in `s`.
+-- may be in a table of their own, the others are in `s`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words, a, b, c, d = shape[WORDS], 0, 0, 0, 0
   if words > LEAD then
-    s = long.read(shape, raw, at, idleAtUs)
+    s = long.read(shape, raw, at, idleAtUs, s)
     a, b, c, d = s[1], s[2], s[3], s[4]
   else
     a, b, c, d = unpackBytes(shape[FORM], raw, at)
@@ -223,9 +245,9 @@ local function tagOf(word, idleAtUs)
     word, tag = back, BACK
   end
   if word < 16777216 then
-    return tag + (word < 256 and (word > 0 and 1 or foreign('a word is out of range')) or word < 65536 and 2 or 3), word
+    return tag + (word < 256 and (word > 0 and 1 or error({ what = 'a word is out of range' }, 0)) or word < 65536 and 2 or 3), word
   end
-  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or foreign('a word is out of range')), word
+  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
 end
 
 -- The record of the state in `s`, which has so many words at most and is idle at a time. `written`: the forms and the heads of records that were
@@ -236,7 +258,7 @@ local function recordOf(label, written, s, most, idleAtUs)
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
-    foreign('a state has no end')
+    error({ what = 'a state has no end' }, 0)
   end
   local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
   if a ~= 0 then

@@ -2,6 +2,11 @@
 
 local rules = {}
 
+-- Bytes that we did not write.
+local function foreign(what)
+  error({ what = what }, 0)
+end
+
 -- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = byte(label, 1)

@@ -31,7 +31,7 @@ local current = 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
-local values, heldBy = {}, {}
+local values, heldBy = { nil }, { one = nil }
 if #KEYS == 1 then
   local value = try('GET', KEYS[1])
   if type(value) ~= 'table' then
@@ -80,6 +80,7 @@ end
 
 -- Makes the functions for everything but plain takes.
 local function newOthers()
+  local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
   -- How many words one more charge may need beyond those of a rule.
   local MOST_GROWTH = 16
@@ -423,7 +424,7 @@ local function takeEach(run, first, last)
     local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head)
+      local shape = shapes[head] or shapeOf(head, label)
       isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
       if isUsual and idleAtUs > nowUs then
         s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
@@ -459,7 +460,7 @@ function takesBy(label, cost)
     return others().decideEach, others().runOf(label, cost)
   end
   local take, words = newTake(figuresOf(label))
-  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = {}, heads = {}, other = false }
+  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
 local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
