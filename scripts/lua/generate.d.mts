@@ -10,3 +10,8 @@ export interface Entry {
 }
 export const prelude: string
 export function generateLua(options: { readonly root: URL; readonly entries: readonly Entry[] }): LuaModule[]
+export function generateTake(options: {
+  readonly root: URL
+  readonly decide: string
+  readonly algorithm: { readonly path: string; readonly name: string }
+}): string

@@ -1,3 +1,4 @@
 import type { LuaModule } from './generate.mjs'
 export function algorithmFolders(): string[]
 export function luaModules(): LuaModule[]
+export function luaTakes(): { readonly name: string; readonly text: string }[]

@@ -357,9 +357,10 @@ export class Specialiser {
   }
 
   /** `a && b`, `a || b` and `a ? b : c`: what has to be done before a branch is done only where that is taken. */
-  either(scope, test, makeYes, makeNo) {
+  either(test, makeYes, makeNo) {
     if (isLiteral(test)) return test.value ? makeYes() : makeNo()
-    let [yes, no] = [undefined, undefined]
+    let yes
+    let no
     const yesLines = this.#block(() => {
       yes = makeYes()
     })
@@ -468,7 +469,7 @@ const EXPRESSIONS = {
     const right = () => s.expression(scope, node.right)
     if (node.operator === '??') fail(scope.source, node, "'??' cannot be put in place")
     const isAnd = node.operator === '&&'
-    const read = isAnd ? s.either(scope, test, right, () => literal(false)) : s.either(scope, test, () => literal(true), right)
+    const read = isAnd ? s.either(test, right, () => literal(false)) : s.either(test, () => literal(true), right)
     if (!read.isOpen) return read
     const last = isAnd ? read.yes : read.no
     if (isLiteral(last) && last.value === isAnd) return test
@@ -477,7 +478,7 @@ const EXPRESSIONS = {
   ConditionalExpression(s, scope, node) {
     const test = s.expression(scope, node.test)
     const branch = (each) => () => s.expression(scope, each)
-    const read = s.either(scope, test, branch(node.consequent), branch(node.alternate))
+    const read = s.either(test, branch(node.consequent), branch(node.alternate))
     return read.isOpen !== true ? read : { ...node, test, consequent: read.yes, alternate: read.no }
   },
   MemberExpression: (s, scope, node) => s.member(scope, node),

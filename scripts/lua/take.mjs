@@ -17,7 +17,7 @@ export function takeFunction(program, decide, algorithm) {
   const properties = object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name))
   const { declared, rule } = ruleOf(program, decide, algorithm, made, { ...object, properties })
   const words = rule.fields?.words ?? { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
-  const take = takeBy(program, decide, algorithm, rule)
+  const take = takeBy(program, decide, rule)
   return functionOf(
     'newTake',
     [figures],
@@ -37,7 +37,7 @@ function ruleOf(program, decide, algorithm, made, object) {
   })
   const rule = fieldsOf({ ...Object.fromEntries(known), ...Object.fromEntries(fields) })
   try {
-    takeBy(program, decide, algorithm, rule)
+    takeBy(program, decide, rule)
     return { declared, rule }
   } catch (error) {
     if (!(error instanceof Escape)) throw error
@@ -48,7 +48,7 @@ function ruleOf(program, decide, algorithm, made, object) {
 }
 
 /** `take(s, isHeld, cost, nowUs)`. */
-function takeBy(program, decide, algorithm, rule) {
+function takeBy(program, decide, rule) {
   const parameters = [variable('s', WORDS), variable('isHeld', BOOLEAN), variable('cost', NUMBER), variable('nowUs', NUMBER)]
   const [s, isHeld, cost, nowUs] = parameters
   const changed = variable('changed', BOOLEAN, false)
