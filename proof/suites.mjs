@@ -9,7 +9,7 @@ import { basename } from 'node:path'
 export const SEED = 20_260_417
 
 /** The Lua that is written by hand. */
-export const LUA_SOURCES = ['src/algorithms/codec.lua', 'src/stores/redis/run.lua', 'scripts/lua/prelude.lua']
+export const LUA_SOURCES = ['src/algorithms/codec.lua', 'src/algorithms/labels.lua', 'src/stores/redis/run.lua', 'scripts/lua/prelude.lua']
 
 /** By algorithm: its folder, what the names of its tests contain, and which of the shared suites it is in. */
 const KINDS = {
@@ -58,6 +58,7 @@ const OF_STATES = [
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
   codec: OF_STATES,
+  labels: OF_STATES,
   run: OF_STATES,
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
 }

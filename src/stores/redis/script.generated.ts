@@ -8,11 +8,16 @@ export const codec = `-- States as bytes: the twin of codec.ts, where the layout
 
 local pack, unpackBytes, byte, char, sub = struct.pack, struct.unpack, string.byte, string.char, string.sub
 
+local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
+local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
 -- A call takes no more values than fit Lua's stack.
+local MOST_AT_ONCE = 4000
 -- So many words are read eight by eight.
+local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
 -- the two that those behind them take in turn, and how the first four are unpacked.
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM = 1, 2, 3, 4, 5, 9, 10, 11
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -52,10 +57,10 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    local form, rest = shape[3] .. formOf(even, odd, min(behind, 4000)), behind - 4000
-    shape[2], shape[3], shape[9], shape[10], shape[4] = 4 + behind, form, even, odd, struct.size(form)
+    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)), behind - MOST_AT_ONCE
+    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
     if rest > 0 then
-      shape[4] = shape[4] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
+      shape[SIZE] = shape[SIZE] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
     end
   end
 
@@ -71,25 +76,25 @@ local function newLong()
 
   -- The words from one place on whose tag counts them back, every second of them.
   local function readBack(s, tag, from, words, idleAtUs)
-    for k = from, tag >= 8 and words or 0, 2 do
-      s[k] = tag < 15 and idleAtUs - s[k] or -1
+    for k = from, tag >= BACK and words or 0, 2 do
+      s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
     end
   end
 
   -- All words of a record, the first four as they are packed. Few of them are put into \`s\`, which is quicker than a table of their own.
   local function read(shape, raw, at, idleAtUs, s)
-    local words, even, odd = shape[2], shape[9], shape[10]
-    if words <= 36 then
-      shape.eights = shape.eights or eightsOf(even, odd, words - 4)
-      s[1], s[2], s[3], s[4], at = unpackBytes(shape[11], raw, at)
+    local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
+    if words <= FEW then
+      shape.eights = shape.eights or eightsOf(even, odd, words - LEAD)
+      s[1], s[2], s[3], s[4], at = unpackBytes(shape[LEAD_FORM], raw, at)
       for k = 1, #shape.eights do
-        local n = 4 + k * 8 - 7
+        local n = LEAD + k * 8 - 7
         s[n], s[n + 1], s[n + 2], s[n + 3], s[n + 4], s[n + 5], s[n + 6], s[n + 7], at = unpackBytes(shape.eights[k], raw, at)
       end
     else
-      s = { unpackBytes(shape[3], raw, at) }
-      for first = 4 + 4000 + 1, words, 4000 do
-        local count = min(words - first + 1, 4000)
+      s = { unpackBytes(shape[FORM], raw, at) }
+      for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
+        local count = min(words - first + 1, MOST_AT_ONCE)
         local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
         for k = 1, count + 1 do
           s[first + k - 1] = found[k]
@@ -98,8 +103,8 @@ local function newLong()
       -- There it says where the bytes ended.
       s[words + 1] = nil
     end
-    readBack(s, even, 4 + 1, words, idleAtUs)
-    readBack(s, odd, 4 + 2, words, idleAtUs)
+    readBack(s, even, LEAD + 1, words, idleAtUs)
+    readBack(s, odd, LEAD + 2, words, idleAtUs)
     return s
   end
 
@@ -124,43 +129,43 @@ local function newLong()
     end
     local back = idleAtUs - least
     if least == -1 and most == -1 then
-      return 15
-    elseif idleAtUs >= most and back < 281474976710656 and (least < 0 or back < most) then
-      return 8 + bytesFor(back)
+      return MINUS_ONE
+    elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
+      return BACK + bytesFor(back)
     end
-    return least >= 0 and most < 9007199254740992 and bytesFor(most) or error({ what = 'a word is out of range' }, 0)
+    return least >= 0 and most < NO_NUMBER and bytesFor(most) or error({ what = 'a word is out of range' }, 0)
   end
 
   -- The words behind the first ones as they are packed.
   local function numbersOf(s, count, even, odd, idleAtUs)
-    if even < 8 and odd < 8 then
+    if even < BACK and odd < BACK then
       return s
     end
     local numbers = {}
-    for k = 4 + 1, count, 2 do
-      numbers[k] = even < 8 and s[k] or idleAtUs - s[k]
-      numbers[k + 1] = k < count and (odd < 8 and s[k + 1] or idleAtUs - s[k + 1]) or nil
+    for k = LEAD + 1, count, 2 do
+      numbers[k] = even < BACK and s[k] or idleAtUs - s[k]
+      numbers[k + 1] = k < count and (odd < BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
     end
     return numbers
   end
 
   -- The record of a state of so many words. \`tags\`, and a to d: those of the first four, and their numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
-    local even, odd, behind = tagOf(s, 4 + 1, count, idleAtUs), tagOf(s, 4 + 2, count, idleAtUs), count - 4
-    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, 4 + 4000), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
+    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
     local form, head = forms[number], heads[number]
     if not form then
       head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      form = formFor(tags) .. formOf(even, odd, last - 4)
+      form = formFor(tags) .. formOf(even, odd, last - LEAD)
       forms[number], heads[number] = form, head
     end
-    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, 4 + 1, last))
+    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
     if last == count then
       return record
     end
     local pieces = { record }
-    for first = last + 1, count, 4000 do
-      last = min(first + 4000 - 1, count)
+    for first = last + 1, count, MOST_AT_ONCE do
+      last = min(first + MOST_AT_ONCE - 1, count)
       pieces[#pieces + 1] = pack('>' .. formOf(even, odd, last - first + 1), unpack(numbers, first, last))
     end
     return table.concat(pieces)
@@ -184,7 +189,7 @@ local function shapeOf(head, label)
     label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
-  if lead > 2 and lead ~= 6 then
+  if lead > 2 and lead ~= LONG_TAGS then
     error({ what = lead .. ' bytes are no tags' }, 0)
   end
   first, second = first or 0, second or 0
@@ -208,22 +213,22 @@ end
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
 -- may be in a table of their own, the others are in \`s\`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words, a, b, c, d = shape[2], 0, 0, 0, 0
-  if words > 4 then
+  local words, a, b, c, d = shape[WORDS], 0, 0, 0, 0
+  if words > LEAD then
     s = long.read(shape, raw, at, idleAtUs, s)
     a, b, c, d = s[1], s[2], s[3], s[4]
   else
-    a, b, c, d = unpackBytes(shape[3], raw, at)
-    words = 4
+    a, b, c, d = unpackBytes(shape[FORM], raw, at)
+    words = LEAD
   end
-  local tag = shape[5]
-  s[1] = tag < 8 and a or tag < 15 and idleAtUs - a or -1
-  tag = shape[5 + 1]
-  s[2] = tag < 8 and b or tag < 15 and idleAtUs - b or -1
-  tag = shape[5 + 2]
-  s[3] = tag < 8 and c or tag < 15 and idleAtUs - c or -1
-  tag = shape[5 + 3]
-  s[4] = tag < 8 and d or tag < 15 and idleAtUs - d or -1
+  local tag = shape[TAGS]
+  s[1] = tag < BACK and a or tag < MINUS_ONE and idleAtUs - a or -1
+  tag = shape[TAGS + 1]
+  s[2] = tag < BACK and b or tag < MINUS_ONE and idleAtUs - b or -1
+  tag = shape[TAGS + 2]
+  s[3] = tag < BACK and c or tag < MINUS_ONE and idleAtUs - c or -1
+  tag = shape[TAGS + 3]
+  s[4] = tag < BACK and d or tag < MINUS_ONE and idleAtUs - d or -1
   for k = words + 1, least do
     s[k] = 0
   end
@@ -233,19 +238,19 @@ end
 -- The tag of a word that is not 0, and the number that is packed.
 local function tagOf(word, idleAtUs)
   if word == -1 then
-    return 15, 0
+    return MINUS_ONE, 0
   end
   local tag, back = 0, idleAtUs - word
-  if back >= 0 and back < 281474976710656 and (back < word or word < 0) then
+  if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
     if back == 0 then
-      return 8, 0
+      return BACK, 0
     end
-    word, tag = back, 8
+    word, tag = back, BACK
   end
   if word < 16777216 then
     return tag + (word < 256 and (word > 0 and 1 or error({ what = 'a word is out of range' }, 0)) or word < 65536 and 2 or 3), word
   end
-  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < 281474976710656 and 6 or word < 9007199254740992 and 7 or error({ what = 'a word is out of range' }, 0)), word
+  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
 end
 
 -- The record of the state in \`s\`, which has so many words at most and is idle at a time. \`written\`: the forms and the heads of records that were
@@ -255,7 +260,7 @@ local function recordOf(label, written, s, most, idleAtUs)
   while count > 0 and s[count] == 0 do
     count = count - 1
   end
-  if not (idleAtUs < 9007199254740992) then
+  if not (idleAtUs < NO_NUMBER) then
     error({ what = 'a state has no end' }, 0)
   end
   local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
@@ -275,7 +280,7 @@ local function recordOf(label, written, s, most, idleAtUs)
     tag, d = tagOf(d, idleAtUs)
     tags = tags + tag
   end
-  if count > 4 then
+  if count > LEAD then
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
@@ -341,6 +346,7 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`newOthers\`).
 
 local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local isPlain = #ARGV == 2
@@ -363,8 +369,8 @@ if #KEYS == 1 then
     values[1] = value
   end
 else
-  for first = 1, #KEYS, 4000 do
-    local last = math.min(first + 4000 - 1, #KEYS)
+  for first = 1, #KEYS, MOST_AT_ONCE do
+    local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
     local found = try('MGET', unpack(KEYS, first, last))
     -- A user who may not call it reads one by one.
     if first == 1 and not found.err then
@@ -394,10 +400,10 @@ end
 
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
-    reply[size + 1], reply[size + 2] = -4, enteredUs - nowUs
+    reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
     size = size + 2
   end
-  reply[size + 1] = outcome == 'limited' and -2 or outcome == 'allowed' and -1 or -3
+  reply[size + 1] = outcome == 'limited' and LIMITED or outcome == 'allowed' and ALLOWED or IMPOSSIBLE
   reply[size + 2], reply[size + 3] = remaining, outcome == 'impossible' and 0 or retryUs
   reply[size + 4], reply[size + 5] = resetUs, delayUs
   size = size + 5
@@ -408,6 +414,7 @@ local function newOthers()
   local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
   -- How many words one more charge may need beyond those of a rule.
+  local MOST_GROWTH = 16
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = {}
@@ -422,16 +429,16 @@ local function newOthers()
   end
 
   local function ownRule(shape, cell)
-    local format = byte(shape[1])
+    local format = byte(shape[LABEL])
     local kind = FORMATS[format]
     if not kind then
       foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
     elseif kind ~= cell.rule.algorithm.type then
       foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
     end
-    local own = rules[shape[1]] or ruleOf(shape[1])
-    if shape[2] > own.words then
-      foreign('it holds a state of ' .. shape[2] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
+    local own = rules[shape[LABEL]] or ruleOf(shape[LABEL])
+    if shape[WORDS] > own.words then
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
     end
     shape.rule = own
     return own
@@ -464,8 +471,8 @@ local function newOthers()
     while at <= last or last == 0 do
       local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
       local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape[4]
-      if next > last + 1 or idleAtUs >= 9007199254740992 then
+      local next = wordsAt + shape[SIZE]
+      if next > last + 1 or idleAtUs >= NO_NUMBER then
         foreign('it holds no states of Sluice')
       end
       -- What is idle equals a state that never was.
@@ -480,14 +487,14 @@ local function newOthers()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape[2]
+          local words = shape[WORDS]
           local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
           if own.algorithm.neededWords then
             -- Without room behind its entries it moves them to the front before it adds one.
             s.length = words + 1
             local needed = own.algorithm.neededWords(s, 1)
             -- Entries that the rule does not allow would be looked for one by one.
-            if not (needed >= 0 and needed <= own.words + 16) then
+            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
               foreign('it says that it has ' .. needed .. ' words')
             end
             cell.most = max(words, needed)
@@ -749,7 +756,7 @@ local function takeEach(run, first, last)
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head, label)
-      isUsual = shape[1] == label and at + shape[4] == #raw + 1 and shape[2] <= words and idleAtUs < 9007199254740992
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
       if isUsual and idleAtUs > nowUs then
         s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
       end

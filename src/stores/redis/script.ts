@@ -21,6 +21,24 @@ local FIGURES = { ${FORMATS.map(({ format, figures }) => `[${format}] = ${figure
 local KNOWN_FORMATS = '${KNOWN_FORMATS}'
 local MAX_FIGURE, MAX_PERMITS, MAX_FILL_US, MAX_WORDS = ${[MAX_PERIOD_US, MAX_PERMITS, MAX_FILL_US, MAX_WORDS].join(', ')}`
 
+/**
+ * Puts the numbers in their places that a text names in capitals, and leaves its comments out. A function pays for each variable that it uses
+ * of those around it, whenever it is made.
+ */
+function withConstants(text: string): string {
+  const values = new Map<string, string>()
+  const code = text
+    .replace(/^ *--(?!\[).*\n|^ +/gm, '')
+    .replace(/^local ([A-Z_, ]+) = ([\d., -]+)\n/gm, (_, names: string, numbers: string) => {
+      const all = numbers.split(', ')
+      names.split(', ').forEach((name, k) => {
+        values.set(name, all[k] as string)
+      })
+      return ''
+    })
+  return code.replace(/\b[A-Z][A-Z_]+\b/g, (name) => values.get(name) ?? name)
+}
+
 /** Whole texts, each behind those that it needs. */
 function textsOf(wanted: readonly string[]): string {
   const needed = new Set(wanted.flatMap((name) => [...(MODULES[name]?.needs ?? []), name]))
@@ -29,7 +47,7 @@ function textsOf(wanted: readonly string[]): string {
 }
 
 /** The pure part, with all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = [lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels].join('\n')
+export const LIBRARY: string = withConstants([lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels].join('\n'))
 
 /** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
 function textOf(types: readonly string[]): string {
@@ -37,7 +55,7 @@ function textOf(types: readonly string[]): string {
     ({ format, algorithm: { type } }) => `takes[${format}] = function(figures)\n${TAKES[type]}end`,
   )
   const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
-  return [lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n')
+  return withConstants([lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library)].join('\n'))
 }
 
 export interface Script {
