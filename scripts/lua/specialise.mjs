@@ -202,7 +202,31 @@ export class Specialiser {
     this.#lines.push(assignment(target, value, operator))
   }
 
-  loop(scope, { init, test, update, body }) {
+  loop(scope, node) {
+    if (!this.#unrolled(scope, node)) this.#looped(scope, node)
+  }
+
+  /** A loop of which is known how often it runs, such as one over the cells of a decision, is its body so often. */
+  #unrolled(scope, { init, test, update, body }) {
+    const [counter, ...others] = init?.type === 'VariableDeclaration' ? init.declarations : []
+    const step = update?.type === 'AssignmentExpression' && update.operator === '+=' ? constantOf(update.right, () => undefined) : undefined
+    if (!isLiteral(counter?.init ?? {}) || others.length > 0 || update.left?.name !== counter.id.name || step === undefined) return false
+    const at = (count) => ({ source: scope.source, names: new Map(scope.names).set(counter.id.name, literal(count)) })
+    const asked = (count) => {
+      let answer
+      this.#block(() => {
+        answer = this.#expression(at(count), test)
+      })
+      return answer
+    }
+    if (!isLiteral(asked(counter.init.value))) return false
+    for (let count = counter.init.value; asked(count).value; count += step) {
+      this.#lines.push(...this.block(at(count), bodyOf(body)))
+    }
+    return true
+  }
+
+  #looped(scope, { init, test, update, body }) {
     const inner = { source: scope.source, names: new Map(scope.names) }
     const lines = this.#block(() => {
       const before = this.#block(() => {

@@ -1971,99 +1971,91 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
-  do
-    local chosen
-    if isHeld then
-      local result2
-      do
-        local lengthUs = windowUs > s[2] - s[1] and windowUs or s[2] - s[1]
-        if s[4] - nowUs <= lengthUs then
-          result2 = false
-        else
-          s[1] = nowUs
-          local result3
-          if fromFirst then
-            result3 = nowUs
-          else
-            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-          end
-          s[2] = result3 + lengthUs
-          s[4] = nowUs
-          result2 = true
-        end
-      end
-      chosen = result2
-    else
-      s[1] = 0
-      s[2] = 0
-      s[3] = 0
-      s[4] = 0
-      chosen = false
-    end
-    changed = chosen
-    outcome = 'allowed'
-    retryUs = 0
-    delayUs = 0
-    if cost > capacity then
-      outcome = 'impossible'
-      retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
-      local room = capacity - cost
-      local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
-      if waitUs > 0 then
-        outcome = 'limited'
-        retryUs = waitUs
+  local granted = true
+  local chosen
+  if isHeld then
+    local result
+    do
+      local lengthUs = windowUs > s[2] - s[1] and windowUs or s[2] - s[1]
+      if s[4] - nowUs <= lengthUs then
         result = false
       else
+        s[1] = nowUs
+        local result2
+        if fromFirst then
+          result2 = nowUs
+        else
+          result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+        end
+        s[2] = result2 + lengthUs
+        s[4] = nowUs
         result = true
       end
     end
+    chosen = result
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    s[4] = 0
+    chosen = false
   end
-  local agreed = result
-  local chosen3
-  if agreed and cost > 0 then
+  changed = chosen
+  outcome = 'allowed'
+  retryUs = 0
+  delayUs = 0
+  if cost > capacity then
+    outcome = 'impossible'
+    retryUs = huge
+    granted = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
+    if waitUs > 0 then
+      outcome = 'limited'
+      retryUs = waitUs
+      granted = false
+    end
+  end
+  local isTaken = granted
+  local lateUs = 0
+  if isTaken and cost > 0 then
     changed = true
     local atUs = s[4] > nowUs and s[4] or nowUs
     local count = nowUs >= s[2] and 0 or s[3]
     if count == 0 then
       s[1] = atUs
-      local result4
+      local result3
       if fromFirst then
-        result4 = atUs
+        result3 = atUs
       else
-        result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+        result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
       end
-      s[2] = result4 + windowUs
+      s[2] = result3 + windowUs
     else
       local chosen2
       if fromFirst then
         chosen2 = s[1]
       else
-        local result5
+        local result4
         if fromFirst then
-          result5 = atUs
+          result4 = atUs
         else
-          result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        chosen2 = result5
+        chosen2 = result4
       end
       local startUs = chosen2
       s[2] = s[2] > startUs + windowUs and s[2] or startUs + windowUs
     end
     s[3] = count + cost
     s[4] = atUs
-    chosen3 = atUs - nowUs
-  else
-    chosen3 = 0
+    lateUs = atUs - nowUs
   end
-  local lateUs = chosen3
+  local lateUs2 = lateUs
   remaining = 0 > capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or capacity - (nowUs >= s[2] and 0 or s[3])
   resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
-  enteredUs = nowUs + lateUs
+  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, 4
@@ -2166,133 +2158,132 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
-  do
-    local chosen2
-    if isHeld then
-      local result2
-      if s[3] >= 0 then
-        local result3
-        do
-          local result4
-          do
-            local aheadUs = s[3] - nowUs
-            if aheadUs <= windowUs then
-              result4 = false
-            else
-              s[1] = s[1] - aheadUs
-              s[3] = nowUs
-              result4 = true
-            end
-          end
-          if not result4 then
-            result3 = false
-          else
-            local chosen
-            if s[3] == nowUs then
-              local aheadUs2 = s[1] - nowUs
-              chosen = aheadUs2 < toleranceUs or aheadUs2 == toleranceUs and s[2] <= tolerancePart
-            else
-              chosen = false
-            end
-            if chosen then
-              s[3] = -1
-            end
-            result3 = true
-          end
-        end
-        result2 = result3
-      else
-        local aheadUs3 = s[1] - nowUs
-        if aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart then
-          result2 = false
-        else
-          s[1] = nowUs + toleranceUs
-          s[2] = tolerancePart
-          result2 = true
-        end
-      end
-      chosen2 = result2
+  local granted = true
+  local chosen5
+  if isHeld then
+    local chosen
+    if s[3] >= 0 then
+      chosen = true
     else
-      s[1] = 0
-      s[2] = 0
-      s[3] = 0
-      chosen2 = false
+      local aheadUs = s[1] - nowUs
+      chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart)
     end
-    changed = chosen2
-    outcome = 'allowed'
-    retryUs = 0
-    delayUs = 0
-    if cost > capacity then
-      outcome = 'impossible'
-      retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
-      local room = capacity - cost
-      local result5
-      do
-        local atUs = s[3] > nowUs and s[3] or nowUs
-        local us = s[1] - atUs
-        if us < 0 then
-          result5 = 0
+    local chosen4
+    if chosen then
+      local result
+      if s[3] >= 0 then
+        local chosen2
+        if s[3] - nowUs > windowUs then
+          local aheadUs2 = s[3] - nowUs
+          s[1] = s[1] - aheadUs2
+          s[3] = nowUs
+          chosen2 = true
         else
-          local part = s[2]
-          if room == capacity - 1 then
-            us = us - lessOneUs
-            part = part - lessOnePart
-          else
-            local product = room * periodUs
-            local chosen3
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen3 = quotient
-            else
-              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
-            end
-            us = us - chosen3
-            part = part - remainder0
-          end
-          if part > 0 then
-            us = us + 1
-          end
-          result5 = us > 0 and us + atUs - nowUs or 0
+          chosen2 = false
         end
-      end
-      local waitUs = result5
-      if waitUs > 0 then
-        outcome = 'limited'
-        retryUs = waitUs
-        result = false
+        if not chosen2 then
+          result = false
+        else
+          local chosen3
+          if s[3] == nowUs then
+            local aheadUs3 = s[1] - nowUs
+            chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart
+          else
+            chosen3 = false
+          end
+          if chosen3 then
+            s[3] = -1
+          end
+          result = true
+        end
       else
+        s[1] = nowUs + toleranceUs
+        s[2] = tolerancePart
         result = true
       end
+      chosen4 = result
+    else
+      chosen4 = false
+    end
+    chosen5 = chosen4
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen5 = false
+  end
+  changed = chosen5
+  outcome = 'allowed'
+  retryUs = 0
+  delayUs = 0
+  if cost > capacity then
+    outcome = 'impossible'
+    retryUs = huge
+    granted = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result2
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result2 = 0
+      else
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen6
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen6 = quotient
+          else
+            chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+          end
+          us = us - chosen6
+          part = part - remainder0
+        end
+        if part > 0 then
+          us = us + 1
+        end
+        result2 = us > 0 and us + atUs - nowUs or 0
+      end
+    end
+    local waitUs = result2
+    if waitUs > 0 then
+      outcome = 'limited'
+      retryUs = waitUs
+      granted = false
     end
   end
-  local agreed = result
-  local chosen6
-  if agreed and cost > 0 then
+  local isTaken = granted
+  local lateUs = 0
+  if isTaken and cost > 0 then
     changed = true
     local atUs2 = s[3] > nowUs and s[3] or nowUs
-    local tatUs = s[1]
-    local us2 = tatUs > atUs2 and tatUs or atUs2
-    local part2 = tatUs < atUs2 and 0 or s[2]
+    local us2 = s[1]
+    local part2 = s[2]
+    if us2 < atUs2 then
+      us2 = atUs2
+      part2 = 0
+    end
     if cost == 1 then
       us2 = us2 + intervalUs
       part2 = part2 + intervalPart
     else
       local product2 = cost * periodUs
-      local chosen4
+      local chosen7
       if product2 <= 9007199254740991 then
         local quotient2 = product2 / permits - product2 / permits % 1
         remainder0 = product2 - quotient2 * permits
-        chosen4 = quotient2
+        chosen7 = quotient2
       else
-        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen7 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
-      us2 = us2 + chosen4
+      us2 = us2 + chosen7
       part2 = part2 + remainder0
     end
     if part2 >= permits then
@@ -2302,74 +2293,72 @@ local function take(s, isHeld, cost, nowUs)
     s[1] = us2
     s[2] = part2
     s[3] = atUs2
-    local lateUs = atUs2 - nowUs
-    local chosen5
-    if s[3] == nowUs then
+    local lateUs2 = atUs2 - nowUs
+    local chosen8
+    if lateUs2 == 0 then
       local aheadUs4 = s[1] - nowUs
-      chosen5 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s[2] <= tolerancePart
+      chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s[2] <= tolerancePart
     else
-      chosen5 = false
+      chosen8 = false
     end
-    if chosen5 then
+    if chosen8 then
       s[3] = -1
     end
-    chosen6 = lateUs
-  else
-    chosen6 = 0
+    lateUs = lateUs2
   end
-  local lateUs2 = chosen6
+  local lateUs3 = lateUs
   local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen8
+  local chosen10
   if us3 < 0 then
-    chosen8 = 0
+    chosen10 = 0
   else
     local add = s[2]
-    local result6
+    local result3
     do
       local sum = us3 * permits + add
       if sum <= 9007199254740991 then
-        result6 = sum / periodUs + -(sum / periodUs) % 1
+        result3 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result7
+        local result4
         do
           local product3 = us3 * permits
-          local chosen7
+          local chosen9
           if product3 <= 9007199254740991 then
             local quotient3 = product3 / periodUs - product3 / periodUs % 1
             remainder0 = product3 - quotient3 * periodUs
-            chosen7 = quotient3
+            chosen9 = quotient3
           else
-            chosen7 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
+            chosen9 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
           end
-          local whole = chosen7
+          local whole = chosen9
           if add == 0 then
-            result7 = whole
+            result4 = whole
           else
             local product4 = remainder0 + add
             local quotient4 = product4 / periodUs - product4 / periodUs % 1
             remainder0 = product4 - quotient4 * periodUs
-            result7 = whole + quotient4
+            result4 = whole + quotient4
           end
         end
-        local quotient5 = result7
-        result6 = remainder0 == 0 and quotient5 or quotient5 + 1
+        local quotient5 = result4
+        result3 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
     end
-    chosen8 = result6
+    chosen10 = result3
   end
-  remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
-  local result8
+  remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
+  local result5
   do
     local atUs3 = s[3] > nowUs and s[3] or nowUs
     local us4 = s[1] - atUs3
     if us4 < 0 then
-      result8 = atUs3 - nowUs
+      result5 = atUs3 - nowUs
     else
-      result8 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+      result5 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  resetUs = result8
-  enteredUs = nowUs + lateUs2
+  resetUs = result5
+  enteredUs = nowUs + lateUs3
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, 3
@@ -2472,133 +2461,129 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
-  do
+  local granted = true
+  local chosen2
+  if isHeld then
     local chosen
-    if isHeld then
-      local result2
-      do
-        local aheadUs = s[3] - nowUs
-        if aheadUs <= windowUs then
-          result2 = false
-        else
-          s[1] = s[1] - aheadUs
-          s[3] = nowUs
-          result2 = true
-        end
-      end
-      chosen = result2
+    if s[3] - nowUs > windowUs then
+      local aheadUs = s[3] - nowUs
+      s[1] = s[1] - aheadUs
+      s[3] = nowUs
+      chosen = true
     else
-      s[1] = 0
-      s[2] = 0
-      s[3] = 0
       chosen = false
     end
-    changed = chosen
-    outcome = 'allowed'
-    retryUs = 0
-    delayUs = 0
-    if cost > capacity then
-      outcome = 'impossible'
-      retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
-      local room = capacity - cost
-      local result3
-      do
-        local atUs = s[3] > nowUs and s[3] or nowUs
-        local us = s[1] - atUs
-        if us < 0 then
-          result3 = 0
-        else
-          local part = s[2]
-          if room == capacity - 1 then
-            us = us - lessOneUs
-            part = part - lessOnePart
-          else
-            local product = room * periodUs
-            local chosen2
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen2 = quotient
-            else
-              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
-            end
-            us = us - chosen2
-            part = part - remainder0
-          end
-          if part > 0 then
-            us = us + 1
-          end
-          result3 = us > 0 and us + atUs - nowUs or 0
-        end
-      end
-      local waitUs = result3
-      if waitUs > 0 then
-        outcome = 'limited'
-        retryUs = waitUs
-        result = false
+    chosen2 = chosen
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen2 = false
+  end
+  changed = chosen2
+  outcome = 'allowed'
+  retryUs = 0
+  delayUs = 0
+  if cost > capacity then
+    outcome = 'impossible'
+    retryUs = huge
+    granted = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result = 0
       else
-        local result5
-        do
-          local atUs2 = s[3] > nowUs and s[3] or nowUs
-          local us2 = s[1] - atUs2
-          if us2 < 0 then
-            result5 = 0
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen3 = quotient
           else
-            local part2 = s[2]
-            if 0 == capacity - 1 then
-              us2 = us2 - lessOneUs
-              part2 = part2 - lessOnePart
-            else
-              local product2 = 0 * periodUs
-              local chosen3
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / permits - product2 / permits % 1
-                remainder0 = product2 - quotient2 * permits
-                chosen3 = quotient2
-              else
-                chosen3 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
-              end
-              us2 = us2 - chosen3
-              part2 = part2 - remainder0
-            end
-            if part2 > 0 then
-              us2 = us2 + 1
-            end
-            result5 = us2 > 0 and us2 + atUs2 - nowUs or 0
+            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
           end
+          us = us - chosen3
+          part = part - remainder0
         end
-        delayUs = result5
-        result = true
+        if part > 0 then
+          us = us + 1
+        end
+        result = us > 0 and us + atUs - nowUs or 0
       end
     end
+    local waitUs = result
+    if waitUs > 0 then
+      outcome = 'limited'
+      retryUs = waitUs
+      granted = false
+    else
+      local result3
+      do
+        local atUs2 = s[3] > nowUs and s[3] or nowUs
+        local us2 = s[1] - atUs2
+        if us2 < 0 then
+          result3 = 0
+        else
+          local part2 = s[2]
+          if 0 == capacity - 1 then
+            us2 = us2 - lessOneUs
+            part2 = part2 - lessOnePart
+          else
+            local product2 = 0 * periodUs
+            local chosen4
+            if product2 <= 9007199254740991 then
+              local quotient2 = product2 / permits - product2 / permits % 1
+              remainder0 = product2 - quotient2 * permits
+              chosen4 = quotient2
+            else
+              chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+            end
+            us2 = us2 - chosen4
+            part2 = part2 - remainder0
+          end
+          if part2 > 0 then
+            us2 = us2 + 1
+          end
+          result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
+        end
+      end
+      delayUs = result3
+    end
   end
-  local agreed = result
-  local chosen5
-  if agreed and cost > 0 then
+  local isTaken = granted
+  local lateUs = 0
+  if isTaken and cost > 0 then
     changed = true
     local atUs3 = s[3] > nowUs and s[3] or nowUs
-    local tatUs = s[1]
-    local us3 = tatUs > atUs3 and tatUs or atUs3
-    local part3 = tatUs < atUs3 and 0 or s[2]
+    local us3 = s[1]
+    local part3 = s[2]
+    if us3 < atUs3 then
+      us3 = atUs3
+      part3 = 0
+    end
     if cost == 1 then
       us3 = us3 + intervalUs
       part3 = part3 + intervalPart
     else
       local product3 = cost * periodUs
-      local chosen4
+      local chosen5
       if product3 <= 9007199254740991 then
         local quotient3 = product3 / permits - product3 / permits % 1
         remainder0 = product3 - quotient3 * permits
-        chosen4 = quotient3
+        chosen5 = quotient3
       else
-        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen5 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
-      us3 = us3 + chosen4
+      us3 = us3 + chosen5
       part3 = part3 + remainder0
     end
     if part3 >= permits then
@@ -2608,24 +2593,22 @@ local function take(s, isHeld, cost, nowUs)
     s[1] = us3
     s[2] = part3
     s[3] = atUs3
-    chosen5 = atUs3 - nowUs
-  else
-    chosen5 = 0
+    lateUs = atUs3 - nowUs
   end
-  local lateUs = chosen5
+  local lateUs2 = lateUs
   local us4 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen7
   if us4 < 0 then
     chosen7 = 0
   else
     local add = s[2]
-    local result6
+    local result4
     do
       local sum = us4 * permits + add
       if sum <= 9007199254740991 then
-        result6 = sum / periodUs + -(sum / periodUs) % 1
+        result4 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result7
+        local result5
         do
           local product4 = us4 * permits
           local chosen6
@@ -2638,33 +2621,33 @@ local function take(s, isHeld, cost, nowUs)
           end
           local whole = chosen6
           if add == 0 then
-            result7 = whole
+            result5 = whole
           else
             local product5 = remainder0 + add
             local quotient5 = product5 / periodUs - product5 / periodUs % 1
             remainder0 = product5 - quotient5 * periodUs
-            result7 = whole + quotient5
+            result5 = whole + quotient5
           end
         end
-        local quotient6 = result7
-        result6 = remainder0 == 0 and quotient6 or quotient6 + 1
+        local quotient6 = result5
+        result4 = remainder0 == 0 and quotient6 or quotient6 + 1
       end
     end
-    chosen7 = result6
+    chosen7 = result4
   end
   remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
-  local result8
+  local result6
   do
     local atUs4 = s[3] > nowUs and s[3] or nowUs
     local us5 = s[1] - atUs4
     if us5 < 0 then
-      result8 = atUs4 - nowUs
+      result6 = atUs4 - nowUs
     else
-      result8 = us5 + atUs4 - nowUs + (s[2] > 0 and 1 or 0)
+      result6 = us5 + atUs4 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  resetUs = result8
-  enteredUs = nowUs + lateUs
+  resetUs = result6
+  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, 3
@@ -2886,222 +2869,216 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
-  do
-    local chosen6
-    if isHeld then
-      local result2
-      do
-        local atUs = s[1]
-        if atUs - nowUs <= rule.windowUs then
-          result2 = false
-        else
-          local a = s[1] > atUs and s[1] or atUs
-          local b = rule.perPeriod
-          local c = rule.periodUs
-          local product = a * b
-          local chosen
-          if product <= 9007199254740991 then
-            local quotient = product / c - product / c % 1
-            remainder0 = product - quotient * c
-            chosen = quotient
-          else
-            chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
-          end
-          local slot = chosen
-          seen0 = slot
-          seen1 = remainder0
-          local result3
-          do
-            local written = s[2]
-            if slot - written >= rule.slots then
-              result3 = 0
-            else
-              local full = s[3]
-              for left = written - rule.slots + 1, slot - rule.slots do
-                local slot2 = left
-                full = full - s[4 + s[2] - slot2]
-              end
-              result3 = full
-            end
-          end
-          seen2 = result3
-          local chosen2
-          if slot - rule.slots <= s[2] then
-            local slot3 = slot - rule.slots
-            chosen2 = s[4 + s[2] - slot3]
-          else
-            chosen2 = 0
-          end
-          seen3 = chosen2
-          local earlier = seen2
-          local count = seen3
-          local offset = seen1
-          local chosen4
-          if count == 0 then
-            chosen4 = 0
-          else
-            local b2 = rule.periodUs - offset
-            local c2 = rule.periodUs
-            local result4
-            do
-              local sum = count * b2
-              if sum <= 9007199254740991 then
-                result4 = sum / c2 + -(sum / c2) % 1
-              else
-                local product2 = count * b2
-                local chosen3
-                if product2 <= 9007199254740991 then
-                  local quotient2 = product2 / c2 - product2 / c2 % 1
-                  remainder0 = product2 - quotient2 * c2
-                  chosen3 = quotient2
-                else
-                  chosen3 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
-                end
-                local whole = chosen3
-                result4 = remainder0 == 0 and whole or whole + 1
-              end
-            end
-            chosen4 = result4
-          end
-          local permits = earlier + chosen4
-          s[1] = nowUs
-          local b3 = rule.perPeriod
-          local c3 = rule.periodUs
-          local product3 = nowUs * b3
-          local chosen5
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
-            chosen5 = quotient3
-          else
-            chosen5 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
-          end
-          s[2] = chosen5
-          s[3] = permits
-          clearWords(s, 4, rule.slots + 1)
-          s[4] = permits
-          result2 = true
-        end
-      end
-      chosen6 = result2
-    else
-      clearWords(s, 1, rule.freshWords)
-      chosen6 = false
-    end
-    changed = chosen6
-    outcome = 'allowed'
-    retryUs = 0
-    delayUs = 0
-    if cost > rule.capacity then
-      outcome = 'impossible'
-      retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
-      local room = rule.capacity - cost
-      local result6
-      do
-        local a2 = s[1] > nowUs and s[1] or nowUs
-        local b4 = rule.perPeriod
-        local c4 = rule.periodUs
-        local product4 = a2 * b4
-        local chosen7
-        if product4 <= 9007199254740991 then
-          local quotient4 = product4 / c4 - product4 / c4 % 1
-          remainder0 = product4 - quotient4 * c4
-          chosen7 = quotient4
-        else
-          chosen7 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
-        end
-        local slot4 = chosen7
-        seen0 = slot4
-        seen1 = remainder0
-        local result7
-        do
-          local written2 = s[2]
-          if slot4 - written2 >= rule.slots then
-            result7 = 0
-          else
-            local full2 = s[3]
-            for left2 = written2 - rule.slots + 1, slot4 - rule.slots do
-              local slot5 = left2
-              full2 = full2 - s[4 + s[2] - slot5]
-            end
-            result7 = full2
-          end
-        end
-        seen2 = result7
-        local chosen8
-        if slot4 - rule.slots <= s[2] then
-          local slot6 = slot4 - rule.slots
-          chosen8 = s[4 + s[2] - slot6]
-        else
-          chosen8 = 0
-        end
-        seen3 = chosen8
-        local beside = room - seen2
-        local oldest = seen3
-        local chosen12
-        if beside >= oldest then
-          chosen12 = true
-        else
-          local chosen11
-          if beside >= 0 then
-            local offset2 = seen1
-            local chosen10
-            if oldest == 0 then
-              chosen10 = 0
-            else
-              local b5 = rule.periodUs - offset2
-              local c5 = rule.periodUs
-              local result8
-              do
-                local sum2 = oldest * b5
-                if sum2 <= 9007199254740991 then
-                  result8 = sum2 / c5 + -(sum2 / c5) % 1
-                else
-                  local product5 = oldest * b5
-                  local chosen9
-                  if product5 <= 9007199254740991 then
-                    local quotient5 = product5 / c5 - product5 / c5 % 1
-                    remainder0 = product5 - quotient5 * c5
-                    chosen9 = quotient5
-                  else
-                    chosen9 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
-                  end
-                  local whole2 = chosen9
-                  result8 = remainder0 == 0 and whole2 or whole2 + 1
-                end
-              end
-              chosen10 = result8
-            end
-            chosen11 = beside >= chosen10
-          else
-            chosen11 = false
-          end
-          chosen12 = chosen11
-        end
-        if chosen12 then
-          result6 = 0
-        else
-          result6 = firstFitUs(rule, s, 1, room) - nowUs
-        end
-      end
-      local waitUs = result6
-      if waitUs > 0 then
-        outcome = 'limited'
-        retryUs = waitUs
+  local granted = true
+  local chosen6
+  if isHeld then
+    local result
+    do
+      local atUs = s[1]
+      if atUs - nowUs <= rule.windowUs then
         result = false
       else
+        local a = s[1] > atUs and s[1] or atUs
+        local b = rule.perPeriod
+        local c = rule.periodUs
+        local product = a * b
+        local chosen
+        if product <= 9007199254740991 then
+          local quotient = product / c - product / c % 1
+          remainder0 = product - quotient * c
+          chosen = quotient
+        else
+          chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+        end
+        local slot = chosen
+        seen0 = slot
+        seen1 = remainder0
+        local result2
+        do
+          local written = s[2]
+          if slot - written >= rule.slots then
+            result2 = 0
+          else
+            local full = s[3]
+            for left = written - rule.slots + 1, slot - rule.slots do
+              local slot2 = left
+              full = full - s[4 + s[2] - slot2]
+            end
+            result2 = full
+          end
+        end
+        seen2 = result2
+        local chosen2
+        if slot - rule.slots <= s[2] then
+          local slot3 = slot - rule.slots
+          chosen2 = s[4 + s[2] - slot3]
+        else
+          chosen2 = 0
+        end
+        seen3 = chosen2
+        local earlier = seen2
+        local count = seen3
+        local offset = seen1
+        local chosen4
+        if count == 0 then
+          chosen4 = 0
+        else
+          local b2 = rule.periodUs - offset
+          local c2 = rule.periodUs
+          local result3
+          do
+            local sum = count * b2
+            if sum <= 9007199254740991 then
+              result3 = sum / c2 + -(sum / c2) % 1
+            else
+              local product2 = count * b2
+              local chosen3
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen3 = quotient2
+              else
+                chosen3 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
+              end
+              local whole = chosen3
+              result3 = remainder0 == 0 and whole or whole + 1
+            end
+          end
+          chosen4 = result3
+        end
+        local permits = earlier + chosen4
+        s[1] = nowUs
+        local b3 = rule.perPeriod
+        local c3 = rule.periodUs
+        local product3 = nowUs * b3
+        local chosen5
+        if product3 <= 9007199254740991 then
+          local quotient3 = product3 / c3 - product3 / c3 % 1
+          remainder0 = product3 - quotient3 * c3
+          chosen5 = quotient3
+        else
+          chosen5 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+        end
+        s[2] = chosen5
+        s[3] = permits
+        clearWords(s, 4, rule.slots + 1)
+        s[4] = permits
         result = true
       end
     end
+    chosen6 = result
+  else
+    clearWords(s, 1, rule.freshWords)
+    chosen6 = false
   end
-  local agreed = result
-  local chosen15
-  if agreed and cost > 0 then
+  changed = chosen6
+  outcome = 'allowed'
+  retryUs = 0
+  delayUs = 0
+  if cost > rule.capacity then
+    outcome = 'impossible'
+    retryUs = huge
+    granted = false
+  elseif cost > 0 then
+    local room = rule.capacity - cost
+    local result5
+    do
+      local a2 = s[1] > nowUs and s[1] or nowUs
+      local b4 = rule.perPeriod
+      local c4 = rule.periodUs
+      local product4 = a2 * b4
+      local chosen7
+      if product4 <= 9007199254740991 then
+        local quotient4 = product4 / c4 - product4 / c4 % 1
+        remainder0 = product4 - quotient4 * c4
+        chosen7 = quotient4
+      else
+        chosen7 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+      end
+      local slot4 = chosen7
+      seen0 = slot4
+      seen1 = remainder0
+      local result6
+      do
+        local written2 = s[2]
+        if slot4 - written2 >= rule.slots then
+          result6 = 0
+        else
+          local full2 = s[3]
+          for left2 = written2 - rule.slots + 1, slot4 - rule.slots do
+            local slot5 = left2
+            full2 = full2 - s[4 + s[2] - slot5]
+          end
+          result6 = full2
+        end
+      end
+      seen2 = result6
+      local chosen8
+      if slot4 - rule.slots <= s[2] then
+        local slot6 = slot4 - rule.slots
+        chosen8 = s[4 + s[2] - slot6]
+      else
+        chosen8 = 0
+      end
+      seen3 = chosen8
+      local beside = room - seen2
+      local oldest = seen3
+      local chosen12
+      if beside >= oldest then
+        chosen12 = true
+      else
+        local chosen11
+        if beside >= 0 then
+          local offset2 = seen1
+          local chosen10
+          if oldest == 0 then
+            chosen10 = 0
+          else
+            local b5 = rule.periodUs - offset2
+            local c5 = rule.periodUs
+            local result7
+            do
+              local sum2 = oldest * b5
+              if sum2 <= 9007199254740991 then
+                result7 = sum2 / c5 + -(sum2 / c5) % 1
+              else
+                local product5 = oldest * b5
+                local chosen9
+                if product5 <= 9007199254740991 then
+                  local quotient5 = product5 / c5 - product5 / c5 % 1
+                  remainder0 = product5 - quotient5 * c5
+                  chosen9 = quotient5
+                else
+                  chosen9 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
+                end
+                local whole2 = chosen9
+                result7 = remainder0 == 0 and whole2 or whole2 + 1
+              end
+            end
+            chosen10 = result7
+          end
+          chosen11 = beside >= chosen10
+        else
+          chosen11 = false
+        end
+        chosen12 = chosen11
+      end
+      if chosen12 then
+        result5 = 0
+      else
+        result5 = firstFitUs(rule, s, 1, room) - nowUs
+      end
+    end
+    local waitUs = result5
+    if waitUs > 0 then
+      outcome = 'limited'
+      retryUs = waitUs
+      granted = false
+    end
+  end
+  local isTaken = granted
+  local lateUs = 0
+  if isTaken and cost > 0 then
     changed = true
     local atUs2 = s[1] > nowUs and s[1] or nowUs
     local a3 = s[1] > nowUs and s[1] or nowUs
@@ -3119,21 +3096,21 @@ local function take(s, isHeld, cost, nowUs)
     local slot7 = chosen13
     seen0 = slot7
     seen1 = remainder0
-    local result10
+    local result9
     do
       local written3 = s[2]
       if slot7 - written3 >= rule.slots then
-        result10 = 0
+        result9 = 0
       else
         local full3 = s[3]
         for left3 = written3 - rule.slots + 1, slot7 - rule.slots do
           local slot8 = left3
           full3 = full3 - s[4 + s[2] - slot8]
         end
-        result10 = full3
+        result9 = full3
       end
     end
-    seen2 = result10
+    seen2 = result9
     local chosen14
     if slot7 - rule.slots <= s[2] then
       local slot9 = slot7 - rule.slots
@@ -3153,83 +3130,81 @@ local function take(s, isHeld, cost, nowUs)
     s[3] = seen2
     s[4] = s[4] + cost
     s[3] = s[3] + cost
-    chosen15 = atUs2 - nowUs
-  else
-    chosen15 = 0
+    lateUs = atUs2 - nowUs
   end
-  local lateUs = chosen15
+  local lateUs2 = lateUs
   local earlier3 = rule.capacity
   local a4 = s[1] > nowUs and s[1] or nowUs
   local b7 = rule.perPeriod
   local c7 = rule.periodUs
   local product7 = a4 * b7
-  local chosen16
+  local chosen15
   if product7 <= 9007199254740991 then
     local quotient7 = product7 / c7 - product7 / c7 % 1
     remainder0 = product7 - quotient7 * c7
-    chosen16 = quotient7
+    chosen15 = quotient7
   else
-    chosen16 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
+    chosen15 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
   end
-  local slot11 = chosen16
+  local slot11 = chosen15
   seen0 = slot11
   seen1 = remainder0
-  local result11
+  local result10
   do
     local written4 = s[2]
     if slot11 - written4 >= rule.slots then
-      result11 = 0
+      result10 = 0
     else
       local full4 = s[3]
       for left4 = written4 - rule.slots + 1, slot11 - rule.slots do
         local slot12 = left4
         full4 = full4 - s[4 + s[2] - slot12]
       end
-      result11 = full4
+      result10 = full4
     end
   end
-  seen2 = result11
-  local chosen17
+  seen2 = result10
+  local chosen16
   if slot11 - rule.slots <= s[2] then
     local slot13 = slot11 - rule.slots
-    chosen17 = s[4 + s[2] - slot13]
+    chosen16 = s[4 + s[2] - slot13]
   else
-    chosen17 = 0
+    chosen16 = 0
   end
-  seen3 = chosen17
+  seen3 = chosen16
   local earlier2 = seen2
   local count2 = seen3
   local offset3 = seen1
-  local chosen19
+  local chosen18
   if count2 == 0 then
-    chosen19 = 0
+    chosen18 = 0
   else
     local b8 = rule.periodUs - offset3
     local c8 = rule.periodUs
-    local result12
+    local result11
     do
       local sum3 = count2 * b8
       if sum3 <= 9007199254740991 then
-        result12 = sum3 / c8 + -(sum3 / c8) % 1
+        result11 = sum3 / c8 + -(sum3 / c8) % 1
       else
         local product8 = count2 * b8
-        local chosen18
+        local chosen17
         if product8 <= 9007199254740991 then
           local quotient8 = product8 / c8 - product8 / c8 % 1
           remainder0 = product8 - quotient8 * c8
-          chosen18 = quotient8
+          chosen17 = quotient8
         else
-          chosen18 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
+          chosen17 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
         end
-        local whole3 = chosen18
-        result12 = remainder0 == 0 and whole3 or whole3 + 1
+        local whole3 = chosen17
+        result11 = remainder0 == 0 and whole3 or whole3 + 1
       end
     end
-    chosen19 = result12
+    chosen18 = result11
   end
-  remaining = 0 > earlier3 - (earlier2 + chosen19) and 0 or earlier3 - (earlier2 + chosen19)
+  remaining = 0 > earlier3 - (earlier2 + chosen18) and 0 or earlier3 - (earlier2 + chosen18)
   resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
-  enteredUs = nowUs + lateUs
+  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, rule.words
@@ -3332,102 +3307,97 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
-  do
+  local granted = true
+  local chosen2
+  if isHeld then
     local chosen
-    if isHeld then
-      local result2
-      do
-        local aheadUs = s[3] - nowUs
-        if aheadUs <= windowUs then
-          result2 = false
-        else
-          s[1] = s[1] - aheadUs
-          s[3] = nowUs
-          result2 = true
-        end
-      end
-      chosen = result2
+    if s[3] - nowUs > windowUs then
+      local aheadUs = s[3] - nowUs
+      s[1] = s[1] - aheadUs
+      s[3] = nowUs
+      chosen = true
     else
-      s[1] = 0
-      s[2] = 0
-      s[3] = 0
       chosen = false
     end
-    changed = chosen
-    outcome = 'allowed'
-    retryUs = 0
-    delayUs = 0
-    if cost > capacity then
-      outcome = 'impossible'
-      retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
-      local room = capacity - cost
-      local result3
-      do
-        local atUs = s[3] > nowUs and s[3] or nowUs
-        local us = s[1] - atUs
-        if us < 0 then
-          result3 = 0
-        else
-          local part = s[2]
-          if room == capacity - 1 then
-            us = us - lessOneUs
-            part = part - lessOnePart
-          else
-            local product = room * periodUs
-            local chosen2
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen2 = quotient
-            else
-              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
-            end
-            us = us - chosen2
-            part = part - remainder0
-          end
-          if part > 0 then
-            us = us + 1
-          end
-          result3 = us > 0 and us + atUs - nowUs or 0
-        end
-      end
-      local waitUs = result3
-      if waitUs > 0 then
-        outcome = 'limited'
-        retryUs = waitUs
-        result = false
+    chosen2 = chosen
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen2 = false
+  end
+  changed = chosen2
+  outcome = 'allowed'
+  retryUs = 0
+  delayUs = 0
+  if cost > capacity then
+    outcome = 'impossible'
+    retryUs = huge
+    granted = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result = 0
       else
-        result = true
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen3 = quotient
+          else
+            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+          end
+          us = us - chosen3
+          part = part - remainder0
+        end
+        if part > 0 then
+          us = us + 1
+        end
+        result = us > 0 and us + atUs - nowUs or 0
       end
     end
+    local waitUs = result
+    if waitUs > 0 then
+      outcome = 'limited'
+      retryUs = waitUs
+      granted = false
+    end
   end
-  local agreed = result
-  local chosen4
-  if agreed and cost > 0 then
+  local isTaken = granted
+  local lateUs = 0
+  if isTaken and cost > 0 then
     changed = true
     local atUs2 = s[3] > nowUs and s[3] or nowUs
-    local tatUs = s[1]
-    local us2 = tatUs > atUs2 and tatUs or atUs2
-    local part2 = tatUs < atUs2 and 0 or s[2]
+    local us2 = s[1]
+    local part2 = s[2]
+    if us2 < atUs2 then
+      us2 = atUs2
+      part2 = 0
+    end
     if cost == 1 then
       us2 = us2 + intervalUs
       part2 = part2 + intervalPart
     else
       local product2 = cost * periodUs
-      local chosen3
+      local chosen4
       if product2 <= 9007199254740991 then
         local quotient2 = product2 / permits - product2 / permits % 1
         remainder0 = product2 - quotient2 * permits
-        chosen3 = quotient2
+        chosen4 = quotient2
       else
-        chosen3 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
       end
-      us2 = us2 + chosen3
+      us2 = us2 + chosen4
       part2 = part2 + remainder0
     end
     if part2 >= permits then
@@ -3437,24 +3407,22 @@ local function take(s, isHeld, cost, nowUs)
     s[1] = us2
     s[2] = part2
     s[3] = atUs2
-    chosen4 = atUs2 - nowUs
-  else
-    chosen4 = 0
+    lateUs = atUs2 - nowUs
   end
-  local lateUs = chosen4
+  local lateUs2 = lateUs
   local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen6
   if us3 < 0 then
     chosen6 = 0
   else
     local add = s[2]
-    local result4
+    local result2
     do
       local sum = us3 * permits + add
       if sum <= 9007199254740991 then
-        result4 = sum / periodUs + -(sum / periodUs) % 1
+        result2 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result5
+        local result3
         do
           local product3 = us3 * permits
           local chosen5
@@ -3467,33 +3435,33 @@ local function take(s, isHeld, cost, nowUs)
           end
           local whole = chosen5
           if add == 0 then
-            result5 = whole
+            result3 = whole
           else
             local product4 = remainder0 + add
             local quotient4 = product4 / periodUs - product4 / periodUs % 1
             remainder0 = product4 - quotient4 * periodUs
-            result5 = whole + quotient4
+            result3 = whole + quotient4
           end
         end
-        local quotient5 = result5
-        result4 = remainder0 == 0 and quotient5 or quotient5 + 1
+        local quotient5 = result3
+        result2 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
     end
-    chosen6 = result4
+    chosen6 = result2
   end
   remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
-  local result6
+  local result4
   do
     local atUs3 = s[3] > nowUs and s[3] or nowUs
     local us4 = s[1] - atUs3
     if us4 < 0 then
-      result6 = atUs3 - nowUs
+      result4 = atUs3 - nowUs
     else
-      result6 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+      result4 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  resetUs = result6
-  enteredUs = nowUs + lateUs
+  resetUs = result4
+  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, 3
