@@ -14,7 +14,10 @@ export interface Scope {
   readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
 }
 
-/** What a step asks of one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies. */
+/**
+ * What a step asks of one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies. On every store the
+ * answer stands in `verdict`, so a step that is under way shares its parts with no other.
+ */
 export class Part implements Cell {
   /** The name of the limit within its limiter. */
   declare readonly limit: string
@@ -79,6 +82,13 @@ export class Step {
     this.ofUs = ofUs
     this.nowUs = nowUs
   }
+}
+
+/** Whether all parts are about the same key, as they mostly are. */
+export function hasOneKey({ parts }: Step): boolean {
+  const [{ key }] = parts as [Part]
+  for (const part of parts) if (part.key !== key) return false
+  return true
 }
 
 /** Says of a verdict that it limits for so long, because a full store has no room for the key. */

@@ -46,28 +46,38 @@ export interface OpenStates {
 }
 
 /**
- * What reaches a store that answers later: `asyncStore(driver)` is the store, with timeouts, circuit breakers and fallbacks. One that cannot decide rejects, with a `SluiceError` of the code `STORE` or with anything else; `isolated`
- * in such an error says that only this decision failed and the store is well otherwise.
+ * What is special about a store that answers later. `asyncStore(driver)` is the store, and all else stands above the driver, written once: the decisions
+ * of one turn of the event loop are one call, refusals that still hold are repeated without one, and timeouts, circuit breakers and fallbacks see to outages.
  */
 export interface StoreDriver {
   /** Whether others than the limiters of this process may hold the same states. */
   readonly shared: boolean
-  apply(step: Step): Promise<readonly Verdict[]>
-  /** `apply` for who makes a promise himself: calls one of the two, once. Optional: it saves a store that is asked often three promises a step. */
-  submit?(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void
-  /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
-  probe?(step: Step): Promise<void>
+  /**
+   * Decides steps, which may be of several limiters, one after the other and each by itself, and writes the verdicts into their parts, as `decide` does. By the
+   * store's own clock, or by `nowUs` of a step that has it. Resolves with the failures of single steps at their places, or with nothing. Rejects if the
+   * store failed. A failure is anything but undefined; a `SluiceError` with `isolated` says that only this decision failed and the store is well.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: an async function that returns nothing is a driver too
+  apply(steps: readonly Step[]): Promise<Failures | void>
+  /** What cannot be decided in one call has different groups, as keys in different slots of a cluster. Undefined: whatever comes can. */
+  groupOf?(scope: Scope, part: Part): Group
+  /** Runs what applies several batches, such that they are written together. */
+  together?(applyAll: () => void): void
   /**
    * The name of the part of the store that holds this, where parts fail one by one, as the nodes of a cluster do; undefined where that is not
    * known. Each part has a circuit breaker of its own. Only asked while some part is down.
    */
   shardOf?(scope: Scope, part: Part): string | undefined
+  /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
+  probe?(step: Step): Promise<void>
   /** Told of every limiter, plan and update before its first step: throws what that step would. */
   open?(scope: Scope): void
   /** Told of everything that was opened, once, when its limiter is closed or has got other numbers. */
   release?(scope: Scope): void
 }
 
+export type Failures = readonly unknown[]
+export type Group = string | number | undefined
 export type OnVerdicts = (verdicts: readonly Verdict[]) => void
 export type OnFailure = (error: unknown) => void
 

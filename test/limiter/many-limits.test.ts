@@ -73,7 +73,7 @@ describe('on Redis', () => {
   ]
 
   test.each(kinds)('4,000 limits of type %s are decided as one', async (_, limit) => {
-    const limiter = createLimiter(limitsOf(4_000, limit), { name: 'api', store: storeWith(32), storeTimeoutMs: 60_000 })
+    const limiter = createLimiter(limitsOf(4_000, limit), { name: 'api', store: storeWith(1_000), storeTimeoutMs: 60_000 })
     const decisions = await Promise.all([1, 1, 1].map((cost) => limiter.consume('k', cost)))
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false])
     await limiter.refund('k')
@@ -82,16 +82,15 @@ describe('on Redis', () => {
   })
 
   test.each([
-    [8_000, 1, 4_000],
-    [4_001, 32, 4_000],
-    [1_001, 128, 1_000],
-    [129, 1_000, 128],
-  ])('%i limits with a maxBatch of %i are refused when the limiter is made', (count, maxBatch, most) => {
+    [8_000, 1],
+    [4_001, 32],
+    [4_001, 1_000],
+  ])('%i limits with a maxBatch of %i are refused when the limiter is made', (count, maxBatch) => {
     const make = () => createLimiter(limitsOf(count, kinds[0]?.[1] as Limit), { name: 'api', store: storeWith(maxBatch) })
     expect(make).toThrow(
       expect.objectContaining({
         code: 'CONFIG',
-        message: expect.stringContaining(`${count} limits are too many for one limiter on Redis: it may have ${most},`),
+        message: expect.stringContaining(`${count} limits are too many for one limiter on Redis: it may have 4000`),
       }),
     )
   })

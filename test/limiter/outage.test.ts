@@ -16,14 +16,13 @@ import {
   memoryStore,
   SluiceError,
   type Step,
-  type StoreDriver,
   slidingLog,
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
@@ -31,14 +30,14 @@ noUnhandledRejections()
 afterEach(() => void vi.useRealTimers())
 
 /** A store in memory that is well, fails every step, or never answers. */
-class IllStore implements StoreDriver {
+class IllStore implements StepDriver {
   readonly shared = true
   readonly sent: Step[] = []
   readonly #memory = new Opened(memoryStore())
   illness: 'well' | 'silent' | Error = 'well'
   #unanswered: (() => void)[] = []
 
-  apply(step: Step): ReturnType<StoreDriver['apply']> {
+  apply(step: Step): ReturnType<StepDriver['apply']> {
     this.sent.push(step)
     if (this.illness instanceof Error) return Promise.reject(this.illness)
     const verdicts = this.#memory.apply(step)
@@ -553,7 +552,7 @@ test('the timer that rests between decisions ends with the limiter', async () =>
 test.each([undefined, null, {}, { shared: true }, { apply: async () => [] }, { shared: 'yes', apply: async () => [] }])(
   'a driver %j is refused, with what it must have',
   (driver) => {
-    const refused = expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining('must be an object with apply(step)') })
+    const refused = expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining('must be an object with apply(steps)') })
     expect(() => asyncStore(driver as never)).toThrow(refused)
   },
 )

@@ -1,17 +1,17 @@
 /** A store of several parts that fail one by one: each has a circuit breaker of its own. On injected time. */
 
 import { expect, test } from 'vitest'
-import { createLimiter, gcra, memoryStore, type Scope, type Step, type StoreDriver } from '../../src/index.ts'
+import { createLimiter, gcra, memoryStore, type Scope, type Step } from '../../src/index.ts'
 import type { Part } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/index.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told } from '../waiting/support.ts'
 
 noUnhandledRejections()
 
 /** The part of a key is its first letter. */
-class ShardedStore implements StoreDriver {
+class ShardedStore implements StepDriver {
   readonly shared = true
   readonly dead = new Set<string>()
   /** Keys of steps and, behind a question mark, of probes. */
@@ -22,7 +22,7 @@ class ShardedStore implements StoreDriver {
     return key[0] as string
   }
 
-  apply(step: Step): ReturnType<StoreDriver['apply']> {
+  apply(step: Step): ReturnType<StepDriver['apply']> {
     this.asked.push(step.parts.map(({ key }) => key).join('+'))
     return this.#isDead(step) ? Promise.reject(new Error('no connection')) : Promise.resolve(this.#memory.apply(step))
   }

@@ -5,10 +5,10 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step, type StoreDriver } from '../../src/index.ts'
+import { type Clock, createLimiter, type FailurePolicy, gcra, memoryStore, type Step } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
@@ -75,12 +75,12 @@ class StallingClock implements Clock {
 }
 
 /** Answers when told to. */
-class SilentStore implements StoreDriver {
+class SilentStore implements StepDriver {
   readonly shared = true
   readonly #memory = new Opened(memoryStore())
   #unanswered: (() => void)[] = []
 
-  apply(step: Step): ReturnType<StoreDriver['apply']> {
+  apply(step: Step): ReturnType<StepDriver['apply']> {
     const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
   }

@@ -4,7 +4,7 @@ import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
-import type { Scope, SyncStore } from '../../src/stores/store.ts'
+import type { Failures, Scope, SyncStore } from '../../src/stores/store.ts'
 import { Opened } from '../support/opened.ts'
 import type { TestRedis } from '../support/redis-client.ts'
 import { Playback, type Recorded, type ShownState, shownFields } from './tape.ts'
@@ -63,7 +63,10 @@ export async function playRedis(
   const playback = new Playback()
   const place = redisKey({ prefix, hashTag: undefined }, limiter, key)
   for (const recorded of tape) {
-    const answers = await store.driver.apply(playback.stepFor(recorded))
+    const step = playback.stepFor(recorded)
+    const [failure] = (await store.driver.apply([step])) as Failures
+    if (failure !== undefined) throw failure
+    const answers = step.op === 'forget' ? [] : step.parts.map(({ verdict }) => ({ ...verdict }))
     const inspected = await inspectKey(client, place)
     const states = recorded.step.scope.limits.map(({ name }, k) => {
       const found = inspected.find(({ section = 'default' }) => section === name)

@@ -91,9 +91,10 @@ test('no key in Redis lives for ever: its time to live is the time until idle, r
   for (const kind of ['gcra', 'tokenBucket', 'leakyBucket'] as const) {
     const rule = ruleOf(kind, { capacity: 10, permits: 3, periodUs: 20_000_000 })
     const scope: Scope = { name: LIMITER, limits: [{ name: kind, rule }] }
-    const [verdict] = await store.driver.apply(new Step('take', scope, [new Part(kind, rule, kind, 4)], -1, -1, undefined))
+    const part = new Part(kind, rule, kind, 4)
+    await store.driver.apply([new Step('take', scope, [part], -1, -1, undefined)])
     const leftMs = Number(await redis.send(['PTTL', redisKey({ prefix: 'agree-ttl', hashTag: undefined }, LIMITER, kind)]))
-    expect(verdict?.resetUs).toBe(26_666_667)
+    expect(part.verdict.resetUs).toBe(26_666_667)
     // Rounded up, by a quarter at most.
     expect(leftMs).toBeLessThanOrEqual(33_334)
     expect(leftMs).toBeGreaterThan(16_667)

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { scriptFor } from '../../src/stores/redis/script.ts'
+import { Dispatcher } from '../../src/stores/remote/dispatcher.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
@@ -39,13 +40,13 @@ const LIMIT = gcra({ rate: '5/h', burst: 5 })
 const keysOf = (args: readonly string[]) => args.slice(3, 3 + Number(args[2]))
 
 describe('one turn', () => {
-  test('two hundred decisions are two script calls, and one by itself is one', async () => {
+  test('two hundred decisions are four script calls, and one by itself is one', async () => {
     const limiter = limiterOn(LIMIT)
     sent.length = 0
     await Promise.all(Array.from({ length: 200 }, (_, k) => limiter.consume(`key ${k}`)))
-    expect(sent.map((args) => keysOf(args).length)).toEqual([128, 72])
+    expect(sent.map((args) => keysOf(args).length)).toEqual([64, 64, 64, 8])
     await limiter.consume('alone')
-    expect(sent.length).toBe(3)
+    expect(sent.length).toBe(5)
   })
 
   test('a call that just takes by one limit tells of that and no more', async () => {
@@ -127,10 +128,9 @@ describe('one turn', () => {
     expect(order[0]).toBe('immediate, 1 sent')
   })
 
-  test('with a client that writes after the turn, what is beyond a full call leaves when that is written, in its order', async () => {
+  test('what is beyond a full call leaves when that is written, in its order', async () => {
     const sentBeforeWriting: number[] = []
     const writingLater: RedisSender = {
-      writesLater: true,
       send(args) {
         setImmediate(() => sentBeforeWriting.push(sent.length))
         return counting.send(args, '')
@@ -379,13 +379,22 @@ describe('errors stay with the decision that has them', () => {
       [4, { mget: 1 }],
       [5, { mget: 2 }],
     ] as const) {
-      const store = redisStore(sender, { prefix: randomUUID(), maxBatch: 1_000 })
-      const limiter = createLimiter(limits(count), { name: 'api', store, storeTimeoutMs: 60_000 })
-      const keyOf = (n: number) => Object.fromEntries(Object.keys(limits(count)).map((name) => [name, `${name} of ${n}`]))
-      const all = () => Promise.all(Array.from({ length: 1_000 }, (_, n) => limiter.consume(keyOf(n))))
-      await all()
-      const answers = await all()
-      expect(answers.every(({ allowed, remaining }) => allowed && remaining === 3)).toBe(true)
+      const { driver } = redisStore(sender, { prefix: randomUUID() })
+      const scope = createLimiter(limits(count)).scope()
+      const stepOf = (n: number) =>
+        new Step(
+          'take',
+          scope,
+          scope.limits.map(({ name, rule }) => new Part(name, rule, `${name} of ${n}`, 1)),
+          -1,
+          -1,
+          undefined,
+        )
+      const all = () => Array.from({ length: 1_000 }, (_, n) => stepOf(n))
+      await driver.apply(all())
+      const steps = all()
+      expect(await driver.apply(steps)).toEqual([])
+      expect(steps.every(({ parts }) => parts.every(({ verdict }) => verdict.outcome === 'allowed' && verdict.remaining === 3))).toBe(true)
       expect(sender.counts).toEqual({ ...reading, set: count * 1_000 })
     }
   })
@@ -472,6 +481,7 @@ describe('whoever throws when told', () => {
   /** Submits a step for each key, and what is told to whom; the first throws whatever it is told. */
   async function toldBy(store: ReturnType<typeof redisStore>): Promise<string[]> {
     const scope = createLimiter(LIMIT, { name: 'api', store }).scope()
+    const dispatcher = new Dispatcher(store.driver, 64, undefined)
     const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
     const told: string[] = []
     const submitted = ['a', 'b'].map(
@@ -483,7 +493,7 @@ describe('whoever throws when told', () => {
             if (key === 'a') throw new Error(`of ${key}`)
           }
           const step = new Step('take', scope, [new Part(name, rule, key, 1)], -1, -1, undefined)
-          store.driver.submit?.(
+          dispatcher.submit(
             step,
             () => tell('yes'),
             () => tell('no'),
@@ -507,16 +517,18 @@ describe('whoever throws when told', () => {
 
   test('of a refusal that is known hears of nothing else', async () => {
     const store = redisStore(counting, { prefix: randomUUID() })
-    const limiter = createLimiter(LIMIT, { name: 'api', store })
-    await limiter.consume('k', 5)
-    await limiter.consume('k')
-    const scope = limiter.scope()
+    const scope = createLimiter(LIMIT, { name: 'api', store }).scope()
     const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
-    const step = new Step('take', scope, [new Part(name, rule, 'k', 1)], -1, -1, undefined)
+    const dispatcher = new Dispatcher(store.driver, 64, { maxUs: 60_000_000, maxKeys: 10 })
+    dispatcher.open(scope)
+    const stepOf = (cost: number) => new Step('take', scope, [new Part(name, rule, 'k', cost)], -1, -1, undefined)
+    for (const cost of [5, 1]) {
+      await new Promise((resolve, reject) => dispatcher.submit(stepOf(cost), resolve, reject))
+    }
     const told: string[] = []
     const submit = () =>
-      store.driver.submit?.(
-        step,
+      dispatcher.submit(
+        stepOf(1),
         () => {
           told.push('no')
           throw new Error('mine')

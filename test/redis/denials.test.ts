@@ -4,14 +4,16 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RULE as OF } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
-import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, type Step } from '../../src/index.ts'
-import { Denials } from '../../src/stores/redis/denials.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, type Step, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
+import { Denials } from '../../src/stores/remote/denials.ts'
 import { Part } from '../../src/stores/step.ts'
+import { Opened } from '../support/opened.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
 const ruleOf = (limit: Limit) => limit[OF]
 const RULE = ruleOf(gcra({ rate: '1/s', burst: 2 }))
+const QUICK_RULE = ruleOf(gcra({ rate: '20/s', burst: 3 }))
 const OTHER_RULE = ruleOf(gcra({ rate: '1/s', burst: 3 }))
 
 function stepOf(changes: Partial<Step> & { key?: string; cost?: number; rule?: typeof RULE } = {}): Step {
@@ -24,12 +26,67 @@ function refusal(retryUs: number): Verdict {
   return { outcome: 'limited', remaining: 0, retryUs, resetUs: retryUs + 1_000, delayUs: 0, atUs: 500, enteredUs: 500, ticket: undefined }
 }
 
+/** A store of many connections: it decides in another order than it was asked in, and answers in yet another. */
+class TimedStore {
+  readonly #events: { readonly atUs: number; run(): void }[] = []
+  /** What it decided, in that order, and whether that was answered. */
+  readonly #decided: { readonly step: Step; readonly atUs: number; isAnswered: boolean }[] = []
+
+  send(step: Step, decidedUs: number, answeredUs: number, onVerdicts: (verdicts: readonly Verdict[], receivedUs: number) => void): void {
+    const decide = () => {
+      const entry = { step, atUs: decidedUs, isAnswered: false }
+      this.#decided.push(entry)
+      const verdicts = played(this.#decided)
+      const answer = () => {
+        entry.isAnswered = true
+        onVerdicts(verdicts, answeredUs)
+      }
+      this.#add(answeredUs, answer)
+    }
+    this.#add(decidedUs, decide)
+  }
+
+  /** Lets everything happen that is due. */
+  runUntil(nowUs: number): void {
+    while ((this.#events[0]?.atUs ?? Number.POSITIVE_INFINITY) <= nowUs) this.#events.shift()?.run()
+  }
+
+  /** Whether it refuses this now, with no longer a wait, at a place behind all that it has answered: what is under way may come before or after. */
+  couldRefuse(step: Step, nowUs: number, retryUs: number): boolean {
+    const ofKey = this.#decided.filter((decided) => decided.step.parts[0]?.key === step.parts[0]?.key)
+    const asked = { step: { ...step, op: 'ask' as const }, atUs: nowUs }
+    for (let count = ofKey.findLastIndex(({ isAnswered }) => isAnswered) + 1; count <= ofKey.length; count++) {
+      const [verdict] = played([...ofKey.slice(0, count), asked])
+      if (verdict?.outcome === 'limited' && verdict.retryUs <= retryUs) return true
+    }
+    return false
+  }
+
+  #add(atUs: number, run: () => void): void {
+    const place = this.#events.findIndex((event) => event.atUs > atUs)
+    this.#events.splice(place < 0 ? this.#events.length : place, 0, { atUs, run })
+  }
+}
+
+/** What the last of some steps is answered. */
+function played(steps: readonly { readonly step: Step; readonly atUs: number }[]): Verdict[] {
+  const memory = new Opened(memoryStore())
+  let verdicts: readonly Verdict[] = []
+  for (const { step, atUs } of steps) verdicts = memory.apply(step, atUs)
+  return [...verdicts]
+}
+
 const BOUNDS = { maxUs: 1_000_000, maxKeys: 3 }
+
+/** Sent, and answered before anything else is. */
+function refuse(denials: Denials, step = stepOf(), verdict = refusal(10_000)): void {
+  denials.refused(step, [verdict], denials.sent(step), 1_000, 1_200)
+}
 
 /** Sent at 1,000, refused with a wait of 10,000, received at 1,200. */
 function learned(bounds = BOUNDS): Denials {
   const denials = new Denials(bounds)
-  denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, denials.changes)
+  refuse(denials)
   return denials
 }
 
@@ -59,112 +116,118 @@ describe('a refusal', () => {
     for (const changes of [{ op: 'ask' }, { op: 'give' }, { op: 'forget' }, { aheadUs: 0 }, { nowUs: 5 }] as const) {
       expect(denials.answer(stepOf(changes), 2_000)).toBeUndefined()
       const none = new Denials(BOUNDS)
-      none.learn(stepOf(changes), [refusal(10_000)], 1_000, 1_200, 0)
+      refuse(none, stepOf(changes))
       expect(none.answer(stepOf(), 2_000)).toBeUndefined()
     }
   })
 
-  test('whatever is allowed, impossible or over already is not kept', () => {
+  test('of another limit of the same numbers, or of another algorithm, is not taken for it', () => {
+    const limitsOf = (name: string, rule: typeof RULE) => stepOf({ parts: [new Part(name, rule, 'k', 1)] })
+    const bucket = ruleOf(tokenBucket({ refill: '1/s', capacity: 2 }))
+    expect(bucket.numbers).toBe(RULE.numbers)
+    const denials = learned()
+    expect(denials.answer(limitsOf('other', RULE), 2_000)).toBeUndefined()
+    expect(denials.answer(limitsOf('default', bucket), 2_000)).toBeUndefined()
+    expect(denials.answer(limitsOf('default', ruleOf(gcra({ rate: '1/s', burst: 2 }))), 2_000)).toBeDefined()
+  })
+
+  test('that is impossible or over already is not kept', () => {
     const denials = new Denials(BOUNDS)
-    denials.learn(stepOf(), [{ ...refusal(0), outcome: 'allowed' }], 1_000, 1_200, 0)
-    denials.learn(stepOf(), [{ ...refusal(Number.POSITIVE_INFINITY), outcome: 'impossible' }], 1_000, 1_200, 0)
-    denials.learn(stepOf(), [refusal(200)], 1_000, 1_200, 0)
+    refuse(denials, stepOf(), { ...refusal(Number.POSITIVE_INFINITY), outcome: 'impossible' })
+    refuse(denials, stepOf(), refusal(200))
     expect(denials.answer(stepOf(), 1_200)).toBeUndefined()
   })
 
   test('the oldest goes first when there are too many', () => {
     const denials = learned()
-    for (const key of ['a', 'b', 'c']) denials.learn(stepOf({ key }), [refusal(10_000)], 1_000, 1_200, 0)
+    for (const key of ['a', 'b', 'c']) refuse(denials, stepOf({ key }))
     const held = ['k', 'a', 'b', 'c'].filter((key) => denials.answer(stepOf({ key }), 2_000) !== undefined)
     expect(held).toEqual(['a', 'b', 'c'])
   })
 
-  test.each(['give', 'forget'] as const)('%s drops it, and what was asked before and is answered after', (op) => {
+  test.each(['give', 'forget'] as const)('%s drops it when it is sent, and again when it is answered', (op) => {
     const denials = learned()
-    const { changes } = denials
-    denials.notice(stepOf({ op }))
+    denials.sent(stepOf({ op }))
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
-    denials.learn(stepOf(), [refusal(10_000)], 1_500, 2_000, changes)
-    expect(denials.answer(stepOf(), 2_100)).toBeUndefined()
-    denials.learn(stepOf(), [refusal(10_000)], 1_500, 2_000, denials.changes)
-    expect(denials.answer(stepOf(), 2_100)).toBeDefined()
+    // A store of many connections may have decided it before what gives back.
+    refuse(denials)
+    denials.granted(stepOf({ op }))
+    expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
   })
 
-  test('however many keys were changed meanwhile', () => {
+  test.each([
+    ['a refund', { op: 'give' }],
+    ['a reset', { op: 'forget' }],
+    ['a charge under other numbers', { rule: OTHER_RULE }],
+    ['a reservation', { aheadUs: 1_000 }],
+  ] as const)('%s that was granted drops it, and what was under way then', (_, changes) => {
     const denials = new Denials(BOUNDS)
-    const { changes } = denials
-    for (const key of ['k', 'a', 'b', 'c', 'd', 'e', 'f']) denials.notice(stepOf({ op: 'give', key }))
-    denials.learn(stepOf(), [refusal(10_000)], 1_500, 2_000, changes)
-    expect(denials.answer(stepOf(), 2_100)).toBeUndefined()
-  })
-
-  test('contact under other numbers drops it for good, also while it is on its way: the state has moved', () => {
-    const denials = new Denials(BOUNDS)
-    denials.notice(stepOf())
-    const { changes } = denials
-    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
-    denials.notice(stepOf({ rule: OTHER_RULE }))
+    denials.sent(stepOf(changes))
+    const grants = denials.sent(stepOf())
+    refuse(denials)
+    denials.granted(stepOf(changes))
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
-    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
+    denials.refused(stepOf(), [refusal(10_000)], grants, 1_000, 1_200)
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
-    denials.notice(stepOf())
-    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, denials.changes)
+    refuse(denials)
     expect(denials.answer(stepOf(), 2_000)).toBeDefined()
   })
 
-  test('the numbers of more keys than are held are forgotten, and with them what was refused', () => {
+  test('is kept though another key was granted meanwhile, or something was asked', () => {
     const denials = new Denials(BOUNDS)
-    denials.notice(stepOf())
-    denials.notice(stepOf({ key: 'other', rule: OTHER_RULE }))
-    const { changes } = denials
-    for (const key of ['a', 'b', 'c', 'd']) denials.notice(stepOf({ key, rule: OTHER_RULE }))
-    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, changes)
-    expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
-    denials.notice(stepOf())
-    denials.learn(stepOf(), [refusal(10_000)], 1_000, 1_200, denials.changes)
+    const grants = denials.sent(stepOf())
+    for (const changes of [{ op: 'ask' }, { key: 'other' }] as const) denials.granted(stepOf(changes))
+    denials.refused(stepOf(), [refusal(10_000)], grants, 1_000, 1_200)
     expect(denials.answer(stepOf(), 2_000)).toBeDefined()
+  })
+
+  test('of several keys drops those of each: some may have been charged for a moment', () => {
+    const denials = new Denials(BOUNDS)
+    for (const key of ['a', 'b']) refuse(denials, stepOf({ key }))
+    refuse(denials, stepOf({ parts: ['a', 'c'].map((key) => new Part('default', RULE, key, 1)) }))
+    expect(['a', 'b', 'c'].map((key) => denials.answer(stepOf({ key }), 2_000) !== undefined)).toEqual([false, true, false])
   })
 
   test('a flood of new keys goes round, the oldest first', () => {
     const denials = new Denials(BOUNDS)
     const keys = Array.from({ length: 50 }, (_, k) => `key ${k}`)
-    for (const key of keys) denials.learn(stepOf({ key }), [refusal(10_000)], 1_000, 1_200, 0)
+    for (const key of keys) refuse(denials, stepOf({ key }))
     expect(keys.filter((key) => denials.answer(stepOf({ key }), 2_000) !== undefined)).toEqual(['key 47', 'key 48', 'key 49'])
   })
 
+  // Calls of all kinds and under several sets of numbers are under way together.
   test('on random calls and delays it never refuses what the store would have allowed, and never promises too early', () => {
-    const call = fc.record({ gapUs: fc.nat(150_000), upUs: fc.nat(30_000), downUs: fc.nat(30_000), cost: fc.integer({ min: 1, max: 2 }) })
+    const call = fc.record({
+      gapUs: fc.nat(50_000),
+      upUs: fc.nat(40_000),
+      downUs: fc.nat(40_000),
+      key: fc.constantFrom('a', 'b'),
+      cost: fc.integer({ min: 1, max: 2 }),
+      plan: fc.constantFrom('slow', 'slow', 'slow', 'slow', 'quick' as const),
+      op: fc.constantFrom(...new Array(10).fill('take'), 'give', 'forget'),
+    })
     const seen = { local: 0, asked: 0 }
     const property = fc.property(fc.array(call, { minLength: 20, maxLength: 60 }), (calls) => {
       const denials = new Denials({ maxUs: 1_000_000, maxKeys: 10 })
+      const store = new TimedStore()
       let nowUs = 1_000_000
-      let storeUs = nowUs
-      const states = memoryStore().open(stepOf().scope, () => storeUs)
-      const decided = (step: Step, atUs: number) => {
-        storeUs = atUs
-        states.apply(step, true)
-        return step.parts.map(({ verdict }) => ({ ...verdict }))
-      }
-      let isUntouched = true
-      for (const { gapUs, upUs, downUs, cost } of calls) {
+      for (const { gapUs, upUs, downUs, plan, ...rest } of calls) {
         nowUs += gapUs
-        const step = stepOf({ cost })
+        store.runUntil(nowUs)
+        const step = stepOf({ ...(rest as Parameters<typeof stepOf>[0]), rule: plan === 'slow' ? RULE : QUICK_RULE })
         const known = denials.answer(step, nowUs)
         if (known !== undefined) {
           seen.local += 1
-          // The same question, put to the store without a trip.
-          const [truth] = decided({ ...step, op: 'ask' }, nowUs) as [Verdict]
-          expect(truth.outcome).toBe('limited')
-          // Another cost that was allowed since makes the wait longer than it was.
-          if (isUntouched) expect(known[0]?.retryUs).toBeGreaterThanOrEqual(truth.retryUs)
+          expect(store.couldRefuse(step, nowUs, known[0]?.retryUs as number)).toBe(true)
           continue
         }
         seen.asked += 1
-        const { changes } = denials
-        const verdicts = decided(step, nowUs + upUs)
-        isUntouched = verdicts[0]?.outcome === 'limited'
-        denials.learn(step, verdicts, nowUs, nowUs + upUs + downUs, changes)
-        nowUs += upUs + downUs
+        const grants = denials.sent(step)
+        const sentUs = nowUs
+        store.send(step, nowUs + upUs, nowUs + upUs + downUs, (verdicts, receivedUs) => {
+          if (verdicts.every(({ outcome }) => outcome === 'allowed')) denials.granted(step)
+          else denials.refused(step, verdicts, grants, sentUs, receivedUs)
+        })
       }
     })
     fc.assert(property, { numRuns: 500, seed: 20_260_417 })
@@ -263,6 +326,13 @@ describe('on a real server', () => {
       parts: { daily: first.parts.daily && { outcome: 'allowed', remaining: 98 } },
     })
     expect(again.retryAfterMs).toBeLessThanOrEqual(first.retryAfterMs)
+  })
+
+  test('another limit of the same numbers is asked, also under the same name', async () => {
+    const store = redisStore(counting, { prefix: randomUUID() })
+    const limit = gcra({ rate: '2/h', burst: 1 })
+    const [one, other] = [createLimiter({ one: limit }, { name: 'api', store }), createLimiter({ other: limit }, { name: 'api', store })]
+    expect([await one.tryAcquire('k'), await one.tryAcquire('k'), await other.tryAcquire('k')]).toEqual([true, false, true])
   })
 
   test('it can be turned off', async () => {

@@ -1,18 +1,9 @@
 /** Waiting on a store that others share and that is some milliseconds away: outages, full queues, deadlines and changes while answers are under way. */
 
 import { describe, expect, test } from 'vitest'
-import {
-  type AsyncStore,
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limit,
-  memoryStore,
-  SluiceError,
-  type StoreDriver,
-} from '../../src/index.ts'
+import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limit, memoryStore, SluiceError } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told, watched } from './support.ts'
 
@@ -20,7 +11,7 @@ noUnhandledRejections()
 
 const ONE_WAY_US = 2_000
 
-interface FarDriver extends StoreDriver {
+interface FarDriver extends StepDriver {
   isDown: boolean
 }
 

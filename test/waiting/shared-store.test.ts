@@ -7,10 +7,10 @@ import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, gcra, type Limiter, memoryStore, type Step, type Store, tokenBucket } from '../../src/index.ts'
 import { HORIZON_US } from '../../src/limiter/waiting/horizon.ts'
-import { asyncStore } from '../../src/stores/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { SEED } from '../model/trace.ts'
+import { stepByStep } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { mostEarly, noUnhandledRejections, PATIENT, told } from './support.ts'
 
@@ -40,7 +40,7 @@ function far(clock: FakeClock, random: Random): () => Store {
           clock.setTimer(() => resolve(verdicts), ROUND_TRIP_US / 2)
         }, there)
       })
-    return asyncStore({ shared: true, apply })
+    return stepByStep({ shared: true, apply })
   }
 }
 

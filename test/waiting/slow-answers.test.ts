@@ -1,32 +1,22 @@
 /** A store that answers when it is told to, and what can happen in between. */
 
 import { expect, test } from 'vitest'
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  type Limits,
-  leakyBucket,
-  memoryStore,
-  type Step,
-  type StoreDriver,
-  slidingLog,
-} from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limits, leakyBucket, memoryStore, type Step, slidingLog } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, told } from './support.ts'
 
 noUnhandledRejections()
 
 /** Decides in memory when a step is sent, and answers later, oldest first. */
-class HeldBack implements StoreDriver {
+class HeldBack implements StepDriver {
   readonly shared = false
   readonly sent: Step[] = []
   readonly #memory = new Opened(memoryStore())
   readonly #answers: (() => void)[] = []
 
-  apply(step: Step): ReturnType<StoreDriver['apply']> {
+  apply(step: Step): ReturnType<StepDriver['apply']> {
     this.sent.push(step)
     const verdicts = this.#memory.apply(step)
     return new Promise((resolve) => this.#answers.push(() => resolve(verdicts)))

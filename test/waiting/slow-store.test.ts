@@ -6,11 +6,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
-import { createLimiter, gcra, type Limit, type Limiter, leakyBucket, memoryStore, type Step, tokenBucket } from '../../src/index.ts'
-import { asyncStore } from '../../src/stores/index.ts'
+import { createLimiter, gcra, type Limit, type Limiter, leakyBucket, memoryStore, tokenBucket } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Coverage } from '../model/against-oracle.ts'
 import { SEED, traceCount } from '../model/trace.ts'
+import { stepByStep } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { noUnhandledRejections, PATIENT, type Pending, type SlowStore, slowStore, told, watched } from './support.ts'
 
@@ -335,7 +335,7 @@ describe('those who leave while others are asking', () => {
 test('a store that answers in the next microtask is waited for like any other', async () => {
   const clock = fakeClock()
   const memory = new Opened(memoryStore())
-  const store = asyncStore({ shared: false, apply: async (step: Step) => structuredClone(memory.apply(step)) })
+  const store = stepByStep({ shared: false, apply: async (step) => structuredClone(memory.apply(step)) })
   const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store, clock })
   // Verdicts are copied: a ticket is plain data to a store.
   const order: number[] = []

@@ -10,12 +10,11 @@ import {
   type Limits,
   memoryStore,
   SluiceError,
-  type StoreDriver,
   type SyncStore,
 } from '../../src/index.ts'
 import type { Step } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/index.ts'
-import { asStore } from '../support/as-store.ts'
+import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 
 /** Everything that was promised so far has been told: no promise of a limiter is more than a few microtasks deep. */
@@ -97,7 +96,7 @@ export interface Pending {
   fail(): void
 }
 
-interface SlowDriver extends StoreDriver {
+interface SlowDriver extends StepDriver {
   /** Steps whose answer is not there yet, in the order they were sent. */
   readonly pending: Pending[]
   readonly memory: ReturnType<typeof memoryStore>
@@ -105,7 +104,7 @@ interface SlowDriver extends StoreDriver {
   settle(): Promise<void>
 }
 
-export type SlowStore = SlowDriver & AsyncStore<SlowDriver>
+export type SlowStore = SlowDriver & AsyncStore
 
 /** A store that is far away: nothing happens in it before the test says so. With a clock of its own, it decides by that. */
 export function slowStore(clock?: Clock): SlowStore {

@@ -176,9 +176,8 @@ describe('a process', () => {
 
   // The first answer comes at once, and leaves the timer behind that watches over all of them.
   const REMOTE = `{ name: 'api', onStoreError: 'allow', storeTimeoutMs: TIMEOUT, store: asyncStore({
-    shared: true, async apply({ parts }) {
+    shared: true, async apply([{ parts }]) {
       if (parts[0].key !== 'k') await new Promise(() => {})
-      return [{ outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, ticket: undefined }]
     } }) }`
 
   test('ends when its decisions are made, however long they could have taken', () => {

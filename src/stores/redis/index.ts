@@ -1,2 +1,3 @@
+export type { DenialCacheOptions } from '../remote/options.ts'
 export type { RedisClient, RedisSender } from './client.ts'
-export { type DenialCacheOptions, type RedisStoreOptions, redisStore } from './redis-store.ts'
+export { type RedisStoreOptions, redisStore } from './redis-store.ts'

@@ -1,7 +1,7 @@
 /** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See run.lua. */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { labelOf } from '../../algorithms/codec.ts'
-import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
+import type { Outcome, Ticket } from '../../algorithms/decide.ts'
 import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
 
@@ -91,38 +91,6 @@ function isAlike({ step: a, places }: Sent, { step: b, places: otherPlaces }: Se
   return true
 }
 
-/** A verdict as Redis told it. */
-class Told implements Verdict {
-  outcome: Outcome
-  remaining: number
-  retryUs: number
-  resetUs: number
-  delayUs: number
-  atUs: number
-  enteredUs: number
-  ticket: Ticket | undefined
-
-  constructor(
-    outcome: Outcome,
-    remaining: number,
-    retryUs: number,
-    resetUs: number,
-    delayUs: number,
-    atUs: number,
-    enteredUs: number,
-    ticket: Ticket | undefined,
-  ) {
-    this.outcome = outcome
-    this.remaining = remaining
-    this.retryUs = retryUs
-    this.resetUs = resetUs
-    this.delayUs = delayUs
-    this.atUs = atUs
-    this.enteredUs = enteredUs
-    this.ticket = ticket
-  }
-}
-
 /** Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings as bytes. */
 export class Reply {
   readonly #values: readonly unknown[]
@@ -135,45 +103,41 @@ export class Reply {
     this.#atUs = Number(values[0])
   }
 
-  /** The verdicts of the next decision, or the text of its error. */
-  read(step: Step): Verdict[] | string {
+  /** Writes the verdicts of the next decision into its parts. Answers the text of its error, if it failed. */
+  read(step: Step): string | undefined {
     const first = this.#values[this.#next]
     if (isFailure(first)) {
       this.#next += 1
       return `${first}`
     }
-    if (step.op === 'forget') {
-      this.#number()
-      return []
-    }
-    return step.parts.map((part) => this.#verdict(part, step.aheadUs >= 0))
+    if (step.op === 'forget') this.#number()
+    else for (const part of step.parts) this.#readVerdict(part, step.aheadUs >= 0)
+    return undefined
   }
 
-  #verdict({ rule }: Part, isReservation: boolean): Verdict {
+  #readVerdict({ rule, verdict }: Part, isReservation: boolean): void {
+    verdict.atUs = this.#atUs
+    verdict.enteredUs = this.#atUs
     let first = this.#number()
-    if (first >= 0) return this.#verdictOf('allowed', first, 0, this.#number(), 0, undefined)
-    const laterUs = first === ENTERED_LATER ? this.#number() : 0
-    if (first === ENTERED_LATER) first = this.#number()
-    const outcome = OUTCOMES[-1 - first] as Outcome
-    const remaining = this.#number()
+    if (first >= 0) {
+      verdict.outcome = 'allowed'
+      verdict.remaining = first
+      verdict.retryUs = 0
+      verdict.resetUs = this.#number()
+      verdict.delayUs = 0
+      return
+    }
+    if (first === ENTERED_LATER) {
+      verdict.enteredUs += this.#number()
+      first = this.#number()
+    }
+    verdict.outcome = OUTCOMES[-1 - first] as Outcome
+    verdict.remaining = this.#number()
     const retryUs = this.#number()
-    const resetUs = this.#number()
-    const delayUs = this.#number()
-    const ticket = isReservation ? ticketOf(`${this.#values[this.#next++]}`, rule.numbers) : undefined
-    const waitUs = outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
-    return this.#verdictOf(outcome, remaining, waitUs, resetUs, delayUs, ticket, laterUs)
-  }
-
-  #verdictOf(
-    outcome: Outcome,
-    remaining: number,
-    retryUs: number,
-    resetUs: number,
-    delayUs: number,
-    ticket: Ticket | undefined,
-    laterUs = 0,
-  ): Verdict {
-    return new Told(outcome, remaining, retryUs, resetUs, delayUs, this.#atUs, this.#atUs + laterUs, ticket)
+    verdict.retryUs = verdict.outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
+    verdict.resetUs = this.#number()
+    verdict.delayUs = this.#number()
+    if (isReservation) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 
   #number(): number {

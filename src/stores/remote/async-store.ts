@@ -1,31 +1,37 @@
 /**
  * A store that answers later, as a limiter is given it. What stands between the two is the same for all of them and travels with them, so that a limiter
- * in memory carries none of it: timeouts, circuit breakers, and what is decided while the store is down.
+ * in memory carries none of it: batches, the denial cache, timeouts, circuit breakers, and what is decided while the store is down.
  */
-import { refused } from '../../algorithms/rate.ts'
+import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { GuardedStore, type Watch } from './guarded-store.ts'
+import { ASYNC_STORE_OPTIONS, type AsyncStoreOptions, checkedBounds, checkedMaxBatch } from './options.ts'
 
 export class AsyncStore<D extends StoreDriver = StoreDriver> {
   readonly mode = 'async'
   /** Whether others than the limiters of this process may hold the same states. */
   readonly shared: boolean
   readonly driver: D
+  readonly #dispatcher: Dispatcher
 
-  constructor(driver: D) {
+  /** `who`: the function that was given the options, for its errors. */
+  constructor(driver: D, options: AsyncStoreOptions = {}, who = 'asyncStore') {
     this.driver = driver
     this.shared = driver.shared
+    this.#dispatcher = new Dispatcher(driver, checkedMaxBatch(options, who), checkedBounds(options, who))
   }
 
   /** For one limiter. */
   connect(watch: Watch): GuardedStore {
-    return new GuardedStore(this.driver, watch)
+    return new GuardedStore(this.driver, this.#dispatcher, watch)
   }
 }
 
 /** A store of a driver: `createLimiter(limits, { name: 'api', store: asyncStore(driver) })`. */
-export function asyncStore<D extends StoreDriver>(driver: D): AsyncStore<D> {
+export function asyncStore<D extends StoreDriver>(driver: D, options: AsyncStoreOptions = {}): AsyncStore<D> {
   const isDriver = typeof driver === 'object' && driver !== null && typeof driver.apply === 'function' && typeof driver.shared === 'boolean'
-  if (!isDriver) throw refused('asyncStore driver', driver, 'must be an object with apply(step), and shared, true or false')
-  return new AsyncStore(driver)
+  if (!isDriver) throw refused('asyncStore driver', driver, 'must be an object with apply(steps), and shared, true or false')
+  onlyKnown(options, ASYNC_STORE_OPTIONS, 'asyncStore')
+  return new AsyncStore(driver, options)
 }

@@ -13,9 +13,10 @@ import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
 import { Part, type Scope, Step } from '../step.ts'
-import type { OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
+import type { Failures, OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
 import { type Ask, Deadlines } from './deadlines.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
 import { type FailurePolicy, type Substitute, substituteFor } from './substitute.ts'
 
@@ -41,7 +42,8 @@ const MOST_IN_A_ROW = 256
 export class GuardedStore {
   readonly mode = 'async'
   readonly shared: boolean
-  readonly #store: StoreDriver
+  readonly #driver: StoreDriver
+  readonly #dispatcher: Dispatcher
   readonly #watch: Watch
   /** Undefined: nobody decides while the store is down, the failure is thrown. */
   readonly #substitute: Substitute | undefined
@@ -51,14 +53,12 @@ export class GuardedStore {
   #health: Health = UP_SINCE_EVER
   #inARow = 0
   #isClosed = false
-  readonly #submit: Ask<readonly Verdict[]> = (step, onVerdicts, onFailure) => {
-    if (this.#store.submit === undefined) this.#store.apply(step).then(onVerdicts, onFailure)
-    else this.#store.submit(step, onVerdicts, onFailure)
-  }
+  readonly #submit: Ask<readonly Verdict[]> = (step, onVerdicts, onFailure) => this.#dispatcher.submit(step, onVerdicts, onFailure)
 
-  constructor(store: StoreDriver, watch: Watch) {
-    this.#store = store
-    this.shared = store.shared
+  constructor(driver: StoreDriver, dispatcher: Dispatcher, watch: Watch) {
+    this.#driver = driver
+    this.#dispatcher = dispatcher
+    this.shared = driver.shared
     this.#watch = watch
     this.#substitute = substituteFor(watch.onStoreError, watch.localShare)
     this.#deadlines = new Deadlines(watch.clock, watch.timeoutUs)
@@ -75,18 +75,20 @@ export class GuardedStore {
   }
 
   open(scope: Scope): void {
-    this.#store.open?.(scope)
+    this.#dispatcher.open(scope)
   }
 
   release(scope: Scope): void {
-    this.#store.release?.(scope)
+    this.#dispatcher.release(scope)
   }
 
-  apply(step: Step): Promise<readonly Verdict[]> {
-    return this.ask(step, (verdicts) => verdicts)
+  /** For a step whose parts are asked for again: it gets some of its own, for the verdicts are written into them. */
+  apply({ op, scope, parts, aheadUs, ofUs, nowUs }: Step): Promise<readonly Verdict[]> {
+    const own = parts.map((part) => part.with({}))
+    return this.ask(new Step(op, scope, own, aheadUs, ofUs, nowUs), (verdicts) => verdicts)
   }
 
-  /** A promise of what `read` makes of the verdicts. */
+  /** A promise of what `read` makes of the verdicts. The parts of the step are its own. */
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let isAtOnce = true
@@ -161,7 +163,7 @@ export class GuardedStore {
   }
 
   #shardOf(scope: Scope, part: Part): string {
-    return this.#store.shardOf?.(scope, part) ?? WHOLE
+    return this.#driver.shardOf?.(scope, part) ?? WHOLE
   }
 
   /** Which of several parts failed is not known: those that are well say so to their first probe. */
@@ -182,7 +184,9 @@ export class GuardedStore {
   }
 
   #probing(step: Step): Probe {
-    const ask: Ask<unknown> = (_, onAnswer, onFailure) => this.#probed(step).then(onAnswer, onFailure)
+    const ask: Ask<void> = (_, onAnswer, onFailure) => {
+      this.#probed(step).then(onAnswer, onFailure)
+    }
     return (onWell, onIll) =>
       this.#deadlines.ask(ask, step, onWell, (error) => {
         if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
@@ -190,12 +194,13 @@ export class GuardedStore {
       })
   }
 
-  #probed(step: Step): Promise<unknown> {
-    if (this.#store.probe !== undefined) return this.#store.probe(step)
+  async #probed(step: Step): Promise<void> {
+    if (this.#driver.probe !== undefined) return this.#driver.probe(step)
     // About a key of its own, which nobody uses.
     const parts = step.parts.map(({ limit, rule, cost }) => new Part(limit, rule, PROBED_KEY, cost))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
-    return this.#store.apply(new Step('ask', step.scope, parts, -1, -1, nowUs))
+    const failures = (await this.#driver.apply([new Step('ask', step.scope, parts, -1, -1, nowUs)])) as Failures | undefined
+    if (failures?.[0] !== undefined) throw failures[0]
   }
 
   /** Told when the first breaker opens, and when the last one closes. */

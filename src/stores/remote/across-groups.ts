@@ -1,28 +1,23 @@
 /**
- * One decision whose keys are on several servers of a cluster, where no script reaches all of them: ask all, take all, and give back exactly
- * what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it may refuse somebody, it never admits
- * anybody. If this process dies in between, the charge stays, and drains.
+ * One decision whose parts lie in several groups (`groupOf` of the driver), as keys on several servers of a cluster do, where no call reaches all of
+ * them: ask all, take all, and give back exactly what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it
+ * may refuse somebody, it never admits anybody. If this process dies in between, the charge stays, and drains.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { Part, Step } from '../step.ts'
 import { allAllowed } from '../store.ts'
 
-/** Runs a step whose parts are on one server. */
+/** Runs a step whose parts are in one group. */
 export type RunStep = (step: Step) => Promise<readonly Verdict[]>
 
-/** `places`: for each server the places of its parts in the step. */
-export async function acrossSlots(step: Step, places: readonly (readonly number[])[], run: RunStep): Promise<Verdict[]> {
-  const steps = places.map((indexes) =>
-    stepWith(
-      step,
-      step.op,
-      indexes.map((k) => step.parts[k] as Part),
-    ),
-  )
-  if (step.op !== 'take') return inOrder(places, await Promise.all(steps.map(run)))
-  const asked = await Promise.all(steps.map((each) => run(stepWith(each, 'ask', each.parts))))
+/** `places`: for each group the places of its parts in the step. */
+export async function acrossGroups(step: Step, places: readonly (readonly number[])[], run: RunStep): Promise<Verdict[]> {
+  const ofGroup = (op: Step['op']) => places.map((indexes) => stepOf(step, op, indexes))
+  if (step.op !== 'take') return inOrder(places, await Promise.all(ofGroup(step.op).map(run)))
+  const asked = await Promise.all(ofGroup('ask').map(run))
   if (!asked.every(allAllowed)) return inOrder(places, asked)
-  const taken = await Promise.allSettled(steps.map(run))
+  const takes = ofGroup('take')
+  const taken = await Promise.allSettled(takes.map(run))
   const failed = taken.find((result) => result.status === 'rejected')
   const answers = taken.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
   if (failed === undefined && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
@@ -30,7 +25,7 @@ export async function acrossSlots(step: Step, places: readonly (readonly number[
   }
   // What cannot be given back drains; the answer is what it is.
   await Promise.allSettled(
-    answers.map((verdicts, k) => (verdicts && allAllowed(verdicts) ? giveBack(steps[k] as Step, verdicts, run) : undefined)),
+    answers.map((verdicts, k) => (verdicts && allAllowed(verdicts) ? giveBack(takes[k] as Step, verdicts, run) : undefined)),
   )
   if (failed !== undefined) throw failed.reason
   // Who agreed says what it said when it was asked: it has not been charged.
@@ -40,8 +35,10 @@ export async function acrossSlots(step: Step, places: readonly (readonly number[
   )
 }
 
-function stepWith({ scope, aheadUs, ofUs, nowUs }: Step, op: Step['op'], parts: readonly Part[]): Step {
-  return new Step(op, scope, parts, aheadUs, ofUs, nowUs)
+/** With parts of its own: verdicts are written into them. */
+function stepOf({ scope, parts, aheadUs, ofUs, nowUs }: Step, op: Step['op'], indexes: readonly number[]): Step {
+  const own = indexes.map((k) => (parts[k] as Part).with({}))
+  return new Step(op, scope, own, aheadUs, ofUs, nowUs)
 }
 
 function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
