@@ -15,7 +15,7 @@ export async function inspectCommand(args: readonly string[], usage: () => strin
   const [key, ...others] = positionals
   if (key === undefined || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}')
   const inspected = await inspectAt(values.url ?? DEFAULT_URL, key, MOST_REDIRECTIONS)
-  if (values.json) return JSON.stringify(inspected.length <= 1 && inspected[0]?.section === undefined ? (inspected[0] ?? null) : inspected)
+  if (values.json) return JSON.stringify(inspected.length <= 1 && inspected[0]?.policy === undefined ? (inspected[0] ?? null) : inspected)
   return inspected.length === 0 ? `${key}: no such key: nothing is in use` : inspected.map(drawn).join('\n')
 }
 
@@ -44,9 +44,9 @@ function movedTo(url: string, { cause }: { cause?: unknown }): string | undefine
   return next.href
 }
 
-function drawn({ key, section, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected): string {
+function drawn({ key, policy, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected): string {
   return [
-    section === undefined ? key : `${key} ${section}`,
+    policy === undefined ? key : `${key} ${policy}`,
     `  ${type}, ${limit} at once, all back within ${windowMs} ms`,
     `  ${remaining} of ${limit} left now, idle in ${resetAfterMs} ms`,
     `  ${ttlMs < 0 ? 'no time to live: the next call sets one' : `forgotten in ${ttlMs} ms`}`,

@@ -78,8 +78,8 @@ test('a key that limits share is shown limit by limit', async () => {
   expect(stdout).toMatch(/\} burst\n {2}gcra, 5 at once[\s\S]*\} daily\n {2}fixedWindow, 7 at once/)
   const listed = JSON.parse((await inspect(`${key}:api:{user:42}`, '--url', url(), '--json')).stdout)
   expect(listed).toMatchObject([
-    { section: 'burst', type: 'gcra', remaining: 3 },
-    { section: 'daily', type: 'fixedWindow', remaining: 5 },
+    { policy: 'burst', type: 'gcra', remaining: 3 },
+    { policy: 'daily', type: 'fixedWindow', remaining: 5 },
   ])
 })
 

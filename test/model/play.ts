@@ -69,7 +69,7 @@ export async function playRedis(
     const answers = step.op === 'forget' ? [] : step.parts.map(({ verdict }) => ({ ...verdict }))
     const inspected = await inspectKey(client, place)
     const states = recorded.step.scope.limits.map(({ name }, k) => {
-      const found = inspected.find(({ section = 'default' }) => section === name)
+      const found = inspected.find(({ policy = 'default' }) => policy === name)
       // Where a key has several states, those that are idle are dropped when another is written.
       const held = recorded.held[k] as ShownState
       if (found === undefined && held.isIdle && recorded.held.length > 1) return held

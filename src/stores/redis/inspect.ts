@@ -7,8 +7,8 @@ import { storeError } from './failure.ts'
 
 export interface Inspected {
   readonly key: string
-  /** The name of the limit, if it has one. */
-  readonly section?: string
+  /** The name of the limit, if it has one, as `policy` of a decision. */
+  readonly policy?: string
   /** The algorithm. */
   readonly type: string
   /** What an idle key admits at once, and how long a full charge is felt, under the numbers that the state is written under. */
@@ -52,7 +52,7 @@ function statesIn(key: string, bytes: Uint8Array, nowUs: number, ttlMs: number):
       const { algorithm, capacity } = rule
       states.push({
         key,
-        ...(name === 'default' ? {} : { section: name }),
+        ...(name === 'default' ? {} : { policy: name }),
         type: algorithm.type,
         limit: capacity,
         windowMs: rule.windowUs / 1000,
