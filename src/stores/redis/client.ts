@@ -10,8 +10,6 @@ export interface RedisSender {
   send(args: readonly string[], key: string): Promise<unknown>
   /** Whether keys of different hash slots may be on different servers. Default false. */
   readonly cluster?: boolean
-  /** Whether commands are written only after the turn of the event loop, by `setImmediate`, all in one piece. Default false. */
-  readonly writesLater?: boolean
   /** Runs what sends several commands such that they are written together, one pipeline for each server. For clients that do not see to it themselves. */
   together?(sendAll: () => void): void
   /** The name of the server of a cluster that has a hash slot, as far as the client knows. With it a server that is down stands for its own keys only. */
@@ -76,9 +74,9 @@ function nodeRedisSender(client: NodeRedis): RedisSender {
   }
   if (can(client, 'getSentinelNode')) {
     const advice = advising(`nodeClientOptions: { ${NODE_REDIS_NEEDS} }`)
-    return { writesLater: true, advice, send: (args) => client.sendCommand(false, args) }
+    return { advice, send: (args) => client.sendCommand(false, args) }
   }
-  return { writesLater: true, advice: advising(NODE_REDIS_NEEDS), send: (args) => client.sendCommand(args) }
+  return { advice: advising(NODE_REDIS_NEEDS), send: (args) => client.sendCommand(args) }
 }
 
 interface Corkable {
