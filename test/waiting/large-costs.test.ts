@@ -3,7 +3,6 @@
  * cost less take each permit as it comes free, nobody is admitted beyond the limit, and the small ones go on.
  */
 import { describe, expect, test } from 'vitest'
-import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
@@ -18,7 +17,6 @@ const WINDOW_US = 1_000_000
 const SLOT_US = WINDOW_US / 10
 const ROUND_TRIP_US = 4_000
 
-type Verdicts = readonly Verdict[]
 interface Act {
   readonly atUs: number
   readonly cost: number
@@ -34,11 +32,11 @@ function near(): () => Store {
 function far(clock: FakeClock): () => Store {
   const memory = new Opened(memoryStore())
   return () => {
-    const apply = (step: Step) =>
-      new Promise<Verdicts>((resolve) => {
+    const apply = (steps: readonly Step[]) =>
+      new Promise<void>((resolve) => {
         clock.setTimer(() => {
-          const verdicts = memory.apply(step, clock.nowUs())
-          clock.setTimer(() => resolve(verdicts), ROUND_TRIP_US / 2)
+          for (const step of steps) memory.apply(step, clock.nowUs())
+          clock.setTimer(resolve, ROUND_TRIP_US / 2)
         }, ROUND_TRIP_US / 2)
       })
     return asyncStore({ shared: true, apply })
