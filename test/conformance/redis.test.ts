@@ -102,8 +102,8 @@ test('a person can read the keys', async () => {
   await limiter.consume('user:42', 1)
   const states = await inspectKey(redis, keyOf('user:42'))
   expect(states).toMatchObject([
-    { section: 'burst', type: 'gcra', numbers: '20 7 1000000', state: { tatUs: 1_700_000_000_142_857, part: 1, atUs: -1 } },
-    { section: 'spare', type: 'tokenBucket', numbers: '30 1 100000', state: { tokens: 29, part: 0, atUs: 1_700_000_000_000_000 } },
+    { policy: 'burst', type: 'gcra', numbers: '20 7 1000000', state: { tatUs: 1_700_000_000_142_857, part: 1, atUs: -1 } },
+    { policy: 'spare', type: 'tokenBucket', numbers: '30 1 100000', state: { tokens: 29, part: 0, atUs: 1_700_000_000_000_000 } },
   ])
   const bytes = (await bytesAt(redis, keyOf('user:42'))) as Uint8Array
   const [burst, spare] = [
