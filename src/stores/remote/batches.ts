@@ -143,7 +143,7 @@ function tellAll(batch: readonly PendingStep[], failure: unknown): void {
   for (const pending of batch) tell(pending, failure ?? new Error('the driver rejected with nothing'))
 }
 
-/** Whoever throws when told is alone with it: the others are told all the same. */
+/** A callback that throws is alone with it: the others are told all the same. */
 function tell({ step, onVerdicts, onFailure }: PendingStep, failure: unknown): void {
   try {
     if (failure === undefined) onVerdicts(verdictsOf(step))

@@ -50,7 +50,7 @@ export class Denials {
 
   /** To be called before a step is sent. Answers how many were granted before it, for `refused`. */
   sent({ op, parts }: Step): number {
-    // Whoever asks behind it wants to see what it gave back.
+    // A call behind it is to see what it gave back.
     if (op === 'give' || op === 'forget') for (const { key } of parts) this.#held.delete(key)
     return this.#grants
   }
