@@ -3,9 +3,10 @@
  * cost less take each permit as it comes free, nobody is admitted beyond the limit, and the small ones go on.
  */
 import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
-import { asyncStore } from '../../src/stores/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { stepByStep } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 import { storeCases } from '../support/stores.ts'
 import { noUnhandledRejections, PATIENT, told } from './support.ts'
@@ -22,6 +23,8 @@ interface Act {
   readonly cost: number
 }
 
+type Verdicts = readonly Verdict[]
+
 /** One memory for all, at hand. */
 function near(): () => Store {
   const memory = memoryStore()
@@ -32,14 +35,14 @@ function near(): () => Store {
 function far(clock: FakeClock): () => Store {
   const memory = new Opened(memoryStore())
   return () => {
-    const apply = (steps: readonly Step[]) =>
-      new Promise<void>((resolve) => {
+    const apply = (step: Step) =>
+      new Promise<Verdicts>((resolve) => {
         clock.setTimer(() => {
-          for (const step of steps) memory.apply(step, clock.nowUs())
-          clock.setTimer(resolve, ROUND_TRIP_US / 2)
+          const verdicts = memory.apply(step, clock.nowUs())
+          clock.setTimer(() => resolve(verdicts), ROUND_TRIP_US / 2)
         }, ROUND_TRIP_US / 2)
       })
-    return asyncStore({ shared: true, apply })
+    return stepByStep({ shared: true, apply })
   }
 }
 
