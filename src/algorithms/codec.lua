@@ -3,7 +3,7 @@
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
 
-local pack, unpackBytes, byte, char, sub = struct.pack, struct.unpack, string.byte, string.char, string.sub
+local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
@@ -23,6 +23,7 @@ local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1'
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
+  local byte = string.byte
   local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1
   for place = 4 + byte(label, 2), #label do
     local digit = byte(label, place)
@@ -37,15 +38,9 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
--- How a record is packed whose first four words have these tags, four bits each: when it is idle, its head, and those words.
-local function formFor(tags)
-  local d, b = tags % 16, (tags - tags % 256) / 256 % 16
-  return '>I7Bc0' .. FORMS[(tags - tags % 4096) / 4096] .. FORMS[b] .. FORMS[(tags % 256 - d) / 16] .. FORMS[d]
-end
-
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep = math.min, math.floor, math.ceil, string.rep
+  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -153,7 +148,7 @@ local function newLong()
     local form, head = forms[number], heads[number]
     if not form then
       head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      form = formFor(tags) .. formOf(even, odd, last - LEAD)
+      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, last - LEAD)
       forms[number], heads[number] = form, head
     end
     local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
@@ -175,7 +170,7 @@ local long
 
 -- The shape of a head, which is not known yet. `label`: the one that it probably has, or nil.
 local function shapeOf(head, label)
-  local labelSize = label and #label
+  local byte, sub, labelSize = string.byte, string.sub, label and #label
   if not label or sub(head, 1, labelSize) ~= label then
     local nameSize = byte(head, 2)
     local figuresSize = nameSize and byte(head, 3 + nameSize)
@@ -284,8 +279,11 @@ local function recordOf(label, written, s, most, idleAtUs)
   local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
   local form, head = forms[number], heads[number]
   if not form then
-    local first, second = (tags - tags % 256) / 256, tags % 256
-    form, head = formFor(tags), count > 2 and label .. char(first, second) or count > 0 and label .. char(first) or label
+    local second = tags % 256
+    local first, fourth = (tags - second) / 256, second % 16
+    local beside = first % 16
+    form = '>I7Bc0' .. FORMS[(first - beside) / 16] .. FORMS[beside] .. FORMS[(second - fourth) / 16] .. FORMS[fourth]
+    head = count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label
     forms[number], heads[number] = form, head
   end
   return pack(form, idleAtUs, #head, head, a, b, c, d)

@@ -9,7 +9,7 @@ end
 
 -- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
-  local format = byte(label, 1)
+  local format = string.byte(label, 1)
   local figures, isWhole = figuresOf(label)
   if not isKnown and (figures.length ~= FIGURES[format] or not isWhole) then
     foreign('the figures are not those of a ' .. FORMATS[format])

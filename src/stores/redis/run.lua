@@ -12,9 +12,10 @@
 -- decision that could not be made.
 --
 -- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
--- the arithmetic of each algorithm (`takes`), and everything but plain takes (`newOthers`).
+-- the arithmetic of each algorithm (`takes`), and everything but plain takes (`others`). For the same reason it uses few variables of the script: each costs a
+-- function that uses it, whenever that is made.
 
-local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+local try = redis.pcall
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -61,7 +62,7 @@ local function write(key, value, untilUs)
   ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
-  if type(before) == 'table' then
+  if before and before.err then
     others().failAs(before)
   end
   heldBy[key] = value
@@ -79,7 +80,7 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
 end
 
 -- Makes the functions for everything but plain takes.
-local function newOthers()
+function others()
   local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
   -- How many words one more charge may need beyond those of a rule.
@@ -402,21 +403,19 @@ local function newOthers()
     return run
   end
 
-  return { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-end
-
-local known
-function others()
-  known = known or newOthers()
-  return known
+  local made = { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  function others()
+    return made
+  end
+  return made
 end
 
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cost, take, words, s = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }
+  local label, cost, take, words, s, keys = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }, KEYS
   for k = first, last do
     current = k
-    local key = KEYS[k]
+    local key = keys[k]
     local raw = heldBy[key]
     if raw == nil then
       raw = values[k]
@@ -455,7 +454,7 @@ local function takeEach(run, first, last)
 end
 
 function takesBy(label, cost)
-  local newTake = takes[byte(label)]
+  local newTake = takes[string.byte(label)]
   if cost == 0 or not newTake then
     return others().decideEach, others().runOf(label, cost)
   end

@@ -6,7 +6,7 @@ export const codec = `-- States as bytes: the twin of codec.ts, where the layout
 -- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
 -- call: what a head says, and which head a state needs.
 
-local pack, unpackBytes, byte, char, sub = struct.pack, struct.unpack, string.byte, string.char, string.sub
+local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
@@ -26,6 +26,7 @@ local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1'
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
+  local byte = string.byte
   local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1
   for place = 4 + byte(label, 2), #label do
     local digit = byte(label, place)
@@ -40,15 +41,9 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
--- How a record is packed whose first four words have these tags, four bits each: when it is idle, its head, and those words.
-local function formFor(tags)
-  local d, b = tags % 16, (tags - tags % 256) / 256 % 16
-  return '>I7Bc0' .. FORMS[(tags - tags % 4096) / 4096] .. FORMS[b] .. FORMS[(tags % 256 - d) / 16] .. FORMS[d]
-end
-
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep = math.min, math.floor, math.ceil, string.rep
+  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -156,7 +151,7 @@ local function newLong()
     local form, head = forms[number], heads[number]
     if not form then
       head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      form = formFor(tags) .. formOf(even, odd, last - LEAD)
+      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, last - LEAD)
       forms[number], heads[number] = form, head
     end
     local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
@@ -178,7 +173,7 @@ local long
 
 -- The shape of a head, which is not known yet. \`label\`: the one that it probably has, or nil.
 local function shapeOf(head, label)
-  local labelSize = label and #label
+  local byte, sub, labelSize = string.byte, string.sub, label and #label
   if not label or sub(head, 1, labelSize) ~= label then
     local nameSize = byte(head, 2)
     local figuresSize = nameSize and byte(head, 3 + nameSize)
@@ -287,8 +282,11 @@ local function recordOf(label, written, s, most, idleAtUs)
   local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
   local form, head = forms[number], heads[number]
   if not form then
-    local first, second = (tags - tags % 256) / 256, tags % 256
-    form, head = formFor(tags), count > 2 and label .. char(first, second) or count > 0 and label .. char(first) or label
+    local second = tags % 256
+    local first, fourth = (tags - second) / 256, second % 16
+    local beside = first % 16
+    form = '>I7Bc0' .. FORMS[(first - beside) / 16] .. FORMS[beside] .. FORMS[(second - fourth) / 16] .. FORMS[fourth]
+    head = count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label
     forms[number], heads[number] = form, head
   end
   return pack(form, idleAtUs, #head, head, a, b, c, d)
@@ -307,7 +305,7 @@ end
 
 -- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
-  local format = byte(label, 1)
+  local format = string.byte(label, 1)
   local figures, isWhole = figuresOf(label)
   if not isKnown and (figures.length ~= FIGURES[format] or not isWhole) then
     foreign('the figures are not those of a ' .. FORMATS[format])
@@ -343,9 +341,10 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- decision that could not be made.
 --
 -- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
--- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`newOthers\`).
+-- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`others\`). For the same reason it uses few variables of the script: each costs a
+-- function that uses it, whenever that is made.
 
-local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+local try = redis.pcall
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -392,7 +391,7 @@ local function write(key, value, untilUs)
   ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
-  if type(before) == 'table' then
+  if before and before.err then
     others().failAs(before)
   end
   heldBy[key] = value
@@ -410,7 +409,7 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
 end
 
 -- Makes the functions for everything but plain takes.
-local function newOthers()
+function others()
   local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
   -- How many words one more charge may need beyond those of a rule.
@@ -733,21 +732,19 @@ local function newOthers()
     return run
   end
 
-  return { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-end
-
-local known
-function others()
-  known = known or newOthers()
-  return known
+  local made = { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  function others()
+    return made
+  end
+  return made
 end
 
 -- Plain takes, each by one limit.
 local function takeEach(run, first, last)
-  local label, cost, take, words, s = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }
+  local label, cost, take, words, s, keys = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }, KEYS
   for k = first, last do
     current = k
-    local key = KEYS[k]
+    local key = keys[k]
     local raw = heldBy[key]
     if raw == nil then
       raw = values[k]
@@ -786,7 +783,7 @@ local function takeEach(run, first, last)
 end
 
 function takesBy(label, cost)
-  local newTake = takes[byte(label)]
+  local newTake = takes[string.byte(label)]
   if cost == 0 or not newTake then
     return others().decideEach, others().runOf(label, cost)
   end
