@@ -33,8 +33,9 @@ export function generateLua({ root, entries }) {
 
 /**
  * The plain take by one limit of one algorithm: `decide`, and what it calls, as one function. The text is the body of a function of the
- * rule's figures. It returns `take(s, isHeld, cost, nowUs)` and how many words a state has. `take` answers whether the state was changed, and
- * the verdict: outcome, remaining, retryUs, resetUs, delayUs and enteredUs. The state is one under the rule, and its words stand from 1 on.
+ * rule's figures. It returns `take(s, isHeld, cost, nowUs)`, how many words a state has, and whether `take` has four words in place of `s`. `take`
+ * answers whether the state was changed, and the verdict: outcome, remaining, retryUs, resetUs, delayUs and enteredUs, then the four words if it
+ * was given those. The state is one under the rule, and its words stand from 1 on.
  *
  * @param options.decide the path of the module of `decide`
  * @param options.algorithm the path of the algorithm's module, and its name there

@@ -322,6 +322,7 @@ export class Specialiser {
     const { object, property, computed } = node
     if (computed) {
       const [from, index] = this.inOrder(scope, [object, property])
+      if (isStatic(from) && !isLiteral(index)) throw new Escape('an element is only known when the function runs')
       if (isStatic(from)) return from.elements?.[index.value] ?? fail(scope.source, node, 'this element is not known')
       return { ...node, object: from, property: index }
     }
@@ -352,7 +353,7 @@ export class Specialiser {
       if (isLiteral(from) && isLiteral(count) && count.value <= FEW) return this.#clear(s, from.value, count.value)
     }
     if (callee.object?.name === 'Math' || callee.object?.name === 'Object' || this.#isPrelude(scope, callee)) {
-      return { ...node, callee: { ...callee, source: scope.source }, arguments: this.inOrder(scope, node.arguments) }
+      return { ...node, callee: { ...callee, source: scope.source }, arguments: this.#whole(node, this.inOrder(scope, node.arguments)) }
     }
     const target = this.#expression(scope, callee)
     if (!isStatic(target)) return { ...node, callee: target, arguments: this.inOrder(scope, node.arguments) }
@@ -360,17 +361,23 @@ export class Specialiser {
     if (called === undefined) fail(scope.source, node, 'this is no function')
     const values = this.inOrder(scope, node.arguments)
     if (mayInline(called.node)) return this.#inline(called, values)
-    if (values.some(isStatic)) throw new Escape(`'${node.callee.name ?? called.name}' is called with what is only known while generating`)
+    this.#whole(node, values)
     const { name } = called.binding ?? this.#program.define(called)
     const kept = { type: 'Identifier', name, source: called.source, start: node.start, end: node.end }
     return { ...node, callee: kept, arguments: values, luaType: called.returns }
+  }
+
+  /** Values that a function is called with, which have to be there when that runs. */
+  #whole(node, values) {
+    if (values.some(isStatic)) throw new Escape(`'${node.callee.name}' is called with what is only known while generating`)
+    return values
   }
 
   /** A few words that are set to 0 one by one. */
   #clear(s, from, count) {
     for (let k = 0; k < count; k++) {
       const word = { type: 'MemberExpression', computed: true, object: s, property: literal(from + k), start: 0, end: 0 }
-      this.#lines.push(assignment(word, literal(0)))
+      this.#lines.push(assignment(isStatic(s) ? s.elements[from + k] : word, literal(0)))
     }
     return NOTHING
   }

@@ -7,50 +7,62 @@ const NOT_NEEDED = new Set(['algorithm', 'figures', 'numbers'])
 
 const WORDS = { kind: 'array', of: NUMBER }
 
-/** A function of the figures of a rule that returns the take by that rule, and how many words a state has, as a syntax tree. */
+/** So many words of a state may be variables. */
+const FEW_WORDS = 4
+
+/**
+ * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state has, and whether the take is given
+ * the words one by one.
+ */
 export function takeFunction(program, decide, algorithm) {
   const figures = variable('figures', WORDS)
   const made = specialiserFor(program, [figures])
   const { value } = algorithm.node.init.properties.find((each) => each.key?.name === 'ruleOf')
   const { lines, result } = made.body(algorithm.source, value, [figures])
   const object = result.arguments?.[0] ?? result
-  const properties = object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name))
-  const { declared, rule } = ruleOf(program, decide, algorithm, made, { ...object, properties })
-  const words = rule.fields?.words ?? { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
-  const take = takeBy(program, decide, rule)
-  return functionOf(
-    'newTake',
-    [figures],
-    [...lines, ...declared, take, { type: 'ReturnStatement', several: [variable('take', UNKNOWN), words], start: 0 }],
-  )
+  const rule = { ...object, properties: object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name)) }
+  const body = inVariables(program, decide, algorithm, made, rule) ?? inTables(program, decide, algorithm, rule)
+  return functionOf('newTake', [figures], [...lines, ...body])
 }
 
-/** The rule: a variable for each of its fields, or a table if functions are called with it. */
-function ruleOf(program, decide, algorithm, made, object) {
-  const known = new Map([['algorithm', algorithmNode(algorithm)]])
+/** The take with a variable for each field of the rule and for each word. Undefined if functions are called with either as a whole. */
+function inVariables(program, decide, algorithm, made, { properties }) {
   const declared = []
-  const fields = object.properties.map(({ key: { name }, value }) => {
+  const fields = properties.map(({ key: { name }, value }) => {
     if (value.type === 'Literal' || value.isFixed) return [name, value]
     const local = variable(made.fresh(name), made.typeOf(value))
     declared.push(declaration([{ id: local, init: value }]))
     return [name, local]
   })
-  const rule = fieldsOf({ ...Object.fromEntries(known), ...Object.fromEntries(fields) })
+  const rule = fieldsOf({ algorithm: algorithmNode(algorithm), ...Object.fromEntries(fields) })
+  const { words } = rule.fields
+  if (words.type !== 'Literal' || words.value > FEW_WORDS) return undefined
   try {
-    takeBy(program, decide, rule)
-    return { declared, rule }
+    return [...declared, takeBy(program, decide, rule, true), returned(words, literal(true))]
   } catch (error) {
-    if (!(error instanceof Escape)) throw error
-    for (const [name, value] of fields) if (value.type === 'Literal') known.set(name, value)
-    const table = { ...variable('rule', algorithm.type.names.R), known }
-    return { declared: [declaration([{ id: table, init: object }])], rule: table }
+    if (error instanceof Escape) return undefined
+    throw error
   }
 }
 
-/** `take(s, isHeld, cost, nowUs)`. */
-function takeBy(program, decide, rule) {
-  const parameters = [variable('s', WORDS), variable('isHeld', BOOLEAN), variable('cost', NUMBER), variable('nowUs', NUMBER)]
-  const [s, isHeld, cost, nowUs] = parameters
+function inTables(program, decide, algorithm, object) {
+  const literals = object.properties.filter(({ value }) => value.type === 'Literal').map(({ key, value }) => [key.name, value])
+  const known = new Map([['algorithm', algorithmNode(algorithm)], ...literals])
+  const rule = { ...variable('rule', algorithm.type.names.R), known }
+  const words = { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
+  return [declaration([{ id: rule, init: object }]), takeBy(program, decide, rule, false), returned(words, literal(false))]
+}
+
+function returned(words, isInVariables) {
+  return { type: 'ReturnStatement', several: [variable('take', UNKNOWN), words, isInVariables], start: 0 }
+}
+
+/** `take(s, isHeld, cost, nowUs)`, or with four words in place of `s`, which are answered behind all else. */
+function takeBy(program, decide, rule, isInVariables) {
+  const words = isInVariables ? ['s1', 's2', 's3', 's4'].map((name) => variable(name, NUMBER, false)) : []
+  const s = isInVariables ? { type: 'Static', elements: [undefined, ...words] } : variable('s', WORDS)
+  const [isHeld, cost, nowUs] = [variable('isHeld', BOOLEAN), variable('cost', NUMBER), variable('nowUs', NUMBER)]
+  const parameters = [...(isInVariables ? words : [s]), isHeld, cost, nowUs]
   const changed = variable('changed', BOOLEAN, false)
   const numbers = ['remaining', 'retryUs', 'resetUs', 'delayUs', 'enteredUs'].map((name) => variable(name, NUMBER, false))
   const told = [variable('outcome', STRING, false), ...numbers]
@@ -64,7 +76,7 @@ function takeBy(program, decide, rule) {
   const values = node.params.map(({ name }) => given[name])
   const { lines } = specialiserFor(program, [...parameters, ...answers, ...outer]).body(decide, node, values)
   const declared = declaration(answers.map((id) => ({ id, init: null })))
-  return functionOf('take', parameters, [declared, ...lines, { type: 'ReturnStatement', several: answers, start: 0 }])
+  return functionOf('take', parameters, [declared, ...lines, { type: 'ReturnStatement', several: [...answers, ...words], start: 0 }])
 }
 
 function specialiserFor(program, variables) {

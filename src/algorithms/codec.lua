@@ -202,25 +202,38 @@ local function shapeOf(head, label)
   return shape
 end
 
+-- The first four words, of their numbers as they were unpacked.
+local function leadOf(shape, idleAtUs, a, b, c, d)
+  local tag = shape[TAGS]
+  if tag >= BACK then
+    a = tag < MINUS_ONE and idleAtUs - a or -1
+  end
+  tag = shape[TAGS + 1]
+  if tag >= BACK then
+    b = tag < MINUS_ONE and idleAtUs - b or -1
+  end
+  tag = shape[TAGS + 2]
+  if tag >= BACK then
+    c = tag < MINUS_ONE and idleAtUs - c or -1
+  end
+  tag = shape[TAGS + 3]
+  if tag >= BACK then
+    d = tag < MINUS_ONE and idleAtUs - d or -1
+  end
+  return a, b, c, d
+end
+
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes begin; they are all there. Those of a long state
 -- may be in a table of their own, the others are in `s`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words, a, b, c, d = shape[WORDS], 0, 0, 0, 0
+  local words = shape[WORDS]
   if words > LEAD then
     s = long.read(shape, raw, at, idleAtUs, s)
-    a, b, c, d = s[1], s[2], s[3], s[4]
+    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, s[1], s[2], s[3], s[4])
   else
-    a, b, c, d = unpackBytes(shape[FORM], raw, at)
+    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
     words = LEAD
   end
-  local tag = shape[TAGS]
-  s[1] = tag < BACK and a or tag < MINUS_ONE and idleAtUs - a or -1
-  tag = shape[TAGS + 1]
-  s[2] = tag < BACK and b or tag < MINUS_ONE and idleAtUs - b or -1
-  tag = shape[TAGS + 2]
-  s[3] = tag < BACK and c or tag < MINUS_ONE and idleAtUs - c or -1
-  tag = shape[TAGS + 3]
-  s[4] = tag < BACK and d or tag < MINUS_ONE and idleAtUs - d or -1
   for k = words + 1, least do
     s[k] = 0
   end
@@ -245,17 +258,18 @@ local function tagOf(word, idleAtUs)
   return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
 end
 
--- The record of the state in `s`, which has so many words at most and is idle at a time. `written`: the forms and the heads of records that were
--- written with this label.
-local function recordOf(label, written, s, most, idleAtUs)
-  local count, forms, heads = most, written.forms, written.heads
-  while count > 0 and s[count] == 0 do
+-- The record of a state that is idle at a time: its first four words, and if there are more, `s` with all of them, so many at most. `written`: the
+-- forms and the heads of records that were written with this label.
+local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
+  local forms, heads, count, tags, tag = written.forms, written.heads, most, 0, 0
+  while count > LEAD and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
     error({ what = 'a state has no end' }, 0)
   end
-  local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
+  -- How many bytes the tags of the first four take.
+  local bytes = (c ~= 0 or d ~= 0 or count > LEAD) and 2 or (a ~= 0 or b ~= 0) and 1 or 0
   if a ~= 0 then
     tag, a = tagOf(a, idleAtUs)
     tags = tag * 4096
@@ -276,14 +290,14 @@ local function recordOf(label, written, s, most, idleAtUs)
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
-  local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
+  local number = tags + bytes * 65536
   local form, head = forms[number], heads[number]
   if not form then
     local second = tags % 256
     local first, fourth = (tags - second) / 256, second % 16
     local beside = first % 16
     form = '>I7Bc0' .. FORMS[(first - beside) / 16] .. FORMS[beside] .. FORMS[(second - fourth) / 16] .. FORMS[fourth]
-    head = count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label
+    head = bytes == 2 and label .. string.char(first, second) or bytes == 1 and label .. string.char(first) or label
     forms[number], heads[number] = form, head
   end
   return pack(form, idleAtUs, #head, head, a, b, c, d)

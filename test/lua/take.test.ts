@@ -33,13 +33,19 @@ interface Step {
 /** A walk is { figures, words, steps }. Answers what each take says, and the words behind it. */
 const WALK = `
 local function answer(walk)
-  local take, words = newTake(arrayOf(walk.figures))
+  local take, words, isInVariables = newTake(arrayOf(walk.figures))
   local s, said = {}, { 'words ' .. words }
-  for k = 1, walk.words do
+  for k = 1, math.max(walk.words, 4) do
     s[k] = 7
   end
   for n, step in ipairs(walk.steps) do
-    local texts = { take(s, step.isHeld, step.cost, step.nowUs) }
+    local texts
+    if isInVariables then
+      texts = { take(s[1], s[2], s[3], s[4], step.isHeld, step.cost, step.nowUs) }
+      s[4], s[3], s[2], s[1] = table.remove(texts), table.remove(texts), table.remove(texts), table.remove(texts)
+    else
+      texts = { take(s, step.isHeld, step.cost, step.nowUs) }
+    end
     for k = 1, #texts do
       texts[k] = shown(texts[k])
     end

@@ -30,7 +30,7 @@ for k = 1, #ARGV, 3 do
   for word in string.gmatch(ARGV[k + 2], '%S+') do
     s[#s + 1] = tonumber(word)
   end
-  records[#records + 1] = toHex(recordOf(ARGV[k], { forms = {}, heads = {} }, s, #s, tonumber(ARGV[k + 1])))
+  records[#records + 1] = toHex(recordOf(ARGV[k], { forms = {}, heads = {} }, s[1] or 0, s[2] or 0, s[3] or 0, s[4] or 0, s, #s, tonumber(ARGV[k + 1])))
 end
 return records`
 
@@ -171,12 +171,12 @@ test('Lua refuses words that the bytes cannot hold', async () => {
       for place, count in ipairs({ 1, 5, 6 }) do
         local s = { 1, 1, 1, 1, 1, 1 }
         s[count] = word
-        local isWritten, failure = pcall(recordOf, ARGV[1], written, s, count, 2 ^ 50)
+        local isWritten, failure = pcall(recordOf, ARGV[1], written, s[1], s[2], s[3], s[4], s, count, 2 ^ 50)
         results[#results + 1] = isWritten and 'written' or failure.what
       end
     end
-    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, {}, 0, 2 ^ 53)).what
-    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, {}, 0, 0 / 0)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, 0, 0, 0, 0, {}, 0, 2 ^ 53)).what
+    results[#results + 1] = select(2, pcall(recordOf, ARGV[1], written, 0, 0, 0, 0, {}, 0, 0 / 0)).what
     return results`
   const results = (await redis.send(['EVAL', script, '0', labelOf(RULES[6] as Rule, 'default')])) as string[]
   expect(results).toEqual([...new Array(15).fill('a word is out of range'), 'a state has no end', 'a state has no end'])

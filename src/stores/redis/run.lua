@@ -191,7 +191,8 @@ function others()
       if cell.changed then
         local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = recordOf(own.label, own.written, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        local s, most = cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words)
+        texts[pieces] = recordOf(own.label, own.written, s[1], s[2], s[3], most > 3 and s[4] or 0, s, most, idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -410,9 +411,10 @@ function others()
   return made
 end
 
--- Plain takes, each by one limit.
+-- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
-  local label, cost, take, words, s, keys = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }, KEYS
+  local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
+  local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = keys[k]
@@ -425,23 +427,31 @@ local function takeEach(run, first, last)
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head, label)
       isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      if isUsual and idleAtUs > nowUs then
-        s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
+      isHeld = isUsual and idleAtUs > nowUs
+      if isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, s, words)
       end
     end
     if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+      if isShort then
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
+      else
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+        a, b, c, d = s[1], s[2], s[3], s[4]
+      end
       if changed then
-        write(key, recordOf(label, run, s, words, nowUs + resetUs), nowUs + resetUs)
+        write(key, recordOf(label, run, a, b, c, d, s, words, nowUs + resetUs), nowUs + resetUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if not isUsual then
-      elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
         reply[size + 1], reply[size + 2] = remaining, resetUs
         size = size + 2
-      else
+      elseif isUsual then
         sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
@@ -458,8 +468,8 @@ function takesBy(label, cost)
   if cost == 0 or not newTake then
     return others().decideEach, others().runOf(label, cost)
   end
-  local take, words = newTake(figuresOf(label))
-  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = { one = nil }, heads = { one = nil }, other = false }
+  local take, words, isShort = newTake(figuresOf(label))
+  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
 local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true

@@ -205,25 +205,38 @@ local function shapeOf(head, label)
   return shape
 end
 
+-- The first four words, of their numbers as they were unpacked.
+local function leadOf(shape, idleAtUs, a, b, c, d)
+  local tag = shape[TAGS]
+  if tag >= BACK then
+    a = tag < MINUS_ONE and idleAtUs - a or -1
+  end
+  tag = shape[TAGS + 1]
+  if tag >= BACK then
+    b = tag < MINUS_ONE and idleAtUs - b or -1
+  end
+  tag = shape[TAGS + 2]
+  if tag >= BACK then
+    c = tag < MINUS_ONE and idleAtUs - c or -1
+  end
+  tag = shape[TAGS + 3]
+  if tag >= BACK then
+    d = tag < MINUS_ONE and idleAtUs - d or -1
+  end
+  return a, b, c, d
+end
+
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
 -- may be in a table of their own, the others are in \`s\`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words, a, b, c, d = shape[WORDS], 0, 0, 0, 0
+  local words = shape[WORDS]
   if words > LEAD then
     s = long.read(shape, raw, at, idleAtUs, s)
-    a, b, c, d = s[1], s[2], s[3], s[4]
+    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, s[1], s[2], s[3], s[4])
   else
-    a, b, c, d = unpackBytes(shape[FORM], raw, at)
+    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
     words = LEAD
   end
-  local tag = shape[TAGS]
-  s[1] = tag < BACK and a or tag < MINUS_ONE and idleAtUs - a or -1
-  tag = shape[TAGS + 1]
-  s[2] = tag < BACK and b or tag < MINUS_ONE and idleAtUs - b or -1
-  tag = shape[TAGS + 2]
-  s[3] = tag < BACK and c or tag < MINUS_ONE and idleAtUs - c or -1
-  tag = shape[TAGS + 3]
-  s[4] = tag < BACK and d or tag < MINUS_ONE and idleAtUs - d or -1
   for k = words + 1, least do
     s[k] = 0
   end
@@ -248,17 +261,18 @@ local function tagOf(word, idleAtUs)
   return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
 end
 
--- The record of the state in \`s\`, which has so many words at most and is idle at a time. \`written\`: the forms and the heads of records that were
--- written with this label.
-local function recordOf(label, written, s, most, idleAtUs)
-  local count, forms, heads = most, written.forms, written.heads
-  while count > 0 and s[count] == 0 do
+-- The record of a state that is idle at a time: its first four words, and if there are more, \`s\` with all of them, so many at most. \`written\`: the
+-- forms and the heads of records that were written with this label.
+local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
+  local forms, heads, count, tags, tag = written.forms, written.heads, most, 0, 0
+  while count > LEAD and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
     error({ what = 'a state has no end' }, 0)
   end
-  local tags, tag, a, b, c, d = 0, 0, count > 0 and s[1] or 0, count > 1 and s[2] or 0, count > 2 and s[3] or 0, count > 3 and s[4] or 0
+  -- How many bytes the tags of the first four take.
+  local bytes = (c ~= 0 or d ~= 0 or count > LEAD) and 2 or (a ~= 0 or b ~= 0) and 1 or 0
   if a ~= 0 then
     tag, a = tagOf(a, idleAtUs)
     tags = tag * 4096
@@ -279,14 +293,14 @@ local function recordOf(label, written, s, most, idleAtUs)
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
-  local number = count > 2 and tags or count > 0 and tags + 65536 or 131072
+  local number = tags + bytes * 65536
   local form, head = forms[number], heads[number]
   if not form then
     local second = tags % 256
     local first, fourth = (tags - second) / 256, second % 16
     local beside = first % 16
     form = '>I7Bc0' .. FORMS[(first - beside) / 16] .. FORMS[beside] .. FORMS[(second - fourth) / 16] .. FORMS[fourth]
-    head = count > 2 and label .. string.char(first, second) or count > 0 and label .. string.char(first) or label
+    head = bytes == 2 and label .. string.char(first, second) or bytes == 1 and label .. string.char(first) or label
     forms[number], heads[number] = form, head
   end
   return pack(form, idleAtUs, #head, head, a, b, c, d)
@@ -520,7 +534,8 @@ function others()
       if cell.changed then
         local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = recordOf(own.label, own.written, cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words), idleAtUs)
+        local s, most = cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words)
+        texts[pieces] = recordOf(own.label, own.written, s[1], s[2], s[3], most > 3 and s[4] or 0, s, most, idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -739,9 +754,10 @@ function others()
   return made
 end
 
--- Plain takes, each by one limit.
+-- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
-  local label, cost, take, words, s, keys = run.label, run.cost, run.take, run.words, { 0, 0, 0, 0 }, KEYS
+  local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
+  local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
   for k = first, last do
     current = k
     local key = keys[k]
@@ -754,23 +770,31 @@ local function takeEach(run, first, last)
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head, label)
       isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      if isUsual and idleAtUs > nowUs then
-        s, isHeld = readWords(shape, raw, at, idleAtUs, s, words), true
+      isHeld = isUsual and idleAtUs > nowUs
+      if isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, s, words)
       end
     end
     if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+      if isShort then
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
+      else
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+        a, b, c, d = s[1], s[2], s[3], s[4]
+      end
       if changed then
-        write(key, recordOf(label, run, s, words, nowUs + resetUs), nowUs + resetUs)
+        write(key, recordOf(label, run, a, b, c, d, s, words, nowUs + resetUs), nowUs + resetUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if not isUsual then
-      elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
         reply[size + 1], reply[size + 2] = remaining, resetUs
         size = size + 2
-      else
+      elseif isUsual then
         sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
@@ -787,8 +811,8 @@ function takesBy(label, cost)
   if cost == 0 or not newTake then
     return others().decideEach, others().runOf(label, cost)
   end
-  local take, words = newTake(figuresOf(label))
-  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, forms = { one = nil }, heads = { one = nil }, other = false }
+  local take, words, isShort = newTake(figuresOf(label))
+  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
 local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
@@ -1960,7 +1984,7 @@ local capacity = figures[0]
 local windowUs = figures[1]
 local fromFirst = figures[2] == 1
 local offsetUs2 = figures[3]
-local function take(s, isHeld, cost, nowUs)
+local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -1968,13 +1992,52 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local granted = true
-  local chosen
-  if isHeld then
-    local result
-    do
-      local lengthUs = windowUs > s[2] - s[1] and windowUs or s[2] - s[1]
-      if s[4] - nowUs <= lengthUs then
+  local result
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local lengthUs = windowUs > s2 - s1 and windowUs or s2 - s1
+        if s4 - nowUs <= lengthUs then
+          result2 = false
+        else
+          s1 = nowUs
+          local result3
+          if fromFirst then
+            result3 = nowUs
+          else
+            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          end
+          s2 = result3 + lengthUs
+          s4 = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      s1 = 0
+      s2 = 0
+      s3 = 0
+      s4 = 0
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = capacity - cost
+      local waitUs = (nowUs >= s2 and 0 or s3) <= room and 0 or s2 - nowUs
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
         result = false
       else
         s[1] = nowUs
@@ -2018,21 +2081,21 @@ local function take(s, isHeld, cost, nowUs)
   local lateUs = 0
   if isTaken and cost > 0 then
     changed = true
-    local atUs = s[4] > nowUs and s[4] or nowUs
-    local count = nowUs >= s[2] and 0 or s[3]
+    local atUs = s4 > nowUs and s4 or nowUs
+    local count = nowUs >= s2 and 0 or s3
     if count == 0 then
-      s[1] = atUs
-      local result3
+      s1 = atUs
+      local result4
       if fromFirst then
         result3 = atUs
       else
         result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
       end
-      s[2] = result3 + windowUs
+      s2 = result4 + windowUs
     else
       local chosen2
       if fromFirst then
-        chosen2 = s[1]
+        chosen2 = s1
       else
         local result4
         if fromFirst then
@@ -2043,19 +2106,21 @@ local function take(s, isHeld, cost, nowUs)
         chosen2 = result4
       end
       local startUs = chosen2
-      s[2] = s[2] > startUs + windowUs and s[2] or startUs + windowUs
+      s2 = s2 > startUs + windowUs and s2 or startUs + windowUs
     end
-    s[3] = count + cost
-    s[4] = atUs
-    lateUs = atUs - nowUs
+    s3 = count + cost
+    s4 = atUs
+    chosen3 = atUs - nowUs
+  else
+    chosen3 = 0
   end
-  local lateUs2 = lateUs
-  remaining = 0 > capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or capacity - (nowUs >= s[2] and 0 or s[3])
-  resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
-  enteredUs = nowUs + lateUs2
-  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+  local lateUs = chosen3
+  remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
+  resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
-return take, 4
+return take, 4, true
 `,
   gcra: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -2147,7 +2212,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
-local function take(s, isHeld, cost, nowUs)
+local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -2155,43 +2220,99 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local granted = true
-  local chosen5
-  if isHeld then
-    local chosen
-    if s[3] >= 0 then
-      chosen = true
-    else
-      local aheadUs = s[1] - nowUs
-      chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart)
-    end
-    local chosen4
-    if chosen then
-      local result
-      if s[3] >= 0 then
-        local chosen2
-        if s[3] - nowUs > windowUs then
-          local aheadUs2 = s[3] - nowUs
-          s[1] = s[1] - aheadUs2
-          s[3] = nowUs
-          chosen2 = true
-        else
-          chosen2 = false
-        end
-        if not chosen2 then
-          result = false
-        else
-          local chosen3
-          if s[3] == nowUs then
-            local aheadUs3 = s[1] - nowUs
-            chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart
+  local result
+  do
+    local chosen2
+    if isHeld then
+      local result2
+      if s3 >= 0 then
+        local result3
+        do
+          local result4
+          do
+            local aheadUs = s3 - nowUs
+            if aheadUs <= windowUs then
+              result4 = false
+            else
+              s1 = s1 - aheadUs
+              s3 = nowUs
+              result4 = true
+            end
+          end
+          if not result4 then
+            result3 = false
           else
-            chosen3 = false
+            local chosen
+            if s3 == nowUs then
+              local aheadUs2 = s1 - nowUs
+              chosen = aheadUs2 < toleranceUs or aheadUs2 == toleranceUs and s2 <= tolerancePart
+            else
+              chosen = false
+            end
+            if chosen then
+              s3 = -1
+            end
+            result3 = true
           end
-          if chosen3 then
-            s[3] = -1
+        end
+        result2 = result3
+      else
+        local aheadUs3 = s1 - nowUs
+        if aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart then
+          result2 = false
+        else
+          s1 = nowUs + toleranceUs
+          s2 = tolerancePart
+          result2 = true
+        end
+      end
+      chosen2 = result2
+    else
+      s1 = 0
+      s2 = 0
+      s3 = 0
+      chosen2 = false
+    end
+    changed = chosen2
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = capacity - cost
+      local result5
+      do
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us = s1 - atUs
+        if us < 0 then
+          result5 = 0
+        else
+          local part = s2
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
+          else
+            local product = room * periodUs
+            local chosen3
+            if product <= 9007199254740991 then
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
+              chosen3 = quotient
+            else
+              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            end
+            us = us - chosen3
+            part = part - remainder0
           end
-          result = true
+          if part > 0 then
+            us = us + 1
+          end
+          result5 = us > 0 and us + atUs - nowUs or 0
         end
       else
         s[1] = nowUs + toleranceUs
@@ -2260,13 +2381,10 @@ local function take(s, isHeld, cost, nowUs)
   local lateUs = 0
   if isTaken and cost > 0 then
     changed = true
-    local atUs2 = s[3] > nowUs and s[3] or nowUs
-    local us2 = s[1]
-    local part2 = s[2]
-    if us2 < atUs2 then
-      us2 = atUs2
-      part2 = 0
-    end
+    local atUs2 = s3 > nowUs and s3 or nowUs
+    local tatUs = s1
+    local us2 = tatUs > atUs2 and tatUs or atUs2
+    local part2 = tatUs < atUs2 and 0 or s2
     if cost == 1 then
       us2 = us2 + intervalUs
       part2 = part2 + intervalPart
@@ -2287,30 +2405,30 @@ local function take(s, isHeld, cost, nowUs)
       us2 = us2 + 1
       part2 = part2 - permits
     end
-    s[1] = us2
-    s[2] = part2
-    s[3] = atUs2
-    local lateUs2 = atUs2 - nowUs
-    local chosen8
-    if lateUs2 == 0 then
-      local aheadUs4 = s[1] - nowUs
-      chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s[2] <= tolerancePart
+    s1 = us2
+    s2 = part2
+    s3 = atUs2
+    local lateUs = atUs2 - nowUs
+    local chosen5
+    if s3 == nowUs then
+      local aheadUs4 = s1 - nowUs
+      chosen5 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
     else
       chosen8 = false
     end
-    if chosen8 then
-      s[3] = -1
+    if chosen5 then
+      s3 = -1
     end
     lateUs = lateUs2
   end
-  local lateUs3 = lateUs
-  local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen10
+  local lateUs2 = chosen6
+  local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+  local chosen8
   if us3 < 0 then
     chosen10 = 0
   else
-    local add = s[2]
-    local result3
+    local add = s2
+    local result6
     do
       local sum = us3 * permits + add
       if sum <= 9007199254740991 then
@@ -2346,19 +2464,19 @@ local function take(s, isHeld, cost, nowUs)
   remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
   local result5
   do
-    local atUs3 = s[3] > nowUs and s[3] or nowUs
-    local us4 = s[1] - atUs3
+    local atUs3 = s3 > nowUs and s3 or nowUs
+    local us4 = s1 - atUs3
     if us4 < 0 then
       result5 = atUs3 - nowUs
     else
-      result5 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+      result8 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
     end
   end
-  resetUs = result5
-  enteredUs = nowUs + lateUs3
-  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+  resetUs = result8
+  enteredUs = nowUs + lateUs2
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
-return take, 3
+return take, 3, true
 `,
   leakyBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -2450,7 +2568,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
-local function take(s, isHeld, cost, nowUs)
+local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -2462,51 +2580,101 @@ local function take(s, isHeld, cost, nowUs)
   local chosen2
   if isHeld then
     local chosen
-    if s[3] - nowUs > windowUs then
-      local aheadUs = s[3] - nowUs
-      s[1] = s[1] - aheadUs
-      s[3] = nowUs
-      chosen = true
+    if isHeld then
+      local result2
+      do
+        local aheadUs = s3 - nowUs
+        if aheadUs <= windowUs then
+          result2 = false
+        else
+          s1 = s1 - aheadUs
+          s3 = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
     else
+      s1 = 0
+      s2 = 0
+      s3 = 0
       chosen = false
     end
-    chosen2 = chosen
-  else
-    s[1] = 0
-    s[2] = 0
-    s[3] = 0
-    chosen2 = false
-  end
-  changed = chosen2
-  outcome = 'allowed'
-  retryUs = 0
-  delayUs = 0
-  if cost > capacity then
-    outcome = 'impossible'
-    retryUs = huge
-    granted = false
-  elseif cost > 0 then
-    local room = capacity - cost
-    local result
-    do
-      local atUs = s[3] > nowUs and s[3] or nowUs
-      local us = s[1] - atUs
-      if us < 0 then
-        result = 0
-      else
-        local part = s[2]
-        if room == capacity - 1 then
-          us = us - lessOneUs
-          part = part - lessOnePart
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = capacity - cost
+      local result3
+      do
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us = s1 - atUs
+        if us < 0 then
+          result3 = 0
         else
-          local product = room * periodUs
-          local chosen3
-          if product <= 9007199254740991 then
-            local quotient = product / permits - product / permits % 1
-            remainder0 = product - quotient * permits
-            chosen3 = quotient
+          local part = s2
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
           else
-            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            local product = room * periodUs
+            local chosen2
+            if product <= 9007199254740991 then
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
+              chosen2 = quotient
+            else
+              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            end
+            us = us - chosen2
+            part = part - remainder0
+          end
+          if part > 0 then
+            us = us + 1
+          end
+          result3 = us > 0 and us + atUs - nowUs or 0
+        end
+      end
+      local waitUs = result3
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        local result5
+        do
+          local atUs2 = s3 > nowUs and s3 or nowUs
+          local us2 = s1 - atUs2
+          if us2 < 0 then
+            result5 = 0
+          else
+            local part2 = s2
+            if 0 == capacity - 1 then
+              us2 = us2 - lessOneUs
+              part2 = part2 - lessOnePart
+            else
+              local product2 = 0 * periodUs
+              local chosen3
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / permits - product2 / permits % 1
+                remainder0 = product2 - quotient2 * permits
+                chosen3 = quotient2
+              else
+                chosen3 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+              end
+              us2 = us2 - chosen3
+              part2 = part2 - remainder0
+            end
+            if part2 > 0 then
+              us2 = us2 + 1
+            end
+            result5 = us2 > 0 and us2 + atUs2 - nowUs or 0
           end
           us = us - chosen3
           part = part - remainder0
@@ -2560,13 +2728,10 @@ local function take(s, isHeld, cost, nowUs)
   local lateUs = 0
   if isTaken and cost > 0 then
     changed = true
-    local atUs3 = s[3] > nowUs and s[3] or nowUs
-    local us3 = s[1]
-    local part3 = s[2]
-    if us3 < atUs3 then
-      us3 = atUs3
-      part3 = 0
-    end
+    local atUs3 = s3 > nowUs and s3 or nowUs
+    local tatUs = s1
+    local us3 = tatUs > atUs3 and tatUs or atUs3
+    local part3 = tatUs < atUs3 and 0 or s2
     if cost == 1 then
       us3 = us3 + intervalUs
       part3 = part3 + intervalPart
@@ -2587,19 +2752,21 @@ local function take(s, isHeld, cost, nowUs)
       us3 = us3 + 1
       part3 = part3 - permits
     end
-    s[1] = us3
-    s[2] = part3
-    s[3] = atUs3
-    lateUs = atUs3 - nowUs
+    s1 = us3
+    s2 = part3
+    s3 = atUs3
+    chosen5 = atUs3 - nowUs
+  else
+    chosen5 = 0
   end
-  local lateUs2 = lateUs
-  local us4 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local lateUs = chosen5
+  local us4 = s1 - (s3 > nowUs and s3 or nowUs)
   local chosen7
   if us4 < 0 then
     chosen7 = 0
   else
-    local add = s[2]
-    local result4
+    local add = s2
+    local result6
     do
       local sum = us4 * permits + add
       if sum <= 9007199254740991 then
@@ -2635,19 +2802,19 @@ local function take(s, isHeld, cost, nowUs)
   remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
   local result6
   do
-    local atUs4 = s[3] > nowUs and s[3] or nowUs
-    local us5 = s[1] - atUs4
+    local atUs4 = s3 > nowUs and s3 or nowUs
+    local us5 = s1 - atUs4
     if us5 < 0 then
       result6 = atUs4 - nowUs
     else
-      result6 = us5 + atUs4 - nowUs + (s[2] > 0 and 1 or 0)
+      result8 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
     end
   end
-  resetUs = result6
-  enteredUs = nowUs + lateUs2
-  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+  resetUs = result8
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
-return take, 3
+return take, 3, true
 `,
   slidingWindow: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
@@ -3204,7 +3371,7 @@ local function take(s, isHeld, cost, nowUs)
   enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
-return take, rule.words
+return take, rule.words, false
 `,
   tokenBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -3296,7 +3463,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
-local function take(s, isHeld, cost, nowUs)
+local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local changed
   local outcome
   local remaining
@@ -3308,37 +3475,72 @@ local function take(s, isHeld, cost, nowUs)
   local chosen2
   if isHeld then
     local chosen
-    if s[3] - nowUs > windowUs then
-      local aheadUs = s[3] - nowUs
-      s[1] = s[1] - aheadUs
-      s[3] = nowUs
-      chosen = true
+    if isHeld then
+      local result2
+      do
+        local aheadUs = s3 - nowUs
+        if aheadUs <= windowUs then
+          result2 = false
+        else
+          s1 = s1 - aheadUs
+          s3 = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
     else
+      s1 = 0
+      s2 = 0
+      s3 = 0
       chosen = false
     end
-    chosen2 = chosen
-  else
-    s[1] = 0
-    s[2] = 0
-    s[3] = 0
-    chosen2 = false
-  end
-  changed = chosen2
-  outcome = 'allowed'
-  retryUs = 0
-  delayUs = 0
-  if cost > capacity then
-    outcome = 'impossible'
-    retryUs = huge
-    granted = false
-  elseif cost > 0 then
-    local room = capacity - cost
-    local result
-    do
-      local atUs = s[3] > nowUs and s[3] or nowUs
-      local us = s[1] - atUs
-      if us < 0 then
-        result = 0
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = capacity - cost
+      local result3
+      do
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us = s1 - atUs
+        if us < 0 then
+          result3 = 0
+        else
+          local part = s2
+          if room == capacity - 1 then
+            us = us - lessOneUs
+            part = part - lessOnePart
+          else
+            local product = room * periodUs
+            local chosen2
+            if product <= 9007199254740991 then
+              local quotient = product / permits - product / permits % 1
+              remainder0 = product - quotient * permits
+              chosen2 = quotient
+            else
+              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            end
+            us = us - chosen2
+            part = part - remainder0
+          end
+          if part > 0 then
+            us = us + 1
+          end
+          result3 = us > 0 and us + atUs - nowUs or 0
+        end
+      end
+      local waitUs = result3
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
       else
         local part = s[2]
         if room == capacity - 1 then
@@ -3374,13 +3576,10 @@ local function take(s, isHeld, cost, nowUs)
   local lateUs = 0
   if isTaken and cost > 0 then
     changed = true
-    local atUs2 = s[3] > nowUs and s[3] or nowUs
-    local us2 = s[1]
-    local part2 = s[2]
-    if us2 < atUs2 then
-      us2 = atUs2
-      part2 = 0
-    end
+    local atUs2 = s3 > nowUs and s3 or nowUs
+    local tatUs = s1
+    local us2 = tatUs > atUs2 and tatUs or atUs2
+    local part2 = tatUs < atUs2 and 0 or s2
     if cost == 1 then
       us2 = us2 + intervalUs
       part2 = part2 + intervalPart
@@ -3401,19 +3600,21 @@ local function take(s, isHeld, cost, nowUs)
       us2 = us2 + 1
       part2 = part2 - permits
     end
-    s[1] = us2
-    s[2] = part2
-    s[3] = atUs2
-    lateUs = atUs2 - nowUs
+    s1 = us2
+    s2 = part2
+    s3 = atUs2
+    chosen4 = atUs2 - nowUs
+  else
+    chosen4 = 0
   end
-  local lateUs2 = lateUs
-  local us3 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local lateUs = chosen4
+  local us3 = s1 - (s3 > nowUs and s3 or nowUs)
   local chosen6
   if us3 < 0 then
     chosen6 = 0
   else
-    local add = s[2]
-    local result2
+    local add = s2
+    local result4
     do
       local sum = us3 * permits + add
       if sum <= 9007199254740991 then
@@ -3449,18 +3650,18 @@ local function take(s, isHeld, cost, nowUs)
   remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
   local result4
   do
-    local atUs3 = s[3] > nowUs and s[3] or nowUs
-    local us4 = s[1] - atUs3
+    local atUs3 = s3 > nowUs and s3 or nowUs
+    local us4 = s1 - atUs3
     if us4 < 0 then
       result4 = atUs3 - nowUs
     else
-      result4 = us4 + atUs3 - nowUs + (s[2] > 0 and 1 or 0)
+      result6 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
     end
   end
-  resetUs = result4
-  enteredUs = nowUs + lateUs2
-  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+  resetUs = result6
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
-return take, 3
+return take, 3, true
 `,
 } as const
