@@ -203,30 +203,15 @@ export class Specialiser {
   }
 
   loop(scope, node) {
-    if (!this.#unrolled(scope, node)) this.#looped(scope, node)
-  }
-
-  /** A loop of which is known how often it runs, such as one over the cells of a decision, is its body so often. */
-  #unrolled(scope, { init, test, update, body }) {
-    const [counter, ...others] = init?.type === 'VariableDeclaration' ? init.declarations : []
-    const step = update?.type === 'AssignmentExpression' && update.operator === '+=' ? constantOf(update.right, () => undefined) : undefined
-    if (!isLiteral(counter?.init ?? {}) || others.length > 0 || update.left?.name !== counter.id.name || step === undefined) return false
-    const at = (count) => ({ source: scope.source, names: new Map(scope.names).set(counter.id.name, literal(count)) })
-    const asked = (count) => {
-      let answer
-      this.#block(() => {
-        answer = this.#expression(at(count), test)
-      })
-      return answer
+    const { init, test, update, body } = node
+    const steps = this.#stepsOf(scope, node)
+    if (steps !== undefined) {
+      for (const value of steps) {
+        const names = new Map(scope.names).set(init.declarations[0].id.name, literal(value))
+        this.#lines.push({ type: 'BlockStatement', body: this.block({ source: scope.source, names }, bodyOf(body)), start: 0, end: 0 })
+      }
+      return
     }
-    if (!isLiteral(asked(counter.init.value))) return false
-    for (let count = counter.init.value; asked(count).value; count += step) {
-      this.#lines.push(...this.block(at(count), bodyOf(body)))
-    }
-    return true
-  }
-
-  #looped(scope, { init, test, update, body }) {
     const inner = { source: scope.source, names: new Map(scope.names) }
     const lines = this.#block(() => {
       const before = this.#block(() => {
@@ -245,6 +230,24 @@ export class Specialiser {
       })
     })
     this.#lines.push(...(lines.length === 1 ? lines : [{ type: 'BlockStatement', body: lines, start: 0, end: 0 }]))
+  }
+
+  /** The values that a counter takes, where those are known and few: then the loop is written out. */
+  #stepsOf(scope, { init, test, update, body }) {
+    const { id, init: start } = init?.type === 'VariableDeclaration' && init.declarations.length === 1 ? init.declarations[0] : {}
+    const target = update?.argument ?? update?.left
+    const isUp = update?.operator === '++' || (update?.operator === '+=' && update.right.value === 1)
+    if (!isUp || !start || target.name !== id.name || !test || assigns(body, id.name) || breaksIn(body)) return undefined
+    const steps = []
+    const first = constantOf(start, (name) => this.#constantNamed(scope, name, start))
+    for (let value = first; typeof value === 'number' && steps.length <= FEW; value += 1) {
+      const names = new Map(scope.names).set(id.name, literal(value))
+      const goesOn = this.#bare({ source: scope.source, names }, test)
+      if (!isLiteral(goesOn)) return undefined
+      if (!goesOn.value) return steps
+      steps.push(value)
+    }
+    return undefined
   }
 
   #step(scope, node) {
@@ -543,6 +546,10 @@ function isPure(node) {
 
 function returnsIn(node) {
   return node.type === 'ReturnStatement' || childrenOf(node).some(returnsIn)
+}
+
+function breaksIn(node) {
+  return node.type === 'BreakStatement' || childrenOf(node).some(breaksIn)
 }
 
 /** Whether a name is assigned in a node. */
