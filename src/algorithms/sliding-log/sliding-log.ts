@@ -1,20 +1,34 @@
 /**
  * Sliding log: every admission is remembered until it is one window old. See sliding-log.md.
  *
- * State: [atUs, first, end, total, then entries of (timeUs, count)]. The entries from `first` to before `end` are held, oldest first, and
- * `total` is the sum of their counts; some may have left the window already, they are dropped with the next charge. Admissions of the same
- * microsecond are one entry, so there are never more entries than `limit`.
+ * State: [atUs, first, held, total, room, time and sum of the newest entry, then a ring of `room` entries of (timeUs, sum)]. `held` entries are
+ * in use from place `first` on, oldest first, and `total` is the sum of their counts; some may have left the window already, they are
+ * dropped with the next charge. Admissions of the same microsecond are one entry.
+ *
+ * The ring is cut into segments. The sum of an entry is that of the counts from the beginning of its segment up to it, so its count is the
+ * difference to the entry before it, and what many entries count is read from the last of each segment. Therefore one place is always free:
+ * the entry before `first` still says what was counted before `first`.
+ *
+ * So a decision reads a few entries, however many there are: those that have left are found by searching times, what they counted by a few
+ * sums. A charge writes one entry. An entry that was given back and is not the newest stays as one that counts nothing.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, onlyOptionsOf, refused } from '../rate.ts'
-import { clearWords, moveWords } from '../words.ts'
+import { moveWords } from '../words.ts'
 
 const AT = 0
 const FIRST = 1
-const END = 2
+const HELD = 2
 const TOTAL = 3
-const ENTRIES = 4
+const ROOM = 4
+const NEWEST = 5
+const NEWEST_SUM = 6
+const ENTRIES = 7
 const ENTRY_WORDS = 2
+/** A refund writes so many sums at most; to sum a whole log up takes one reading for each segment. */
+const SEGMENT = 256
+/** A ring of more than so many places shrinks when less than a quarter of it is in use. */
+const SMALL = 64
 
 /** A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room behind the entries. */
 export const MAX_LOG = 100_000
@@ -52,13 +66,17 @@ export const slidingLogAlgorithm: Algorithm = {
       figures,
       numbers: figures.join(' '),
       windowUs: figures[1] as number,
-      words: wordsOf(capacity),
+      words: wordsIn(roomFor(capacity)),
       freshWords: ENTRIES,
     })
   },
 
+  /** A state whose places lie outside of its ring is damaged: no number of words is enough for it. */
   neededWords(s, i) {
-    return wordsOf((s[i + END] as number) - (s[i + FIRST] as number) + 1)
+    const held = s[i + HELD] as number
+    const room = s[i + ROOM] as number
+    if (held > 0 && ((s[i + FIRST] as number) >= room || held >= room)) return Number.POSITIVE_INFINITY
+    return wordsIn(held + 1 < room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number) + 1)))
   },
 
   /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */
@@ -72,184 +90,317 @@ export const slidingLogAlgorithm: Algorithm = {
   used,
 
   untilUs(own, s, i, nowUs, room) {
-    let surplus = used(own, s, i, nowUs) - room
-    if (surplus <= 0) return 0
-    let entry = firstLive(own, s, i, nowUs)
-    surplus -= countOf(s, i, entry)
-    while (surplus > 0) {
-      entry += 1
-      surplus -= countOf(s, i, entry)
-    }
-    return timeOf(s, i, entry) + own.windowUs - nowUs
+    // So many have to leave.
+    const most = (s[i + TOTAL] as number) - room
+    if (most <= 0) return 0
+    const left = leftBy(own, s, i, nowUs)
+    const gone = sumOfOldest(s, i, left)
+    return gone >= most ? 0 : timeAt(s, i, placeOf(s, i, entryReaching(s, i, left, gone, most))) + own.windowUs - nowUs
   },
 
   resetUs(own, s, i, nowUs) {
+    const atUs = effectiveUs(s, i, nowUs)
+    const goneUs = (s[i + NEWEST] as number) + own.windowUs
     // An empty key is idle once its time no longer stands still.
-    if (used(own, s, i, nowUs) === 0) return effectiveUs(s, i, nowUs) - nowUs
-    return timeOf(s, i, (s[i + END] as number) - 1) + own.windowUs - nowUs
+    return ((s[i + HELD] as number) > 0 && goneUs > atUs ? goneUs : atUs) - nowUs
   },
 
   /** The entries keep their times. Those that have left the state's window or the caller's are dropped. */
   charge(own, to, s, i, nowUs, cost) {
-    dropDead(own, s, i, nowUs)
-    if (own !== to) {
-      dropDead(to, s, i, nowUs)
-      // A smaller log has less room.
-      moveToFront(s, i)
-    }
     const atUs = effectiveUs(s, i, nowUs)
-    enter(to, s, i, atUs, cost)
+    dropLeft(own, s, i, nowUs)
+    if (own !== to) {
+      dropLeft(to, s, i, nowUs)
+      if ((s[i + ROOM] as number) > roomIn(to, s, i)) fit(to, s, i)
+    }
+    if ((s[i + HELD] as number) > 0 && s[i + NEWEST] === atUs) addToNewest(s, i, cost)
+    else append(to, s, i, atUs, cost)
+    s[i + TOTAL] = (s[i + TOTAL] as number) + cost
+    s[i + AT] = atUs
     return atUs - nowUs
   },
 
   giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
-    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : entryAt(own, s, i, nowUs, ofUs) < 0) return false
-    dropDead(own, s, i, nowUs)
+    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return false
+    dropLeft(own, s, i, nowUs)
     if (ofUs < 0) giveNewest(s, i, cost)
-    else giveEntry(s, i, entryAt(own, s, i, nowUs, ofUs), cost)
+    else giveEntry(s, i, entryOf(s, i, 0, ofUs), cost)
+    dropEmptyNewest(s, i)
     s[i + AT] = effectiveUs(s, i, nowUs)
     return true
   },
 
   fields(_own, s, i) {
     const fields: Record<string, number> = { atUs: s[i + AT] as number }
-    // A state that was read from elsewhere may say that it has more entries than there are.
-    const end = Math.min(s[i + END] as number, (s.length - i - ENTRIES) / ENTRY_WORDS)
-    for (let entry = s[i + FIRST] as number; entry < end; entry++) fields[`${timeOf(s, i, entry)}`] = countOf(s, i, entry)
+    for (let entry = 0; entry < (s[i + HELD] as number); entry++) {
+      const place = placeOf(s, i, entry)
+      const count = countAt(s, i, place)
+      if (count > 0) fields[`${timeAt(s, i, place)}`] = count
+    }
     return fields
   },
 }
 
-/** With room for a quarter more: the entries move to the front when they reach the end, and should not do so at every charge. */
-function wordsOf(entries: number): number {
-  return ENTRIES + (entries + Math.floor(entries / 4)) * ENTRY_WORDS
+/** The places of a ring for so many entries: one more is always free, and a quarter more, so that it does not have to be made anew often. */
+function roomFor(entries: number): number {
+  return entries + 1 + Math.floor(entries / 4)
 }
 
-/** Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date. */
-function enter(to: Rule, s: Float64Array, i: number, atUs: number, cost: number): void {
-  const newest = (s[i + END] as number) - 1
-  if (s[i + AT] === atUs && newest >= (s[i + FIRST] as number) && timeOf(s, i, newest) === atUs) {
-    setCount(s, i, newest, countOf(s, i, newest) + cost)
-  } else {
-    append(to, s, i, atUs, cost)
-  }
-  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
-  s[i + AT] = atUs
+function wordsIn(room: number): number {
+  return ENTRIES + room * ENTRY_WORDS
 }
 
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-function timeOf(s: Float64Array, i: number, entry: number): number {
-  return s[i + ENTRIES + entry * ENTRY_WORDS] as number
+/** Where an entry stands in the ring. Entries are counted from the oldest that is held. */
+function placeOf(s: Float64Array, i: number, entry: number): number {
+  const place = (s[i + FIRST] as number) + entry
+  return place < (s[i + ROOM] as number) ? place : place - (s[i + ROOM] as number)
 }
 
-function countOf(s: Float64Array, i: number, entry: number): number {
-  return s[i + ENTRIES + entry * ENTRY_WORDS + 1] as number
+function timeAt(s: Float64Array, i: number, place: number): number {
+  return s[i + ENTRIES + place * ENTRY_WORDS] as number
 }
 
-function setCount(s: Float64Array, i: number, entry: number, count: number): void {
-  s[i + ENTRIES + entry * ENTRY_WORDS + 1] = count
+function sumAt(s: Float64Array, i: number, place: number): number {
+  return s[i + ENTRIES + place * ENTRY_WORDS + 1] as number
 }
 
-function put(s: Float64Array, i: number, entry: number, timeUs: number, count: number): void {
-  s[i + ENTRIES + entry * ENTRY_WORDS] = timeUs
-  setCount(s, i, entry, count)
+/** What the entries count that stand before a place in its segment. */
+function sumBefore(s: Float64Array, i: number, place: number): number {
+  return place % SEGMENT === 0 ? 0 : sumAt(s, i, place - 1)
 }
 
-/** The oldest entry that still counts: records at or before now - window have left. `end` if there is none. */
-function firstLive(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
+function countAt(s: Float64Array, i: number, place: number): number {
+  return sumAt(s, i, place) - sumBefore(s, i, place)
+}
+
+function put(s: Float64Array, i: number, place: number, timeUs: number, sum: number): void {
+  s[i + ENTRIES + place * ENTRY_WORDS] = timeUs
+  s[i + ENTRIES + place * ENTRY_WORDS + 1] = sum
+}
+
+function addToSum(s: Float64Array, i: number, place: number, count: number): void {
+  s[i + ENTRIES + place * ENTRY_WORDS + 1] = sumAt(s, i, place) + count
+}
+
+/** How many entries from a place on stand behind each other in one segment, out of so many. */
+function runFrom(s: Float64Array, i: number, place: number, entries: number): number {
+  return Math.min(entries, Math.min(SEGMENT - (place % SEGMENT), (s[i + ROOM] as number) - place))
+}
+
+/** How many of the oldest entries have left the window: those at or before now - window. Mostly few, so they are searched for from there. */
+function leftBy(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
   const leftUs = effectiveUs(s, i, nowUs) - rule.windowUs
-  const end = s[i + END] as number
-  let entry = s[i + FIRST] as number
-  while (entry < end && timeOf(s, i, entry) <= leftUs) entry += 1
-  return entry
+  const held = s[i + HELD] as number
+  if (held === 0 || timeAt(s, i, s[i + FIRST] as number) > leftUs) return 0
+  if ((s[i + NEWEST] as number) <= leftUs) return held
+  // `low` has left and `high` has not.
+  let low = 0
+  let high = 1
+  while (high < held - 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {
+    low = high
+    high = Math.min(2 * high + 1, held - 1)
+  }
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (timeAt(s, i, placeOf(s, i, middle)) <= leftUs) low = middle
+    else high = middle
+  }
+  return high
+}
+
+/** What so many of the oldest entries count. */
+function sumOfOldest(s: Float64Array, i: number, entries: number): number {
+  let sum = 0
+  let entry = 0
+  while (entry < entries) {
+    const place = placeOf(s, i, entry)
+    const run = runFrom(s, i, place, entries - entry)
+    sum += sumAt(s, i, place + run - 1) - sumBefore(s, i, place)
+    entry += run
+  }
+  return sum
+}
+
+/** The first entry at which the oldest ones count `most`, from one on before which they count `sum`. */
+function entryReaching(s: Float64Array, i: number, from: number, sum: number, most: number): number {
+  const held = s[i + HELD] as number
+  let entry = from
+  let place = placeOf(s, i, entry)
+  let missing = most - sum + sumBefore(s, i, place)
+  if (sumAt(s, i, place) >= missing) return entry
+  let run = runFrom(s, i, place, held - entry)
+  while (entry + run < held && sumAt(s, i, place + run - 1) < missing) {
+    missing -= sumAt(s, i, place + run - 1)
+    entry += run
+    place = placeOf(s, i, entry)
+    run = runFrom(s, i, place, held - entry)
+  }
+  let low = 0
+  let high = run - 1
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (sumAt(s, i, place + middle) < missing) low = middle + 1
+    else high = middle
+  }
+  return entry + low
 }
 
 /** How many permits still count: the total, without what the entries counted that are held but have left the window. */
 function used(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  const live = firstLive(rule, s, i, nowUs)
-  let permits = s[i + TOTAL] as number
-  for (let entry = s[i + FIRST] as number; entry < live; entry += 1) permits -= countOf(s, i, entry)
-  return permits
+  return (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs))
 }
 
-function dropDead(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
-  s[i + TOTAL] = used(rule, s, i, nowUs)
-  s[i + FIRST] = firstLive(rule, s, i, nowUs)
+function dropLeft(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
+  const left = leftBy(rule, s, i, nowUs)
+  if (left === 0) return
+  s[i + TOTAL] = (s[i + TOTAL] as number) - sumOfOldest(s, i, left)
+  s[i + FIRST] = placeOf(s, i, left)
+  s[i + HELD] = (s[i + HELD] as number) - left
 }
 
-/** Adds an entry behind the newest. Where the room behind is used up, the entries move to the front first. */
+function addToNewest(s: Float64Array, i: number, cost: number): void {
+  addToSum(s, i, placeOf(s, i, (s[i + HELD] as number) - 1), cost)
+  s[i + NEWEST_SUM] = (s[i + NEWEST_SUM] as number) + cost
+}
+
+/** Adds an entry behind the newest. */
 function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
-  const words = Math.min(s.length - i, to.words)
-  if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)
-  put(s, i, s[i + END] as number, timeUs, count)
-  s[i + END] = (s[i + END] as number) + 1
+  makeRoom(s, i, roomIn(to, s, i))
+  const held = s[i + HELD] as number
+  if (held === 0) s[i + FIRST] = 0
+  const place = placeOf(s, i, held)
+  const sum = place % SEGMENT === 0 ? count : (s[i + NEWEST_SUM] as number) + count
+  put(s, i, place, timeUs, sum)
+  s[i + HELD] = held + 1
+  s[i + NEWEST] = timeUs
+  s[i + NEWEST_SUM] = sum
 }
 
-function moveToFront(s: Float64Array, i: number): void {
+/** The places that a ring may have: a smaller log has less room. */
+function roomIn(to: Rule, s: Float64Array, i: number): number {
+  return Math.floor((Math.min(s.length - i, to.words) - ENTRIES) / ENTRY_WORDS)
+}
+
+function fit(to: Rule, s: Float64Array, i: number): void {
+  straighten(s, i)
+  s[i + ROOM] = roomIn(to, s, i)
+}
+
+/** Makes room for one more entry. `most`: the places that there may be. */
+function makeRoom(s: Float64Array, i: number, most: number): void {
+  const held = s[i + HELD] as number
+  const room = s[i + ROOM] as number
+  if (held + 1 < room && (room <= SMALL || held > room / 4)) return
+  // A ring that grows needs nothing else if its entries stand in one piece.
+  if (room >= most || held + 1 < room || (s[i + FIRST] as number) + held > room) straighten(s, i)
+  s[i + ROOM] = Math.min(most, Math.max(held + 1 < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))
+}
+
+/** Moves all entries to the front, without those that count nothing. */
+function straighten(s: Float64Array, i: number): void {
+  const held = s[i + HELD] as number
+  const room = s[i + ROOM] as number
   const first = s[i + FIRST] as number
-  const held = (s[i + END] as number) - first
-  moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)
-  clearEntries(s, i, held, first)
+  // Counts in place of sums, from the newest on: each is a difference to what stands before it.
+  for (let entry = held - 1; entry >= 0; entry -= 1) {
+    const place = placeOf(s, i, entry)
+    addToSum(s, i, place, -sumBefore(s, i, place))
+  }
+  if (first + held > room) {
+    reverse(s, i, 0, first)
+    reverse(s, i, first, room)
+    reverse(s, i, 0, room)
+  } else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)
+  let kept = 0
+  let sum = 0
+  for (let place = 0; place < held; place += 1) {
+    const count = sumAt(s, i, place)
+    if (count > 0) {
+      sum = kept % SEGMENT === 0 ? count : sum + count
+      put(s, i, kept, timeAt(s, i, place), sum)
+      kept += 1
+    }
+  }
   s[i + FIRST] = 0
-  s[i + END] = held
+  s[i + HELD] = kept
+  s[i + NEWEST_SUM] = sum
 }
 
-/** What stands behind the entries is zero: a store that keeps bytes leaves zeros at the end out, so that a log shrinks there. */
-function clearEntries(s: Float64Array, i: number, entry: number, count: number): void {
-  const from = i + ENTRIES + entry * ENTRY_WORDS
-  clearWords(s, from, Math.min(count * ENTRY_WORDS, s.length - from))
+/** Turns the order of the places round from one to before another. */
+function reverse(s: Float64Array, i: number, from: number, to: number): void {
+  let low = from
+  let high = to - 1
+  while (low < high) {
+    const timeUs = timeAt(s, i, low)
+    const sum = sumAt(s, i, low)
+    put(s, i, low, timeAt(s, i, high), sumAt(s, i, high))
+    put(s, i, high, timeUs, sum)
+    low += 1
+    high -= 1
+  }
 }
 
-/** The live entry of exactly this microsecond, or -1. */
-function entryAt(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: number): number {
-  let low = firstLive(rule, s, i, nowUs)
-  let high = (s[i + END] as number) - 1
+/** The entry of exactly this microsecond, from one on, or -1. */
+function entryOf(s: Float64Array, i: number, from: number, timeUs: number): number {
+  let low = from
+  let high = (s[i + HELD] as number) - 1
   while (low <= high) {
     const middle = Math.floor((low + high) / 2)
-    if (timeOf(s, i, middle) === timeUs) return middle
-    if (timeOf(s, i, middle) < timeUs) low = middle + 1
+    const foundUs = timeAt(s, i, placeOf(s, i, middle))
+    if (foundUs === timeUs) return middle
+    if (foundUs < timeUs) low = middle + 1
     else high = middle - 1
   }
   return -1
 }
 
+/** What is in use of the entry of exactly this microsecond. */
+function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: number): number {
+  const entry = entryOf(s, i, leftBy(rule, s, i, nowUs), timeUs)
+  return entry < 0 ? 0 : countAt(s, i, placeOf(s, i, entry))
+}
+
 function giveNewest(s: Float64Array, i: number, cost: number): void {
   let left = cost
-  while (left > 0 && (s[i + END] as number) > (s[i + FIRST] as number)) {
-    const newest = (s[i + END] as number) - 1
-    const given = Math.min(left, countOf(s, i, newest))
+  while (left > 0 && (s[i + TOTAL] as number) > 0) {
+    const newest = (s[i + HELD] as number) - 1
+    const given = Math.min(left, countAt(s, i, placeOf(s, i, newest)))
     giveEntry(s, i, newest, given)
+    dropEmptyNewest(s, i)
     left -= given
   }
 }
 
-/** Takes `cost` out of one entry; an entry that is used up disappears. */
+/** Takes `cost` out of one entry: out of its sum, and those of the entries behind it in its segment. */
 function giveEntry(s: Float64Array, i: number, entry: number, cost: number): void {
-  const count = countOf(s, i, entry)
-  const given = Math.min(count, cost)
+  const place = placeOf(s, i, entry)
+  const given = Math.min(countAt(s, i, place), cost)
+  const end = place + runFrom(s, i, place, (s[i + HELD] as number) - entry)
+  for (let at = place; at < end; at += 1) addToSum(s, i, at, -given)
   s[i + TOTAL] = (s[i + TOTAL] as number) - given
-  if (given < count) {
-    setCount(s, i, entry, count - given)
-    return
-  }
-  const behind = i + ENTRIES + (entry + 1) * ENTRY_WORDS
-  const end = s[i + END] as number
-  moveWords(s, behind - ENTRY_WORDS, behind, (end - entry - 1) * ENTRY_WORDS)
-  clearEntries(s, i, end - 1, 1)
-  s[i + END] = end - 1
+}
+
+/** The newest entry counts something, or there is none. */
+function dropEmptyNewest(s: Float64Array, i: number): void {
+  let held = (s[i + TOTAL] as number) > 0 ? (s[i + HELD] as number) : 0
+  while (held > 0 && countAt(s, i, placeOf(s, i, held - 1)) === 0) held -= 1
+  s[i + HELD] = held
+  s[i + NEWEST] = held === 0 ? 0 : timeAt(s, i, placeOf(s, i, held - 1))
+  s[i + NEWEST_SUM] = held === 0 ? 0 : sumAt(s, i, placeOf(s, i, held - 1))
 }
 
 /** Starts anew at `atUs` with everything that is used as one entry. */
 function gather(s: Float64Array, i: number, atUs: number, permits: number): void {
-  clearEntries(s, i, 0, s[i + END] as number)
   s[i + AT] = atUs
   s[i + FIRST] = 0
-  s[i + END] = 0
+  s[i + HELD] = permits === 0 ? 0 : 1
   s[i + TOTAL] = permits
-  if (permits === 0) return
-  put(s, i, 0, atUs, permits)
-  s[i + END] = 1
+  s[i + ROOM] = Math.min(s[i + ROOM] as number, roomFor(1))
+  s[i + NEWEST] = atUs
+  s[i + NEWEST_SUM] = permits
+  if (permits > 0) put(s, i, 0, atUs, permits)
 }

@@ -2,8 +2,9 @@
  * Sliding window: the window is cut into sub-windows (slots) that are counted one by one; the oldest counts by the part of it that the
  * window still overlaps. See sliding-window.md.
  *
- * State: [atUs, slot, full, counts of slots + 1 slots]. `slot` is the number of the slot that `atUs` lies in; its count stands first, those of
- * the slots before it behind it. `full` is the sum of all counts but the oldest one's, so that a decision does not have to add them up.
+ * State: [atUs, slot, full, counts of slots + 1 slots]. `slot` is the number of the slot that `atUs` lies in. The counts are a ring: that of slot n
+ * stands at n modulo slots + 1, so that nothing has to move when a slot passes. `full` is the sum of all counts but the oldest one's, so that
+ * a decision does not have to add them up: it reads two counts and writes one, and those of the slots that have passed since.
  *
  * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers and offsets are exact for any window:
  * time x perPeriod / periodUs is the slot's number and leaves the offset.
@@ -11,7 +12,7 @@
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
 import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
-import { clearWords, moveWords } from '../words.ts'
+import { clearWords } from '../words.ts'
 
 const AT = 0
 const SLOT = 1
@@ -119,7 +120,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     const latest = s[i + SLOT] as number
     const last = Math.max(latest, seen[SEEN_SLOT] as number) - own.slots
     for (let slot = latest; slot >= last; slot -= 1) {
-      if ((s[placeOf(s, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0) - nowUs
+      if ((s[placeOf(own, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0) - nowUs
     }
     // An empty key is idle once its time no longer stands still.
     return effectiveUs(s, i, nowUs) - nowUs
@@ -134,7 +135,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     } else {
       gather(to, s, i, atUs, used(own, s, i, nowUs))
     }
-    s[i + COUNTS] = (s[i + COUNTS] as number) + cost
+    const present = placeOf(to, i, s[i + SLOT] as number)
+    s[present] = (s[present] as number) + cost
     s[i + FULL] = (s[i + FULL] as number) + cost
     return atUs - nowUs
   },
@@ -144,7 +146,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     const present = seen[SEEN_SLOT] as number
     const newest = ofUs < 0 ? present : mulDiv(ofUs, own.perPeriod, own.periodUs)
     const oldest = ofUs < 0 ? present - own.slots : newest
-    if (newest > present || oldest < present - own.slots || heldBetween(s, i, oldest, newest) === 0) return false
+    if (newest > present || oldest < present - own.slots) return false
+    if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return false
     advance(own, s, i, effectiveUs(s, i, nowUs))
     takeOut(own, s, i, cost, oldest, newest)
     return true
@@ -153,7 +156,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   fields(own, s, i) {
     const fields: Record<string, number> = { atUs: s[i + AT] as number }
     for (let slot = (s[i + SLOT] as number) - own.slots; slot <= (s[i + SLOT] as number); slot++) {
-      const count = s[placeOf(s, i, slot)] as number
+      const count = s[placeOf(own, i, slot)] as number
       if (count > 0) fields[`${slot}`] = count
     }
     return fields
@@ -164,9 +167,9 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-/** Where the count of a slot stands: the present one's first, the oldest one's last. */
-function placeOf(s: Float64Array, i: number, slot: number): number {
-  return i + COUNTS + (s[i + SLOT] as number) - slot
+/** Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. */
+function placeOf(own: SlidingWindowRule, i: number, slot: number): number {
+  return i + COUNTS + ((slot + own.slots + 1) % (own.slots + 1))
 }
 
 /** The first microsecond that lies at or behind an offset into a slot. */
@@ -180,7 +183,7 @@ function look(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number)
   seen[SEEN_SLOT] = slot
   seen[SEEN_OFFSET] = remainder[0] as number
   seen[SEEN_FULL] = fullFrom(own, s, i, slot)
-  seen[SEEN_OLDEST] = slot - own.slots <= (s[i + SLOT] as number) ? (s[placeOf(s, i, slot - own.slots)] as number) : 0
+  seen[SEEN_OLDEST] = countOf(own, s, i, slot - own.slots)
 }
 
 /** The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted. */
@@ -188,7 +191,7 @@ function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: numb
   const written = s[i + SLOT] as number
   if (slot - written >= own.slots) return 0
   let full = s[i + FULL] as number
-  for (let left = written - own.slots + 1; left <= slot - own.slots; left += 1) full -= s[placeOf(s, i, left)] as number
+  for (let left = written - own.slots + 1; left <= slot - own.slots; left += 1) full -= s[placeOf(own, i, left)] as number
   return full
 }
 
@@ -204,35 +207,29 @@ function used(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number)
 
 /** When no more than `room` is in use: within some slot from the present one on, as its oldest count fades. */
 function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: number): number {
-  const written = s[i + SLOT] as number
   let full = seen[SEEN_FULL] as number
   let slot = seen[SEEN_SLOT] as number
   // By then every count has left. Bytes that were damaged in a store may claim a sum that the counts do not have.
   const last = slot + own.slots + 1
   while (slot < last) {
     const leaving = slot - own.slots
-    const oldest = leaving <= written ? (s[placeOf(s, i, leaving)] as number) : 0
+    const oldest = countOf(own, s, i, leaving)
     if (full <= room) {
       if (full + oldest <= room) return startUs(own, slot, 0)
       const fadedTo = mulDiv(room - full, own.periodUs, oldest)
       if (fadedTo > 0) return startUs(own, slot, own.periodUs - fadedTo)
     }
     // In the next slot this one's successor is the oldest and no longer full.
-    if (leaving + 1 <= written) full -= s[placeOf(s, i, leaving + 1)] as number
+    full -= countOf(own, s, i, leaving + 1)
     slot += 1
   }
   return startUs(own, last, 0)
 }
 
-/** Moves the state to what the last `look` saw: counts move back by the slots that have passed, and those that leave the window are gone. */
+/** Moves the state to what the last `look` saw: the slots that have passed are empty, in place of those that left the window. */
 function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: number): void {
   const slot = seen[SEEN_SLOT] as number
-  const passed = Math.min(slot - (s[i + SLOT] as number), own.slots + 1)
-  if (passed > 0) {
-    const counts = i + COUNTS
-    moveWords(s, counts + passed, counts, own.slots + 1 - passed)
-    clearWords(s, counts, passed)
-  }
+  for (let passed = Math.max((s[i + SLOT] as number) + 1, slot - own.slots); passed <= slot; passed += 1) s[placeOf(own, i, passed)] = 0
   s[i + AT] = atUs
   s[i + SLOT] = slot
   s[i + FULL] = seen[SEEN_FULL] as number
@@ -244,21 +241,19 @@ function gather(to: SlidingWindowRule, s: Float64Array, i: number, atUs: number,
   s[i + SLOT] = mulDiv(atUs, to.perPeriod, to.periodUs)
   s[i + FULL] = permits
   clearWords(s, i + COUNTS, to.slots + 1)
-  s[i + COUNTS] = permits
+  s[placeOf(to, i, s[i + SLOT] as number)] = permits
 }
 
-function heldBetween(s: Float64Array, i: number, oldest: number, newest: number): number {
-  const last = Math.min(newest, s[i + SLOT] as number)
-  let held = 0
-  for (let slot = oldest; slot <= last; slot += 1) held += s[placeOf(s, i, slot)] as number
-  return held
+/** The count of a slot of the window. Slots that have not been written yet have none. */
+function countOf(own: SlidingWindowRule, s: Float64Array, i: number, slot: number): number {
+  return slot > (s[i + SLOT] as number) ? 0 : (s[placeOf(own, i, slot)] as number)
 }
 
 /** Takes `cost` out of the slots from the newest to the oldest. */
 function takeOut(own: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): void {
   let left = cost
   for (let slot = newest; slot >= oldest && left > 0; slot -= 1) {
-    const place = placeOf(s, i, slot)
+    const place = placeOf(own, i, slot)
     const given = Math.min(left, s[place] as number)
     s[place] = (s[place] as number) - given
     if (slot > (s[i + SLOT] as number) - own.slots) s[i + FULL] = (s[i + FULL] as number) - given

@@ -1375,111 +1375,231 @@ end
 ` },
   slidingLog: { needs: ['prelude'], text: `-- From src/algorithms/sliding-log/sliding-log.ts.
 do
-  -- With room for a quarter more: the entries move to the front when they reach the end, and should not do so at every charge.
-  local function wordsOf(entries)
-    return 4 + (entries + (entries / 4 - entries / 4 % 1)) * 2
+  local function wordsIn(room)
+    return 7 + room * 2
   end
 
-  -- What stands behind the entries is zero: a store that keeps bytes leaves zeros at the end out, so that a log shrinks there.
-  local function clearEntries(s, i, entry, count)
-    local from = i + 4 + entry * 2
-    clearWords(s, from, count * 2 < s.length - from and count * 2 or s.length - from)
+  -- The places of a ring for so many entries: one more is always free, and a quarter more, so that it does not have to be made anew often.
+  local function roomFor(entries)
+    return entries + 1 + (entries / 4 - entries / 4 % 1)
   end
 
-  local function setCount(s, i, entry, count)
-    s[i + 4 + entry * 2 + 1] = count
-  end
-
-  local function put(s, i, entry, timeUs, count)
-    s[i + 4 + entry * 2] = timeUs
-    setCount(s, i, entry, count)
+  local function put(s, i, place, timeUs, sum)
+    s[i + 7 + place * 2] = timeUs
+    s[i + 7 + place * 2 + 1] = sum
   end
 
   -- Starts anew at \`atUs\` with everything that is used as one entry.
   local function gather(s, i, atUs, permits)
-    clearEntries(s, i, 0, s[i + 2])
     s[i] = atUs
     s[i + 1] = 0
-    s[i + 2] = 0
+    s[i + 2] = permits == 0 and 0 or 1
     s[i + 3] = permits
-    if permits == 0 then
-      return
+    s[i + 4] = min(s[i + 4], 1 + 1 + (1 / 4 - 1 / 4 % 1))
+    s[i + 5] = atUs
+    s[i + 6] = permits
+    if permits > 0 then
+      put(s, i, 0, atUs, permits)
     end
-    put(s, i, 0, atUs, permits)
-    s[i + 2] = 1
   end
 
-  -- The oldest entry that still counts: records at or before now - window have left. \`end\` if there is none.
-  local function firstLive(rule, s, i, nowUs)
-    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-    local end_ = s[i + 2]
-    local entry = s[i + 1]
-    while entry < end_ and s[i + 4 + entry * 2] <= leftUs do
-      entry = entry + 1
+  -- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+  local function placeOf(s, i, entry)
+    local place = s[i + 1] + entry
+    return place < s[i + 4] and place or place - s[i + 4]
+  end
+
+  -- What the entries count that stand before a place in its segment.
+  local function sumBefore(s, i, place)
+    return place % 256 == 0 and 0 or s[i + 7 + (place - 1) * 2 + 1]
+  end
+
+  -- What so many of the oldest entries count.
+  local function sumOfOldest(s, i, entries)
+    local sum = 0
+    local entry = 0
+    while entry < entries do
+      local place = placeOf(s, i, entry)
+      local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+      sum = sum + (s[i + 7 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+      entry = entry + run
     end
-    return entry
+    return sum
+  end
+
+  local function timeAt(s, i, place)
+    return s[i + 7 + place * 2]
+  end
+
+  -- How many of the oldest entries have left the window: those at or before now - window. Mostly few, so they are searched for from there.
+  local function leftBy(rule, s, i, nowUs)
+    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
+    local held = s[i + 2]
+    if held == 0 or s[i + 7 + s[i + 1] * 2] > leftUs then
+      return 0
+    end
+    if s[i + 5] <= leftUs then
+      return held
+    end
+    local low = 0
+    local high = 1
+    while high < held - 1 and timeAt(s, i, placeOf(s, i, high)) <= leftUs do
+      low = high
+      high = 2 * high + 1 < held - 1 and 2 * high + 1 or held - 1
+    end
+    while high - low > 1 do
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if timeAt(s, i, placeOf(s, i, middle)) <= leftUs then
+        low = middle
+      else
+        high = middle
+      end
+    end
+    return high
   end
 
   -- How many permits still count: the total, without what the entries counted that are held but have left the window.
   local function used(rule, s, i, nowUs)
-    local live = firstLive(rule, s, i, nowUs)
-    local permits = s[i + 3]
-    for entry = s[i + 1], live - 1 do
-      permits = permits - s[i + 4 + entry * 2 + 1]
+    return s[i + 3] - sumOfOldest(s, i, leftBy(rule, s, i, nowUs))
+  end
+
+  -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+  local function entryReaching(s, i, from, sum, most)
+    local held = s[i + 2]
+    local entry = from
+    local place = placeOf(s, i, entry)
+    local missing = most - sum + sumBefore(s, i, place)
+    if s[i + 7 + place * 2 + 1] >= missing then
+      return entry
     end
-    return permits
+    local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    while entry + run < held and s[i + 7 + (place + run - 1) * 2 + 1] < missing do
+      missing = missing - s[i + 7 + (place + run - 1) * 2 + 1]
+      entry = entry + run
+      place = placeOf(s, i, entry)
+      run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    end
+    local low = 0
+    local high = run - 1
+    while low < high do
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if s[i + 7 + (place + middle) * 2 + 1] < missing then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return entry + low
   end
 
-  local function timeOf(s, i, entry)
-    return s[i + 4 + entry * 2]
+  local function dropLeft(rule, s, i, nowUs)
+    local left = leftBy(rule, s, i, nowUs)
+    if left == 0 then
+      return
+    end
+    s[i + 3] = s[i + 3] - sumOfOldest(s, i, left)
+    s[i + 1] = placeOf(s, i, left)
+    s[i + 2] = s[i + 2] - left
   end
 
-  local function dropDead(rule, s, i, nowUs)
-    s[i + 3] = used(rule, s, i, nowUs)
-    s[i + 1] = firstLive(rule, s, i, nowUs)
+  local function addToSum(s, i, place, count)
+    s[i + 7 + place * 2 + 1] = s[i + 7 + place * 2 + 1] + count
   end
 
-  local function moveToFront(s, i)
+  -- Turns the order of the places round from one to before another.
+  local function reverse(s, i, from, to)
+    local low = from
+    local high = to - 1
+    while low < high do
+      local timeUs = s[i + 7 + low * 2]
+      local sum = s[i + 7 + low * 2 + 1]
+      put(s, i, low, s[i + 7 + high * 2], s[i + 7 + high * 2 + 1])
+      put(s, i, high, timeUs, sum)
+      low = low + 1
+      high = high - 1
+    end
+  end
+
+  -- Moves all entries to the front, without those that count nothing.
+  local function straighten(s, i)
+    local held = s[i + 2]
+    local room = s[i + 4]
     local first = s[i + 1]
-    local held = s[i + 2] - first
-    moveWords(s, i + 4, i + 4 + first * 2, held * 2)
-    clearEntries(s, i, held, first)
+    for entry = held - 1, 0, -1 do
+      local place = placeOf(s, i, entry)
+      addToSum(s, i, place, -sumBefore(s, i, place))
+    end
+    if first + held > room then
+      reverse(s, i, 0, first)
+      reverse(s, i, first, room)
+      reverse(s, i, 0, room)
+    elseif first > 0 then
+      moveWords(s, i + 7, i + 7 + first * 2, held * 2)
+    end
+    local kept = 0
+    local sum = 0
+    for place = 0, held - 1 do
+      local count = s[i + 7 + place * 2 + 1]
+      if count > 0 then
+        sum = kept % 256 == 0 and count or sum + count
+        put(s, i, kept, s[i + 7 + place * 2], sum)
+        kept = kept + 1
+      end
+    end
     s[i + 1] = 0
-    s[i + 2] = held
+    s[i + 2] = kept
+    s[i + 6] = sum
   end
 
-  -- Adds an entry behind the newest. Where the room behind is used up, the entries move to the front first.
+  local function fit(to, s, i)
+    straighten(s, i)
+    s[i + 4] = ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1
+  end
+
+  local function addToNewest(s, i, cost)
+    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
+    s[i + 6] = s[i + 6] + cost
+  end
+
+  -- Makes room for one more entry. \`most\`: the places that there may be.
+  local function makeRoom(s, i, most)
+    local held = s[i + 2]
+    local room = s[i + 4]
+    if held + 1 < room and (room <= 64 or held > room / 4) then
+      return
+    end
+    if room >= most or held + 1 < room or s[i + 1] + held > room then
+      straighten(s, i)
+    end
+    s[i + 4] = min(most, max(held + 1 < room and 0 or room, roomFor(s[i + 2] + 1)))
+  end
+
+  -- Adds an entry behind the newest.
   local function append(to, s, i, timeUs, count)
-    local words = s.length - i < to.words and s.length - i or to.words
-    if 4 + (s[i + 2] + 1) * 2 > words then
-      moveToFront(s, i)
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1)
+    local held = s[i + 2]
+    if held == 0 then
+      s[i + 1] = 0
     end
-    put(s, i, s[i + 2], timeUs, count)
-    s[i + 2] = s[i + 2] + 1
+    local place = placeOf(s, i, held)
+    local sum = place % 256 == 0 and count or s[i + 6] + count
+    put(s, i, place, timeUs, sum)
+    s[i + 2] = held + 1
+    s[i + 5] = timeUs
+    s[i + 6] = sum
   end
 
-  -- Adds an admission: to the newest entry if that is of the same microsecond. No entry is newer than the state's date.
-  local function enter(to, s, i, atUs, cost)
-    local newest = s[i + 2] - 1
-    if s[i] == atUs and newest >= s[i + 1] and s[i + 4 + newest * 2] == atUs then
-      setCount(s, i, newest, s[i + 4 + newest * 2 + 1] + cost)
-    else
-      append(to, s, i, atUs, cost)
-    end
-    s[i + 3] = s[i + 3] + cost
-    s[i] = atUs
-  end
-
-  -- The live entry of exactly this microsecond, or -1.
-  local function entryAt(rule, s, i, nowUs, timeUs)
-    local low = firstLive(rule, s, i, nowUs)
+  -- The entry of exactly this microsecond, from one on, or -1.
+  local function entryOf(s, i, from, timeUs)
+    local low = from
     local high = s[i + 2] - 1
     while low <= high do
       local middle = (low + high) / 2 - (low + high) / 2 % 1
-      if s[i + 4 + middle * 2] == timeUs then
+      local foundUs = timeAt(s, i, placeOf(s, i, middle))
+      if foundUs == timeUs then
         return middle
       end
-      if s[i + 4 + middle * 2] < timeUs then
+      if foundUs < timeUs then
         low = middle + 1
       else
         high = middle - 1
@@ -1488,28 +1608,54 @@ do
     return -1
   end
 
-  -- Takes \`cost\` out of one entry; an entry that is used up disappears.
+  local function countAt(s, i, place)
+    return s[i + 7 + place * 2 + 1] - sumBefore(s, i, place)
+  end
+
+  -- What is in use of the entry of exactly this microsecond.
+  local function heldOf(rule, s, i, nowUs, timeUs)
+    local entry = entryOf(s, i, leftBy(rule, s, i, nowUs), timeUs)
+    return entry < 0 and 0 or countAt(s, i, placeOf(s, i, entry))
+  end
+
+  -- How many entries from a place on stand behind each other in one segment, out of so many.
+  local function runFrom(s, i, place, entries)
+    return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  end
+
+  -- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
   local function giveEntry(s, i, entry, cost)
-    local count = s[i + 4 + entry * 2 + 1]
-    local given = count < cost and count or cost
-    s[i + 3] = s[i + 3] - given
-    if given < count then
-      setCount(s, i, entry, count - given)
-      return
+    local place = placeOf(s, i, entry)
+    local given = min(countAt(s, i, place), cost)
+    local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
+    for at = place, end_ - 1 do
+      addToSum(s, i, at, -given)
     end
-    local behind = i + 4 + (entry + 1) * 2
-    local end_ = s[i + 2]
-    moveWords(s, behind - 2, behind, (end_ - entry - 1) * 2)
-    clearEntries(s, i, end_ - 1, 1)
-    s[i + 2] = end_ - 1
+    s[i + 3] = s[i + 3] - given
+  end
+
+  local function sumAt(s, i, place)
+    return s[i + 7 + place * 2 + 1]
+  end
+
+  -- The newest entry counts something, or there is none.
+  local function dropEmptyNewest(s, i)
+    local held = s[i + 3] > 0 and s[i + 2] or 0
+    while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
+      held = held - 1
+    end
+    s[i + 2] = held
+    s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
+    s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
   end
 
   local function giveNewest(s, i, cost)
     local left = cost
-    while left > 0 and s[i + 2] > s[i + 1] do
+    while left > 0 and s[i + 3] > 0 do
       local newest = s[i + 2] - 1
-      local given = min(left, s[i + 4 + newest * 2 + 1])
+      local given = min(left, countAt(s, i, placeOf(s, i, newest)))
       giveEntry(s, i, newest, given)
+      dropEmptyNewest(s, i)
       left = left - given
     end
   end
@@ -1526,12 +1672,18 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = 4 + (capacity + (capacity / 4 - capacity / 4 % 1)) * 2,
-        freshWords = 4,
+        words = wordsIn(capacity + 1 + (capacity / 4 - capacity / 4 % 1)),
+        freshWords = 7,
       }
     end,
+    -- A state whose places lie outside of its ring is damaged: no number of words is enough for it.
     neededWords = function(s, i)
-      return wordsOf(s[i + 2] - s[i + 1] + 1)
+      local held = s[i + 2]
+      local room = s[i + 4]
+      if held > 0 and (s[i + 1] >= room or held >= room) then
+        return huge
+      end
+      return wordsIn(held + 1 < room and room or max(room, roomFor((held < s[i + 3] and held or s[i + 3]) + 1)))
     end,
     -- A state dated more than one window ahead is re-dated: what counted then counts as admitted now.
     repair = function(own, s, i, nowUs)
@@ -1544,45 +1696,49 @@ do
     end,
     used = used,
     untilUs = function(own, s, i, nowUs, room)
-      local surplus = used(own, s, i, nowUs) - room
-      if surplus <= 0 then
+      local most = s[i + 3] - room
+      if most <= 0 then
         return 0
       end
-      local entry = firstLive(own, s, i, nowUs)
-      surplus = surplus - s[i + 4 + entry * 2 + 1]
-      while surplus > 0 do
-        entry = entry + 1
-        surplus = surplus - s[i + 4 + entry * 2 + 1]
-      end
-      return s[i + 4 + entry * 2] + own.windowUs - nowUs
+      local left = leftBy(own, s, i, nowUs)
+      local gone = sumOfOldest(s, i, left)
+      return gone >= most and 0 or timeAt(s, i, placeOf(s, i, entryReaching(s, i, left, gone, most))) + own.windowUs - nowUs
     end,
     resetUs = function(own, s, i, nowUs)
-      if used(own, s, i, nowUs) == 0 then
-        return (s[i] > nowUs and s[i] or nowUs) - nowUs
-      end
-      return timeOf(s, i, s[i + 2] - 1) + own.windowUs - nowUs
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local goneUs = s[i + 5] + own.windowUs
+      return (s[i + 2] > 0 and goneUs > atUs and goneUs or atUs) - nowUs
     end,
     -- The entries keep their times. Those that have left the state's window or the caller's are dropped.
     charge = function(own, to, s, i, nowUs, cost)
-      dropDead(own, s, i, nowUs)
-      if own ~= to then
-        dropDead(to, s, i, nowUs)
-        moveToFront(s, i)
-      end
       local atUs = s[i] > nowUs and s[i] or nowUs
-      enter(to, s, i, atUs, cost)
+      dropLeft(own, s, i, nowUs)
+      if own ~= to then
+        dropLeft(to, s, i, nowUs)
+        if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1 then
+          fit(to, s, i)
+        end
+      end
+      if s[i + 2] > 0 and s[i + 5] == atUs then
+        addToNewest(s, i, cost)
+      else
+        append(to, s, i, atUs, cost)
+      end
+      s[i + 3] = s[i + 3] + cost
+      s[i] = atUs
       return atUs - nowUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
-      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and entryAt(own, s, i, nowUs, ofUs) < 0 then
+      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
         return false
       end
-      dropDead(own, s, i, nowUs)
+      dropLeft(own, s, i, nowUs)
       if ofUs < 0 then
         giveNewest(s, i, cost)
       else
-        giveEntry(s, i, entryAt(own, s, i, nowUs, ofUs), cost)
+        giveEntry(s, i, entryOf(s, i, 0, ofUs), cost)
       end
+      dropEmptyNewest(s, i)
       s[i] = s[i] > nowUs and s[i] or nowUs
       return true
     end,
@@ -1600,7 +1756,7 @@ do
     s[i + 1] = mulDiv(atUs, to.perPeriod, to.periodUs)
     s[i + 2] = permits
     clearWords(s, i + 3, to.slots + 1)
-    s[i + 3] = permits
+    s[i + 3 + (s[i + 1] + to.slots + 1) % (to.slots + 1)] = permits
   end
 
   -- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
@@ -1611,9 +1767,14 @@ do
     end
     local full = s[i + 2]
     for left = written - own.slots + 1, slot - own.slots do
-      full = full - s[i + 3 + s[i + 1] - left]
+      full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
     end
     return full
+  end
+
+  -- The count of a slot of the window. Slots that have not been written yet have none.
+  local function countOf(own, s, i, slot)
+    return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
   end
 
   -- Sees the window as it is now, without changing anything.
@@ -1622,7 +1783,7 @@ do
     seen0 = slot
     seen1 = remainder0
     seen2 = fullFrom(own, s, i, slot)
-    seen3 = slot - own.slots <= s[i + 1] and s[i + 3 + s[i + 1] - (slot - own.slots)] or 0
+    seen3 = countOf(own, s, i, slot - own.slots)
   end
 
   -- What a count weighs when only the rest of its slot, behind the offset, is still in the window. Rounded up.
@@ -1642,13 +1803,12 @@ do
 
   -- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count fades.
   local function firstFitUs(own, s, i, room)
-    local written = s[i + 1]
     local full = seen2
     local slot = seen0
     local last = slot + own.slots + 1
     while slot < last do
       local leaving = slot - own.slots
-      local oldest = leaving <= written and s[i + 3 + s[i + 1] - leaving] or 0
+      local oldest = countOf(own, s, i, leaving)
       if full <= room then
         if full + oldest <= room then
           return startUs(own, slot, 0)
@@ -1658,35 +1818,21 @@ do
           return startUs(own, slot, own.periodUs - fadedTo)
         end
       end
-      if leaving + 1 <= written then
-        full = full - s[i + 3 + s[i + 1] - (leaving + 1)]
-      end
+      full = full - countOf(own, s, i, leaving + 1)
       slot = slot + 1
     end
     return startUs(own, last, 0)
   end
 
-  -- Moves the state to what the last \`look\` saw: counts move back by the slots that have passed, and those that leave the window are gone.
+  -- Moves the state to what the last \`look\` saw: the slots that have passed are empty, in place of those that left the window.
   local function advance(own, s, i, atUs)
     local slot = seen0
-    local passed = slot - s[i + 1] < own.slots + 1 and slot - s[i + 1] or own.slots + 1
-    if passed > 0 then
-      local counts = i + 3
-      moveWords(s, counts + passed, counts, own.slots + 1 - passed)
-      clearWords(s, counts, passed)
+    for passed = s[i + 1] + 1 > slot - own.slots and s[i + 1] + 1 or slot - own.slots, slot do
+      s[i + 3 + (passed + own.slots + 1) % (own.slots + 1)] = 0
     end
     s[i] = atUs
     s[i + 1] = slot
     s[i + 2] = seen2
-  end
-
-  local function heldBetween(s, i, oldest, newest)
-    local last = newest < s[i + 1] and newest or s[i + 1]
-    local held = 0
-    for slot = oldest, last do
-      held = held + s[i + 3 + s[i + 1] - slot]
-    end
-    return held
   end
 
   -- Takes \`cost\` out of the slots from the newest to the oldest.
@@ -1695,7 +1841,7 @@ do
     do
       local slot = newest
       while slot >= oldest and left > 0 do
-        local place = i + 3 + s[i + 1] - slot
+        local place = i + 3 + (slot + own.slots + 1) % (own.slots + 1)
         local given = left < s[place] and left or s[place]
         s[place] = s[place] - given
         if slot > s[i + 1] - own.slots then
@@ -1754,7 +1900,7 @@ do
       local latest = s[i + 1]
       local last = (latest > seen0 and latest or seen0) - own.slots
       for slot = latest, last, -1 do
-        if s[i + 3 + s[i + 1] - slot] > 0 then
+        if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
           return startUs(own, slot + own.slots + 1, 0) - nowUs
         end
       end
@@ -1769,7 +1915,8 @@ do
       else
         gather(to, s, i, atUs, used(own, s, i, nowUs))
       end
-      s[i + 3] = s[i + 3] + cost
+      local present = i + 3 + (s[i + 1] + to.slots + 1) % (to.slots + 1)
+      s[present] = s[present] + cost
       s[i + 2] = s[i + 2] + cost
       return atUs - nowUs
     end,
@@ -1778,7 +1925,10 @@ do
       local present = seen0
       local newest = ofUs < 0 and present or mulDiv(ofUs, own.perPeriod, own.periodUs)
       local oldest = ofUs < 0 and present - own.slots or newest
-      if newest > present or oldest < present - own.slots or heldBetween(s, i, oldest, newest) == 0 then
+      if newest > present or oldest < present - own.slots then
+        return false
+      end
+      if (ofUs < 0 and seen2 + seen3 or countOf(own, s, i, newest)) == 0 then
         return false
       end
       advance(own, s, i, s[i] > nowUs and s[i] or nowUs)
