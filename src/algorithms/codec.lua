@@ -7,6 +7,10 @@ local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
+-- States of more words are long: their words are doubles. So many bytes tell how many.
+local MOST_TAGGED, DOUBLE_TAGS = 40, 3
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 -- So many words are read eight by eight.
@@ -208,9 +212,17 @@ local function leadOf(shape, idleAtUs, a, b, c, d)
   if tag >= BACK then
     a = tag < MINUS_ONE and idleAtUs - a or -1
   end
-  tag = shape[TAGS + 1]
-  if tag >= BACK then
-    b = tag < MINUS_ONE and idleAtUs - b or -1
+  local size = #head - labelSize
+  if size <= 2 then
+    local first, second = byte(head, labelSize + 1, labelSize + 2)
+    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
+  elseif size == DOUBLE_TAGS then
+    local high, middle, low = byte(head, labelSize + 1, labelSize + DOUBLE_TAGS)
+    local words = high * 65536 + middle * 256 + low
+    shapes[head] = { head = head, label = sub(head, 1, labelSize), words = words, size = words * 8, isLong = true }
+    return shapes[head]
+  elseif size ~= LONG_TAGS then
+    foreign(size .. ' bytes are no tags')
   end
   tag = shape[TAGS + 2]
   if tag >= BACK then

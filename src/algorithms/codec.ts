@@ -22,6 +22,9 @@
  * small for most times, and is taken where it is the smaller one; 15 is -1, without bytes. Zeros at the end are left out. The first four words have a
  * tag each, two in a byte. If there are more, four tags stand there, then a byte of two tags, which the words behind the fourth take in turn,
  * then the number of those in three bytes.
+ *
+ * **Long states** have more than 40 words, which stand as doubles behind each other, all of them, zeros too. Their tags are three bytes: how many
+ * words there are. So a word stands at a place of its own, and the script reads and writes those that a decision is about (pages.lua).
  */
 import { SluiceError, shown } from '../errors.ts'
 import type { Rule } from './algorithm.ts'
@@ -35,8 +38,15 @@ const IDLE_BYTES = 7
 const LEAD = 4
 /** How many bytes the tags take where words stand behind those. */
 const LONG_TAGS = 6
+/** States of more words are written as doubles. */
+const MOST_TAGGED = 40
+/** How many bytes the tags of those take, and one of their words. */
+const DOUBLE_TAGS = 3
+const DOUBLE_BYTES = 8
 /** More than any rule's states take. */
 export const MAX_WORDS = 300_000
+/** How many words one more charge may need beyond those of a rule. */
+const MOST_GROWTH = 16
 const MAX_ZEROS = 7
 /** The tag of a number counted back from when the state is idle, to which its bytes are added. They are six at most. */
 const BACK = 8
@@ -69,15 +79,40 @@ function packed(figure: number): string {
 /** The record of the state in `s` from `i` on, which is written under `rule` and idle at `idleAtUs`. */
 export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
   if (!isTime(idleAtUs)) throw unwritable(`the time ${idleAtUs} at which it is idle`)
-  const count = countOf(s, i, rule.words)
-  const lead = Array.from({ length: Math.min(count, LEAD) }, (_, k) => tagOf(s, i + k, i + k + 1, 1, idleAtUs))
-  const turns = [0, 1].map((turn) => tagOf(s, i + LEAD + turn, i + count, 2, idleAtUs))
-  const head = [...[...labelOf(rule, name)].map((letter) => letter.charCodeAt(0)), ...tagBytes(lead, turns, count)]
-  const tags = Array.from({ length: count }, (_, k) => lead[k] ?? (turns[k % 2] as number))
-  const writer = new Writer(IDLE_BYTES + 1 + head.length + tags.reduce((size, tag) => size + sizeOf(tag), 0))
+  const most = Math.min(rule.words, s.length - i)
+  return most > MOST_TAGGED ? longRecord(rule, s.subarray(i, i + most), idleAtUs, name) : taggedRecord(rule, s, i, idleAtUs, name)
+}
+
+function longRecord(rule: Rule, words: Float64Array, idleAtUs: number, name: string): Uint8Array {
+  const head = [...bytesOf(labelOf(rule, name)), ...inThreeBytes(words.length)]
+  const writer = headWriter(head, idleAtUs, words.length * DOUBLE_BYTES)
+  for (const word of words) writer.double(word)
+  return writer.bytes
+}
+
+function headWriter(head: readonly number[], idleAtUs: number, wordBytes: number): Writer {
+  const writer = new Writer(IDLE_BYTES + 1 + head.length + wordBytes)
   writer.number(idleAtUs, IDLE_BYTES)
   writer.number(head.length, 1)
   for (const byte of head) writer.number(byte, 1)
+  return writer
+}
+
+const bytesOf = (text: string) => [...text].map((letter) => letter.charCodeAt(0))
+const inThreeBytes = (number: number) => [number >> 16, (number >> 8) & 255, number & 255]
+
+function taggedRecord(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
+  const count = countOf(s, i, rule.words)
+  const lead = Array.from({ length: Math.min(count, LEAD) }, (_, k) => tagOf(s, i + k, i + k + 1, 1, idleAtUs))
+  const turns = [0, 1].map((turn) => tagOf(s, i + LEAD + turn, i + count, 2, idleAtUs))
+  const head = [...bytesOf(labelOf(rule, name)), ...tagBytes(lead, turns, count)]
+  const tags = Array.from({ length: count }, (_, k) => lead[k] ?? (turns[k % 2] as number))
+  const sizes = tags.map(sizeOf)
+  const writer = headWriter(
+    head,
+    idleAtUs,
+    sizes.reduce((sum, size) => sum + size, 0),
+  )
   tags.forEach((tag, k) => {
     const word = s[i + k] as number
     writer.number(tag < BACK ? word : idleAtUs - word, sizeOf(tag))
@@ -124,7 +159,7 @@ function tagBytes(lead: readonly number[], turns: readonly number[], count: numb
   const pair = (first = 0, second = 0) => first * 16 + second
   const own = [pair(lead[0], lead[1]), pair(lead[2], lead[3])].slice(0, Math.ceil(lead.length / 2))
   const behind = count - LEAD
-  return behind <= 0 ? own : [...own, pair(turns[0], turns[1]), behind >> 16, (behind >> 8) & 255, behind & 255]
+  return behind <= 0 ? own : [...own, pair(turns[0], turns[1]), ...inThreeBytes(behind)]
 }
 
 class Writer {
@@ -142,6 +177,12 @@ class Writer {
       left = Math.floor(left / 256)
     }
     this.#at += size
+  }
+
+  double(word: number): void {
+    if (!isWord(word)) throw unwritable(`the word ${word}`)
+    new DataView(this.bytes.buffer).setFloat64(this.#at, word)
+    this.#at += DOUBLE_BYTES
   }
 }
 
@@ -169,10 +210,27 @@ export function readState(bytes: Uint8Array, at: number): StateRecord {
   const { algorithm, figures: count } = formatAt(reader)
   const name = nameIn(reader, headEnd)
   const rule = ruleIn(reader, headEnd, algorithm.ruleOf, count)
+  const words = headEnd - reader.at === DOUBLE_TAGS ? doublesIn(reader, rule) : taggedWordsIn(reader, headEnd, rule, idleAtUs)
+  const needed = rule.algorithm.neededWords?.(words, 0) ?? 0
+  if (!(needed <= rule.words + MOST_GROWTH)) throw foreign(at, `it says that it has ${needed} words, and ${rule.numbers} has ${rule.words}`)
+  return { name, rule, words, idleAtUs, end: reader.at }
+}
+
+function doublesIn(reader: Reader, rule: Rule): Float64Array {
+  const { at } = reader
+  const count = reader.number(DOUBLE_TAGS, 'the number of its words')
+  if (count > rule.words) throw tooMany(at, count, rule)
+  reader.need(count * DOUBLE_BYTES, 'its words')
+  const words = new Float64Array(Math.max(rule.freshWords, count))
+  for (let k = 0; k < count; k++) words[k] = reader.double()
+  return words
+}
+
+function taggedWordsIn(reader: Reader, headEnd: number, rule: Rule, idleAtUs: number): Float64Array {
   const tags = tagsIn(reader, headEnd, rule)
   const words = new Float64Array(Math.max(rule.freshWords, tags.length))
   for (let k = 0; k < tags.length; k++) words[k] = wordIn(reader, tags[k] as number, idleAtUs)
-  return { name, rule, words, idleAtUs, end: reader.at }
+  return words
 }
 
 function formatAt(reader: Reader): Format {
@@ -222,14 +280,14 @@ function unpacked(text: string): number[] | undefined {
 function tagsIn(reader: Reader, headEnd: number, rule: Rule): number[] {
   const { at } = reader
   const size = headEnd - at
-  if (size !== LONG_TAGS && (size < 0 || size > LEAD / 2)) throw foreign(at, `${size} bytes are no tags: there are 0, 1, 2 or ${LONG_TAGS}`)
+  if (size !== LONG_TAGS && (size < 0 || size > LEAD / 2)) throw foreign(at, `${size} bytes are no tags: there are 0, 1, 2, ${DOUBLE_TAGS} or ${LONG_TAGS}`)
   const tags: number[] = []
   while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))
   const turns = size < LONG_TAGS ? [] : pairIn(reader)
   const behind = size < LONG_TAGS ? 0 : reader.number(3, 'the number of its words')
   // The last of an odd number has no other beside it in its byte.
   const count = behind === 0 && tags.at(-1) === 0 ? tags.length - 1 : tags.length + behind
-  if (count > rule.words) throw foreign(at, `${count} words are more than a state of ${rule.numbers} has, ${rule.words}`)
+  if (count > rule.words) throw tooMany(at, count, rule)
   for (let k = 0; k < behind; k++) tags.push(turns[k % 2] as number)
   return tags.slice(0, count)
 }
@@ -271,6 +329,15 @@ class Reader {
     return number
   }
 
+  /** Its bytes are there. */
+  double(): number {
+    const { at } = this
+    const word = new DataView(this.#bytes.buffer, this.#bytes.byteOffset).getFloat64(at)
+    if (!isWord(word)) throw foreign(at, `a word is ${word}, and all are whole numbers from -1 to 2^53 - 1`)
+    this.at += DOUBLE_BYTES
+    return word
+  }
+
   /** Text with its size before it, within the head. */
   text(headEnd: number, what: string): string {
     const { at } = this
@@ -280,6 +347,14 @@ class Reader {
     for (const end = this.at + size; this.at < end; this.at++) text += String.fromCharCode(this.#bytes[this.at] as number)
     return text
   }
+}
+
+function isWord(word: number): boolean {
+  return Number.isSafeInteger(word) && word >= -1
+}
+
+function tooMany(at: number, count: number, rule: Rule): SluiceError {
+  return foreign(at, `${count} words are more than a state of ${rule.numbers} has, ${rule.words}`)
 }
 
 function isTime(us: number): boolean {

@@ -23,8 +23,9 @@ export const FORMATS: readonly Format[] = [
   { format: 2, algorithm: any(tokenBucketAlgorithm), figures: 3 },
   { format: 3, algorithm: any(leakyBucketAlgorithm), figures: 3 },
   { format: 4, algorithm: any(fixedWindowAlgorithm), figures: 4 },
-  { format: 5, algorithm: any(slidingWindowAlgorithm), figures: 3 },
-  { format: 6, algorithm: slidingLogAlgorithm, figures: 2 },
+  // 5 and 6 were these two, with their counts and entries in another order.
+  { format: 7, algorithm: any(slidingWindowAlgorithm), figures: 3 },
+  { format: 8, algorithm: slidingLogAlgorithm, figures: 2 },
 ]
 
 /** An algorithm whose rules have more in them: `ruleOf` makes the ones that its other functions are called with. */

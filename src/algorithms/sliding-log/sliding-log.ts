@@ -366,7 +366,7 @@ function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: n
 
 function giveNewest(s: Float64Array, i: number, cost: number): void {
   let left = cost
-  while (left > 0 && (s[i + TOTAL] as number) > 0) {
+  while (left > 0 && (s[i + HELD] as number) > 0) {
     const newest = (s[i + HELD] as number) - 1
     const given = Math.min(left, countAt(s, i, placeOf(s, i, newest)))
     giveEntry(s, i, newest, given)

@@ -32,13 +32,18 @@ local current = 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
-local values, heldBy = { nil }, { one = nil }
-if #KEYS == 1 then
-  local value = try('GET', KEYS[1])
-  if type(value) ~= 'table' then
-    values[1] = value
+local values, heldBy = {}, {}
+-- Whether states may be long: then keys are not read as a whole, but each when it is decided on.
+local isLong, hasWritten = false, false
+
+local function readAll()
+  if #KEYS == 1 then
+    local value = try('GET', KEYS[1])
+    if type(value) ~= 'table' then
+      values[1] = value
+    end
+    return
   end
-else
   for first = 1, #KEYS, MOST_AT_ONCE do
     local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
     local found = try('MGET', unpack(KEYS, first, last))
@@ -56,16 +61,24 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
+-- With all that is put into it later: tables that grow are made anew.
+local function newVerdict()
+  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
+end
+
+local function ttlMsOf(untilUs)
+  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  return ttlMs > leastTtlMs and ttlMs or leastTtlMs
+end
+
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
-  local ttlMs = (untilUs - nowUs) / 1000
-  ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
-  if before and before.err then
+  local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
+  if type(before) == 'table' then
     others().failAs(before)
   end
-  heldBy[key] = value
+  heldBy[key], hasWritten = not isLong and value or nil, true
 end
 
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -98,6 +111,7 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
+  --[[PAGES]]
   local function ownRule(shape, cell)
     local format = byte(shape[LABEL])
     local kind = FORMATS[format]
@@ -135,11 +149,22 @@ function others()
   local function find(run, place, k)
     local held = places[place]
     reading = KEYS[k]
-    local raw = heldAt(k, run.mustLook)
-    held.key, held.raw, held.others, held.untilUs, held.value = KEYS[k], raw, 0, 0, false
-    local at, last, byName = 1, raw and #raw or -1, run.byName
+    held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
+    if isLong then
+      open(held, KEYS[k])
+    else
+      held.raw = heldAt(k, run.mustLook)
+      held.size = held.raw and #held.raw or 0
+    end
+    local raw = held.raw
+    local at, last, byName = 1, raw and held.size or -1, run.byName
     while at <= last or last == 0 do
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
+      local text, from = raw, at
+      if at + MOST_HEAD > #raw and #raw < last then
+        text, from = bytesOf(held, at, min(at + MOST_HEAD, last)), 1
+      end
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+      wordsAt = wordsAt + at - from
       local shape = shapes[head] or shapeOf(head)
       local next = wordsAt + shape[SIZE]
       if next > last + 1 or idleAtUs >= NO_NUMBER then
@@ -157,18 +182,27 @@ function others()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape[WORDS]
-          local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
+          local words = shape.words
+          local s = cell.s
+          if shape.isLong then
+            s = longState(held, shape, wordsAt)
+          else
+            text, from = raw, wordsAt
+            if next - 1 > #raw then
+              text, from = bytesOf(held, wordsAt, next - 1), 1
+            end
+            s = readWords(shape, text, from, idleAtUs, s, own.freshWords)
+          end
+          cell.most = own.words
           if own.algorithm.neededWords then
-            -- Without room behind its entries it moves them to the front before it adds one.
-            s.length = words + 1
             local needed = own.algorithm.neededWords(s, 1)
             -- Entries that the rule does not allow would be looked for one by one.
             if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
               foreign('it says that it has ' .. needed .. ' words')
             end
             cell.most = max(words, needed)
-            for k = words + 1, cell.most do
+            s.length = cell.most + 1
+            for k = words + 1, shape.isLong and 0 or cell.most do
               s[k] = 0
             end
           end
@@ -186,19 +220,21 @@ function others()
   -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
   local function prepare(cells, held)
     local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
+    if isLong and raw and held.size > LEAST_IN_PLACE then
+      held.pieces = piecesInPlace(cells, held, nowUs)
+    end
     for k = 1, #cells do
       local cell = cells[k]
       if cell.changed then
-        local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
+        local idleAtUs = nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        local s, most = cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words)
-        texts[pieces] = recordOf(own.label, own.written, s[1], s[2], s[3], most > 3 and s[4] or 0, s, most, idleAtUs)
+        texts[pieces] = not held.pieces and recordOfCell(cell, wordsToWrite(cell), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
       elseif cell.isHeld then
         pieces = pieces + 1
-        texts[pieces] = sub(raw, cell.from, cell.to)
+        texts[pieces] = not held.pieces and bytesOf(held, cell.from, cell.to)
         untilUs = max(untilUs, cell.idleAtUs)
       end
     end
@@ -206,7 +242,9 @@ function others()
     if not isChanged then
       -- A key that lost its time to live would stay for ever.
       if raw and try('PTTL', held.key) == -1 then
-        if untilUs > 0 then
+        if untilUs > 0 and held.pieces then
+          held.value = true
+        elseif untilUs > 0 then
           held.value = raw
         else
           try('DEL', held.key)
@@ -215,9 +253,13 @@ function others()
       end
       return
     end
+    if held.pieces then
+      held.value = true
+      return
+    end
     for k = 1, held.others, 2 do
       pieces = pieces + 1
-      texts[pieces] = sub(raw, held[k], held[k + 1])
+      texts[pieces] = bytesOf(held, held[k], held[k + 1])
     end
     held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
   end
@@ -226,8 +268,12 @@ function others()
   local function checkRights(count)
     for place = 1, count do
       local held = places[place]
-      if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
-        failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
+      local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
+      if held.pieces then
+        mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
+      end
+      if held.value and not mayWrite then
+        failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
       end
     end
   end
@@ -243,7 +289,7 @@ function others()
       local pieces = 0
       for k = 1, isFound and held.others or 0, 2 do
         pieces = pieces + 1
-        texts[pieces] = sub(held.raw, held[k], held[k + 1])
+        texts[pieces] = bytesOf(held, held[k], held[k + 1])
       end
       if pieces > 0 then
         write(key, table.concat(texts, '', 1, pieces), held.untilUs)
@@ -278,7 +324,14 @@ function others()
     local cells, keys, writes = run.cells, run.keys, 0
     for k = 0, cells.length - 1 do
       local cell = cells[k]
-      cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+      cell.isHeld, cell.own, cell.most = false, cell.rule, cell.rule.mostOfFresh
+      if getmetatable(cell.s) then
+        cell.s = {}
+      end
+      cell.s.length = cell.most + 1
+      for j = cell.rule.freshWords + 1, cell.most do
+        cell.s[j] = 0
+      end
     end
     if run.op == 'forget' then
       return forget(run, first)
@@ -296,7 +349,10 @@ function others()
     end
     for place = 1, writes > 0 and keys or 0 do
       local held = places[place]
-      if held.value then
+      if held.value and held.pieces then
+        writeInPlace(held.key, held.pieces, ttlMsOf(held.untilUs), not hasWritten)
+        hasWritten = true
+      elseif held.value then
         write(held.key, held.value, held.untilUs)
       end
     end
@@ -345,11 +401,14 @@ function others()
     local beside = run.cellsOf[place] or {}
     beside[#beside + 1] = cell
     run.cellsOf[place] = beside
-    places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
+    places[place] = places[place] or { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
     -- One that takes sees when it writes whether the key is of another type.
     run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-    if rule.algorithm.neededWords and not rule.mostOfFresh then
-      rule.mostOfFresh = rule.algorithm.neededWords({ 0, 0, 0, 0 }, 1)
+    rule.mostOfFresh = rule.mostOfFresh or rule.words
+    if rule.algorithm.neededWords then
+      local fresh = {}
+      clearWords(fresh, 1, rule.freshWords)
+      rule.mostOfFresh = rule.algorithm.neededWords(fresh, 1)
     end
     return cell
   end
@@ -404,11 +463,18 @@ function others()
     return run
   end
 
-  local made = { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-  function others()
-    return made
+  -- Whether a label among the arguments names a rule of long states. Of all arguments only labels begin with such signs.
+  local function hasLong()
+    for k = 1, #ARGV do
+      local format = byte(ARGV[k])
+      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
+        return true
+      end
+    end
+    return false
   end
-  return made
+
+  return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
 end
 
 -- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
@@ -425,13 +491,10 @@ local function takeEach(run, first, last)
     local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      isHeld = isUsual and idleAtUs > nowUs
-      if isHeld and isShort then
-        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
-      elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, s, words)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = not shape.isLong and shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      if isUsual and idleAtUs > nowUs then
+        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
       end
     end
     if isUsual then
@@ -464,20 +527,45 @@ local function takeEach(run, first, last)
 end
 
 function takesBy(label, cost)
-  local newTake = takes[string.byte(label)]
-  if cost == 0 or not newTake then
-    return others().decideEach, others().runOf(label, cost)
+  local run = cost > 0 and takes[byte(label)] and newTake(label, cost)
+  if run and run.words <= MOST_TAGGED then
+    return takeEach, run
   end
   local take, words, isShort = newTake(figuresOf(label))
   return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
-local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
+local failures, firstError, areAlike = 0, nil, true
+
+-- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
+local function make(decideEach, run, first, last)
+  current = first
+  while current <= last do
+    local isMade, failure = pcall(decideEach, run, current, last)
+    if isMade then
+      return
+    end
+    size, failures = size + 1, failures + 1
+    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+    firstError = firstError or reply[size]
+    areAlike = areAlike and reply[size] == firstError
+    current = current + run.keys
+  end
+end
+
+local at, key, decisions = isPlain and 1 or 2, 1, 0
+local plainEach, plainRun
+if isPlain then
+  plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
+end
+isLong = plainEach ~= takeEach and others().hasLong()
+if not isLong then
+  readAll()
+end
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then
-    decideEach, run = takesBy(ARGV[1], tonumber(ARGV[2]))
-    count, at = #KEYS, 3
+    decideEach, run, count, at = plainEach, plainRun, #KEYS, 3
   else
     decideEach, run, count, at = others().runAt(at)
   end

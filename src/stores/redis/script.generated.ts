@@ -10,6 +10,10 @@ local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
+-- States of more words are long: their words are doubles. So many bytes tell how many.
+local MOST_TAGGED, DOUBLE_TAGS = 40, 3
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 -- So many words are read eight by eight.
@@ -211,9 +215,17 @@ local function leadOf(shape, idleAtUs, a, b, c, d)
   if tag >= BACK then
     a = tag < MINUS_ONE and idleAtUs - a or -1
   end
-  tag = shape[TAGS + 1]
-  if tag >= BACK then
-    b = tag < MINUS_ONE and idleAtUs - b or -1
+  local size = #head - labelSize
+  if size <= 2 then
+    local first, second = byte(head, labelSize + 1, labelSize + 2)
+    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
+  elseif size == DOUBLE_TAGS then
+    local high, middle, low = byte(head, labelSize + 1, labelSize + DOUBLE_TAGS)
+    local words = high * 65536 + middle * 256 + low
+    shapes[head] = { head = head, label = sub(head, 1, labelSize), words = words, size = words * 8, isLong = true }
+    return shapes[head]
+  elseif size ~= LONG_TAGS then
+    foreign(size .. ' bytes are no tags')
   end
   tag = shape[TAGS + 2]
   if tag >= BACK then
@@ -340,6 +352,247 @@ local function ruleOf(label, isKnown)
 end
 `
 
+/** src/algorithms/long-states.lua */
+export const longStates = `-- Long states as bytes (see codec.ts): the words are doubles, all of them, so that each has its place.
+
+-- So many words are written with the head of the record.
+local HEAD_WORDS, HEAD_FORM = 8, '>I7Bc0dddddddd'
+
+local function longHead(label, s, words, idleAtUs)
+  if not (idleAtUs < NO_NUMBER) then
+    foreign('a state has no end')
+  end
+  local head = label .. char(floor(words / 65536), floor(words / 256) % 256, words % 256)
+  return pack(HEAD_FORM, idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8])
+end
+
+-- The words from one place to another, which are all in the table.
+local function doublesIn(s, first, last)
+  return pack('>' .. rep('d', last - first + 1), unpack(s, first, last))
+end
+
+-- The record of a state whose words are all in the table.
+local function doublesOf(label, s, words, idleAtUs)
+  local pieces = { longHead(label, s, words, idleAtUs) }
+  for first = HEAD_WORDS + 1, words, MOST_AT_ONCE do
+    pieces[#pieces + 1] = doublesIn(s, first, min(first + MOST_AT_ONCE - 1, words))
+  end
+  return table.concat(pieces)
+end
+`
+
+/** src/stores/redis/pages.lua */
+export const pages = `-- Long states (see codec.ts) are not read as a whole: a decision reads the words that it asks for, page by page, and writes those that it changed
+-- in place. So what it costs does not depend on how long the state is.
+
+-- So many bytes of a key are read at once, and so many words from then on.
+local FIRST_BYTES, PAGE = 4096, 64
+-- Words of a state that are so near to each other are written as one piece.
+local NEAR, MOST_OF_PIECE = 8, 2000
+-- Keys of fewer bytes are written as a whole, because that is one command.
+local LEAST_IN_PLACE = 512
+-- The longest head of a record, with what stands before it.
+local MOST_HEAD = 263
+
+-- A reply, unless it is an error.
+local function checked(reply)
+  if type(reply) == 'table' then
+    failAs(reply)
+  end
+  return reply
+end
+
+-- Reads a key as far as it is read at once. \`raw\` is false for a key that is not there.
+local function open(held, key)
+  local raw = checked(try('GETRANGE', key, 0, FIRST_BYTES - 1))
+  if raw == '' then
+    -- Nothing, or a string of nothing.
+    raw = checked(try('GET', key))
+  end
+  held.raw, held.size = raw, raw and #raw or 0
+  if held.size == FIRST_BYTES then
+    held.size = checked(try('STRLEN', key))
+  end
+end
+
+-- The bytes from one place to another, which are all there.
+local function bytesOf(held, from, to)
+  if to <= #held.raw then
+    return sub(held.raw, from, to)
+  end
+  return checked(try('GETRANGE', held.key, from - 1, to - 1))
+end
+
+local function checkWord(word)
+  if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
+    foreign('a word is out of range')
+  end
+  return word
+end
+
+-- A word of a long state that is asked for the first time.
+local function readWord(s, k)
+  local last = s.words
+  if k > last then
+    return k < s.length and 0 or foreign('it has no word ' .. k)
+  end
+  local held, at = s.held, s.at + k * 8 - 8
+  local word
+  if at + 7 <= #held.raw then
+    word = unpackBytes('>d', held.raw, at)
+  else
+    local page = (k - 1 - (k - 1) % PAGE) / PAGE
+    local text = s.pages[page]
+    if not text then
+      local from = s.at + page * PAGE * 8
+      text = bytesOf(held, from, min(from + PAGE * 8, s.at + last * 8) - 1)
+      s.pages[page] = text
+    end
+    word = unpackBytes('>d', text, (k - 1) % PAGE * 8 + 1)
+  end
+  s.seen = s.seen + 1
+  s.places[s.seen], s.before[k] = k, checkWord(word)
+  rawset(s, k, word)
+  return word
+end
+
+local LONG = {
+  __index = readWord,
+  __newindex = function(s, k, word)
+    s.seen = s.seen + 1
+    s.places[s.seen] = k
+    rawset(s, k, word)
+  end,
+}
+
+-- A long state of which nothing but the first words is read. \`at\`: where its words begin.
+local function longState(held, shape, at)
+  if shape.words <= MOST_TAGGED then
+    foreign(shape.words .. ' words are no long state')
+  end
+  local text, from = held.raw, at
+  if at + HEAD_WORDS * 8 > #text then
+    text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
+  end
+  local s = { unpackBytes('>dddddddd', text, from) }
+  s[HEAD_WORDS + 1] = nil
+  for k = 1, HEAD_WORDS do
+    checkWord(s[k])
+  end
+  s.held, s.at, s.words, s.label, s.length = held, at, shape.words, shape.label, shape.words + 1
+  -- Which words were read or written since, and what was read.
+  s.pages, s.places, s.before, s.seen = {}, {}, {}, 0
+  return setmetatable(s, LONG)
+end
+
+-- The words behind the first that changed, in pieces: { first, last, bytes, ... }. Words beyond so many are left out.
+local function changesOf(s, words)
+  local changed, count = {}, 0
+  for j = 1, s.seen do
+    local k = s.places[j]
+    if k <= words and s[k] ~= s.before[k] then
+      count = count + 1
+      changed[count] = k
+    end
+  end
+  table.sort(changed)
+  local pieces, size, j = {}, 0, 1
+  while j <= count do
+    local first, last = changed[j], changed[j]
+    j = j + 1
+    while j <= count and changed[j] - last <= NEAR and changed[j] - first < MOST_OF_PIECE do
+      last, j = changed[j], j + 1
+    end
+    for k = first, last do
+      -- So that it is there for \`unpack\`.
+      local _ = s[k]
+    end
+    pieces[size + 1], pieces[size + 2], pieces[size + 3] = first, last, doublesIn(s, first, last)
+    size = size + 3
+  end
+  return pieces
+end
+
+-- The whole record of a long state of which only a part was read.
+local function changedRecordOf(label, s, words, idleAtUs)
+  local pieces = { longHead(label, s, words, idleAtUs) }
+  local next = HEAD_WORDS + 1
+  local kept, changes = min(words, s.words), changesOf(s, words)
+  local rest = bytesOf(s.held, s.at, s.at + kept * 8 - 1)
+  for k = 1, #changes, 3 do
+    pieces[#pieces + 1] = sub(rest, next * 8 - 7, changes[k] * 8 - 8)
+    -- Behind the end there are zeros.
+    pieces[#pieces + 1] = rep('\\0', (changes[k] - max(kept + 1, next)) * 8)
+    pieces[#pieces + 1] = changes[k + 2]
+    next = changes[k + 1] + 1
+  end
+  pieces[#pieces + 1] = sub(rest, next * 8 - 7)
+  pieces[#pieces + 1] = rep('\\0', (words - max(kept, next - 1)) * 8)
+  return table.concat(pieces)
+end
+
+-- How many words the state of a cell takes from now on.
+local function wordsToWrite(cell)
+  local own, s = cell.own, cell.s
+  local needed = own.algorithm.neededWords
+  local words = needed and min(needed(s, 1), own.words) or own.words
+  for k = cell.most + 1, getmetatable(s) == LONG and 0 or words do
+    s[k] = s[k] or 0
+  end
+  return words
+end
+
+local function recordOfCell(cell, words, idleAtUs)
+  local label, s = cell.own.label, cell.s
+  if words <= MOST_TAGGED then
+    return recordOf(label, s, words, idleAtUs)
+  end
+  return (getmetatable(s) == LONG and changedRecordOf or doublesOf)(label, s, words, idleAtUs)
+end
+
+-- What has to be written into a key if no record changes its size: { place, bytes, ... }; nil if one does.
+local function piecesInPlace(cells, held, nowUs)
+  local pieces, size = {}, 0
+  for k = 1, #cells do
+    local cell = cells[k]
+    if cell.changed then
+      local s, words, idleAtUs = cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
+      local text
+      if not cell.isHeld then
+        return nil
+      elseif getmetatable(s) == LONG and s.words == words and s.label == cell.own.label then
+        text = longHead(s.label, s, words, idleAtUs)
+        local changes = changesOf(s, words)
+        for j = 1, #changes, 3 do
+          pieces[size + 1], pieces[size + 2] = s.at + changes[j] * 8 - 8, changes[j + 2]
+          size = size + 2
+        end
+      else
+        text = recordOfCell(cell, words, idleAtUs)
+        if #text ~= cell.to - cell.from + 1 then
+          return nil
+        end
+      end
+      pieces[size + 1], pieces[size + 2] = cell.from, text
+      size = size + 2
+    end
+  end
+  return pieces
+end
+
+-- Writes pieces into a key, which lives so long from now on. It lives longer before it holds more; if the second is refused, nothing is lost.
+local function writeInPlace(key, pieces, ttlMs, isFirstWrite)
+  if isFirstWrite then
+    -- Changes nothing, but is refused where the server is full. What comes behind a first write of a script is not.
+    checked(try('SETRANGE', key, 0, ''))
+  end
+  checked(try('PEXPIRE', key, ttlMs))
+  for k = 1, #pieces, 2 do
+    checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
+  end
+end
+`
+
 /** src/stores/redis/run.lua */
 export const run = `-- Reads the states, has them decided, and writes what changed, with a time to live each. Many decisions may come in one call: each is made as
 -- if it had come alone, in the order in which they stand.
@@ -375,13 +628,18 @@ local current = 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
-local values, heldBy = { nil }, { one = nil }
-if #KEYS == 1 then
-  local value = try('GET', KEYS[1])
-  if type(value) ~= 'table' then
-    values[1] = value
+local values, heldBy = {}, {}
+-- Whether states may be long: then keys are not read as a whole, but each when it is decided on.
+local isLong, hasWritten = false, false
+
+local function readAll()
+  if #KEYS == 1 then
+    local value = try('GET', KEYS[1])
+    if type(value) ~= 'table' then
+      values[1] = value
+    end
+    return
   end
-else
   for first = 1, #KEYS, MOST_AT_ONCE do
     local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
     local found = try('MGET', unpack(KEYS, first, last))
@@ -399,16 +657,24 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
+-- With all that is put into it later: tables that grow are made anew.
+local function newVerdict()
+  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
+end
+
+local function ttlMsOf(untilUs)
+  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  return ttlMs > leastTtlMs and ttlMs or leastTtlMs
+end
+
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
-  local ttlMs = (untilUs - nowUs) / 1000
-  ttlMs = ttlMs + -ttlMs % 1
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMs > leastTtlMs and ttlMs or leastTtlMs, 'GET')
-  if before and before.err then
+  local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
+  if type(before) == 'table' then
     others().failAs(before)
   end
-  heldBy[key] = value
+  heldBy[key], hasWritten = not isLong and value or nil, true
 end
 
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -441,6 +707,7 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
+  --[[PAGES]]
   local function ownRule(shape, cell)
     local format = byte(shape[LABEL])
     local kind = FORMATS[format]
@@ -478,11 +745,22 @@ function others()
   local function find(run, place, k)
     local held = places[place]
     reading = KEYS[k]
-    local raw = heldAt(k, run.mustLook)
-    held.key, held.raw, held.others, held.untilUs, held.value = KEYS[k], raw, 0, 0, false
-    local at, last, byName = 1, raw and #raw or -1, run.byName
+    held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
+    if isLong then
+      open(held, KEYS[k])
+    else
+      held.raw = heldAt(k, run.mustLook)
+      held.size = held.raw and #held.raw or 0
+    end
+    local raw = held.raw
+    local at, last, byName = 1, raw and held.size or -1, run.byName
     while at <= last or last == 0 do
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, at)
+      local text, from = raw, at
+      if at + MOST_HEAD > #raw and #raw < last then
+        text, from = bytesOf(held, at, min(at + MOST_HEAD, last)), 1
+      end
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+      wordsAt = wordsAt + at - from
       local shape = shapes[head] or shapeOf(head)
       local next = wordsAt + shape[SIZE]
       if next > last + 1 or idleAtUs >= NO_NUMBER then
@@ -500,18 +778,27 @@ function others()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape[WORDS]
-          local s = readWords(shape, raw, wordsAt, idleAtUs, cell.s, own.freshWords)
+          local words = shape.words
+          local s = cell.s
+          if shape.isLong then
+            s = longState(held, shape, wordsAt)
+          else
+            text, from = raw, wordsAt
+            if next - 1 > #raw then
+              text, from = bytesOf(held, wordsAt, next - 1), 1
+            end
+            s = readWords(shape, text, from, idleAtUs, s, own.freshWords)
+          end
+          cell.most = own.words
           if own.algorithm.neededWords then
-            -- Without room behind its entries it moves them to the front before it adds one.
-            s.length = words + 1
             local needed = own.algorithm.neededWords(s, 1)
             -- Entries that the rule does not allow would be looked for one by one.
             if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
               foreign('it says that it has ' .. needed .. ' words')
             end
             cell.most = max(words, needed)
-            for k = words + 1, cell.most do
+            s.length = cell.most + 1
+            for k = words + 1, shape.isLong and 0 or cell.most do
               s[k] = 0
             end
           end
@@ -529,19 +816,21 @@ function others()
   -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
   local function prepare(cells, held)
     local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
+    if isLong and raw and held.size > LEAST_IN_PLACE then
+      held.pieces = piecesInPlace(cells, held, nowUs)
+    end
     for k = 1, #cells do
       local cell = cells[k]
       if cell.changed then
-        local own, idleAtUs = cell.own, nowUs + cell.verdict.resetUs
+        local idleAtUs = nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        local s, most = cell.s, min(own.algorithm.neededWords and cell.most or own.words, own.words)
-        texts[pieces] = recordOf(own.label, own.written, s[1], s[2], s[3], most > 3 and s[4] or 0, s, most, idleAtUs)
+        texts[pieces] = not held.pieces and recordOfCell(cell, wordsToWrite(cell), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
       elseif cell.isHeld then
         pieces = pieces + 1
-        texts[pieces] = sub(raw, cell.from, cell.to)
+        texts[pieces] = not held.pieces and bytesOf(held, cell.from, cell.to)
         untilUs = max(untilUs, cell.idleAtUs)
       end
     end
@@ -549,7 +838,9 @@ function others()
     if not isChanged then
       -- A key that lost its time to live would stay for ever.
       if raw and try('PTTL', held.key) == -1 then
-        if untilUs > 0 then
+        if untilUs > 0 and held.pieces then
+          held.value = true
+        elseif untilUs > 0 then
           held.value = raw
         else
           try('DEL', held.key)
@@ -558,9 +849,13 @@ function others()
       end
       return
     end
+    if held.pieces then
+      held.value = true
+      return
+    end
     for k = 1, held.others, 2 do
       pieces = pieces + 1
-      texts[pieces] = sub(raw, held[k], held[k + 1])
+      texts[pieces] = bytesOf(held, held[k], held[k + 1])
     end
     held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
   end
@@ -569,8 +864,12 @@ function others()
   local function checkRights(count)
     for place = 1, count do
       local held = places[place]
-      if held.value and not redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET') then
-        failAs({ err = "ERR The user executing the script can't run this command: SET on the key " .. held.key })
+      local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
+      if held.pieces then
+        mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
+      end
+      if held.value and not mayWrite then
+        failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
       end
     end
   end
@@ -586,7 +885,7 @@ function others()
       local pieces = 0
       for k = 1, isFound and held.others or 0, 2 do
         pieces = pieces + 1
-        texts[pieces] = sub(held.raw, held[k], held[k + 1])
+        texts[pieces] = bytesOf(held, held[k], held[k + 1])
       end
       if pieces > 0 then
         write(key, table.concat(texts, '', 1, pieces), held.untilUs)
@@ -621,7 +920,14 @@ function others()
     local cells, keys, writes = run.cells, run.keys, 0
     for k = 0, cells.length - 1 do
       local cell = cells[k]
-      cell.isHeld, cell.own, cell.most, cell.s.length = false, cell.rule, cell.rule.mostOfFresh, 0
+      cell.isHeld, cell.own, cell.most = false, cell.rule, cell.rule.mostOfFresh
+      if getmetatable(cell.s) then
+        cell.s = {}
+      end
+      cell.s.length = cell.most + 1
+      for j = cell.rule.freshWords + 1, cell.most do
+        cell.s[j] = 0
+      end
     end
     if run.op == 'forget' then
       return forget(run, first)
@@ -639,7 +945,10 @@ function others()
     end
     for place = 1, writes > 0 and keys or 0 do
       local held = places[place]
-      if held.value then
+      if held.value and held.pieces then
+        writeInPlace(held.key, held.pieces, ttlMsOf(held.untilUs), not hasWritten)
+        hasWritten = true
+      elseif held.value then
         write(held.key, held.value, held.untilUs)
       end
     end
@@ -688,11 +997,14 @@ function others()
     local beside = run.cellsOf[place] or {}
     beside[#beside + 1] = cell
     run.cellsOf[place] = beside
-    places[place] = places[place] or { key = '', raw = false, others = 0, untilUs = 0, value = false }
+    places[place] = places[place] or { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
     -- One that takes sees when it writes whether the key is of another type.
     run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-    if rule.algorithm.neededWords and not rule.mostOfFresh then
-      rule.mostOfFresh = rule.algorithm.neededWords({ 0, 0, 0, 0 }, 1)
+    rule.mostOfFresh = rule.mostOfFresh or rule.words
+    if rule.algorithm.neededWords then
+      local fresh = {}
+      clearWords(fresh, 1, rule.freshWords)
+      rule.mostOfFresh = rule.algorithm.neededWords(fresh, 1)
     end
     return cell
   end
@@ -747,11 +1059,18 @@ function others()
     return run
   end
 
-  local made = { decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-  function others()
-    return made
+  -- Whether a label among the arguments names a rule of long states. Of all arguments only labels begin with such signs.
+  local function hasLong()
+    for k = 1, #ARGV do
+      local format = byte(ARGV[k])
+      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
+        return true
+      end
+    end
+    return false
   end
-  return made
+
+  return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
 end
 
 -- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
@@ -768,13 +1087,10 @@ local function takeEach(run, first, last)
     local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      isHeld = isUsual and idleAtUs > nowUs
-      if isHeld and isShort then
-        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
-      elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, s, words)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = not shape.isLong and shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
+      if isUsual and idleAtUs > nowUs then
+        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
       end
     end
     if isUsual then
@@ -807,20 +1123,45 @@ local function takeEach(run, first, last)
 end
 
 function takesBy(label, cost)
-  local newTake = takes[string.byte(label)]
-  if cost == 0 or not newTake then
-    return others().decideEach, others().runOf(label, cost)
+  local run = cost > 0 and takes[byte(label)] and newTake(label, cost)
+  if run and run.words <= MOST_TAGGED then
+    return takeEach, run
   end
   local take, words, isShort = newTake(figuresOf(label))
   return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
-local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
+local failures, firstError, areAlike = 0, nil, true
+
+-- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
+local function make(decideEach, run, first, last)
+  current = first
+  while current <= last do
+    local isMade, failure = pcall(decideEach, run, current, last)
+    if isMade then
+      return
+    end
+    size, failures = size + 1, failures + 1
+    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+    firstError = firstError or reply[size]
+    areAlike = areAlike and reply[size] == firstError
+    current = current + run.keys
+  end
+end
+
+local at, key, decisions = isPlain and 1 or 2, 1, 0
+local plainEach, plainRun
+if isPlain then
+  plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
+end
+isLong = plainEach ~= takeEach and others().hasLong()
+if not isLong then
+  readAll()
+end
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then
-    decideEach, run = takesBy(ARGV[1], tonumber(ARGV[2]))
-    count, at = #KEYS, 3
+    decideEach, run, count, at = plainEach, plainRun, #KEYS, 3
   else
     decideEach, run, count, at = others().runAt(at)
   end
@@ -1651,7 +1992,7 @@ do
 
   local function giveNewest(s, i, cost)
     local left = cost
-    while left > 0 and s[i + 3] > 0 do
+    while left > 0 and s[i + 2] > 0 do
       local newest = s[i + 2] - 1
       local given = min(left, countAt(s, i, placeOf(s, i, newest)))
       giveEntry(s, i, newest, given)
