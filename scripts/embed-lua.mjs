@@ -10,7 +10,13 @@ export const GENERATED = 'src/stores/redis/script.generated.ts'
 
 /** What is written by hand, by name. */
 export function luaSources() {
-  return { codec: 'src/algorithms/codec.lua', labels: 'src/algorithms/labels.lua', longStates: 'src/algorithms/long-states.lua', pages: 'src/stores/redis/pages.lua', run: 'src/stores/redis/run.lua' }
+  return {
+    codec: 'src/algorithms/codec.lua',
+    labels: 'src/algorithms/labels.lua',
+    largeStates: 'src/algorithms/large-states.lua',
+    pages: 'src/stores/redis/pages.lua',
+    run: 'src/stores/redis/run.lua',
+  }
 }
 
 export function generated() {

@@ -25,11 +25,9 @@ export function luaModules() {
 
 /** The plain take of each algorithm, by the name of the module: `{ name, text }`. */
 export function luaTakes() {
-  return algorithmFolders()
-    .filter((name) => name !== 'sliding-log')
-    .map((folder) => {
-      const name = camelCase(folder)
-      const algorithm = { path: `${ALGORITHMS}/${folder}/${folder}.ts`, name: `${name}Algorithm` }
-      return { name, text: generateTake({ root, decide: `${ALGORITHMS}/decide.ts`, algorithm }) }
-    })
+  return algorithmFolders().map((folder) => {
+    const name = camelCase(folder)
+    const algorithm = { path: `${ALGORITHMS}/${folder}/${folder}.ts`, name: `${name}Algorithm` }
+    return { name, text: generateTake({ root, decide: `${ALGORITHMS}/decide.ts`, algorithm }) }
+  })
 }

@@ -7,22 +7,29 @@ const NOT_NEEDED = new Set(['algorithm', 'figures', 'numbers'])
 
 const WORDS = { kind: 'array', of: NUMBER }
 
-/** So many words of a state may be variables. */
-const FEW_WORDS = 4
-
-/**
- * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state has, and whether the take is given
- * the words one by one.
- */
+/** A function of the figures of a rule that returns the take by that rule, how many words a state has, and `neededWords`, as a syntax tree. */
 export function takeFunction(program, decide, algorithm) {
   const figures = variable('figures', WORDS)
   const made = specialiserFor(program, [figures])
   const { value } = algorithm.node.init.properties.find((each) => each.key?.name === 'ruleOf')
   const { lines, result } = made.body(algorithm.source, value, [figures])
   const object = result.arguments?.[0] ?? result
-  const rule = { ...object, properties: object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name)) }
-  const body = inVariables(program, decide, algorithm, made, rule) ?? inTables(program, decide, algorithm, rule)
-  return functionOf('newTake', [figures], [...lines, ...body])
+  const properties = object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name))
+  const { declared, rule } = ruleOf(program, decide, algorithm, made, { ...object, properties })
+  const words = rule.fields?.words ?? { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
+  const take = takeBy(program, decide, algorithm, rule)
+  const needed = neededBy(program, algorithm)
+  const answers = [variable('take', UNKNOWN), words, ...needed.map(({ id }) => variable(id.name, UNKNOWN))]
+  return functionOf('newTake', [figures], [...lines, ...declared, take, ...needed, { type: 'ReturnStatement', several: answers, start: 0 }])
+}
+
+/** `neededWords(s)`, of an algorithm whose states grow. */
+function neededBy(program, algorithm) {
+  const member = algorithm.node.init.properties.find((each) => each.key?.name === 'neededWords')
+  if (member === undefined) return []
+  const s = variable('s', WORDS)
+  const { lines, result } = specialiserFor(program, [s]).body(algorithm.source, member.value, [s, literal(1)])
+  return [functionOf('neededWords', [s], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])]
 }
 
 /** The take with a variable for each field of the rule and for each word. Undefined if functions are called with either as a whole. */

@@ -7,10 +7,8 @@ local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
--- States of more words are long: their words are doubles. So many bytes tell how many.
-local MOST_TAGGED, DOUBLE_TAGS = 40, 3
--- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
-local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
+-- States of more words are large: their words are doubles. So many bytes tell how many.
+local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 -- So many words are read eight by eight.

@@ -23,7 +23,7 @@
  * tag each, two in a byte. If there are more, four tags stand there, then a byte of two tags, which the words behind the fourth take in turn,
  * then the number of those in three bytes.
  *
- * **Long states** have more than 40 words, which stand as doubles behind each other, all of them, zeros too. Their tags are three bytes: how many
+ * **Large states** have more than 20 words, which stand as doubles behind each other, all of them, zeros too. Their tags are three bytes: how many
  * words there are. So a word stands at a place of its own, and the script reads and writes those that a decision is about (pages.lua).
  */
 import { SluiceError, shown } from '../errors.ts'
@@ -39,14 +39,12 @@ const LEAD = 4
 /** How many bytes the tags take where words stand behind those. */
 const LONG_TAGS = 6
 /** States of more words are written as doubles. */
-const MOST_TAGGED = 40
+const MOST_TAGGED = 20
 /** How many bytes the tags of those take, and one of their words. */
 const DOUBLE_TAGS = 3
 const DOUBLE_BYTES = 8
 /** More than any rule's states take. */
 export const MAX_WORDS = 300_000
-/** How many words one more charge may need beyond those of a rule. */
-const MOST_GROWTH = 16
 const MAX_ZEROS = 7
 /** The tag of a number counted back from when the state is idle, to which its bytes are added. They are six at most. */
 const BACK = 8
@@ -211,8 +209,6 @@ export function readState(bytes: Uint8Array, at: number): StateRecord {
   const name = nameIn(reader, headEnd)
   const rule = ruleIn(reader, headEnd, algorithm.ruleOf, count)
   const words = headEnd - reader.at === DOUBLE_TAGS ? doublesIn(reader, rule) : taggedWordsIn(reader, headEnd, rule, idleAtUs)
-  const needed = rule.algorithm.neededWords?.(words, 0) ?? 0
-  if (!(needed <= rule.words + MOST_GROWTH)) throw foreign(at, `it says that it has ${needed} words, and ${rule.numbers} has ${rule.words}`)
   return { name, rule, words, idleAtUs, end: reader.at }
 }
 
@@ -220,6 +216,7 @@ function doublesIn(reader: Reader, rule: Rule): Float64Array {
   const { at } = reader
   const count = reader.number(DOUBLE_TAGS, 'the number of its words')
   if (count > rule.words) throw tooMany(at, count, rule)
+  if (count <= MOST_TAGGED) throw foreign(at, `${count} words are no large state: those have more than ${MOST_TAGGED}`)
   reader.need(count * DOUBLE_BYTES, 'its words')
   const words = new Float64Array(Math.max(rule.freshWords, count))
   for (let k = 0; k < count; k++) words[k] = reader.double()
@@ -280,7 +277,8 @@ function unpacked(text: string): number[] | undefined {
 function tagsIn(reader: Reader, headEnd: number, rule: Rule): number[] {
   const { at } = reader
   const size = headEnd - at
-  if (size !== LONG_TAGS && (size < 0 || size > LEAD / 2)) throw foreign(at, `${size} bytes are no tags: there are 0, 1, 2, ${DOUBLE_TAGS} or ${LONG_TAGS}`)
+  if (size !== LONG_TAGS && (size < 0 || size > LEAD / 2))
+    throw foreign(at, `${size} bytes are no tags: there are 0, 1, 2, ${DOUBLE_TAGS} or ${LONG_TAGS}`)
   const tags: number[] = []
   while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))
   const turns = size < LONG_TAGS ? [] : pairIn(reader)

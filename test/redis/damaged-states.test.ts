@@ -63,7 +63,7 @@ test.each(LIMITS)('%s', async (_, limit) => {
       else {
         seen.failed += 1
         expect(answer.reason).toBeInstanceOf(SluiceError)
-        expect(answer.reason).toMatchObject({ code: 'STORE', isolated: true })
+        expect(answer.reason, String(answer.reason)).toMatchObject({ code: 'STORE', isolated: true })
       }
     }
     if (answers.every(({ status }, k) => k === 1 || status === 'rejected')) expect(await bytesAt(redis, name)).toEqual(changed)

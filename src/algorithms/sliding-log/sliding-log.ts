@@ -1,16 +1,16 @@
 /**
  * Sliding log: every admission is remembered until it is one window old. See sliding-log.md.
  *
- * State: [atUs, first, held, total, room, time and sum of the newest entry, then a ring of `room` entries of (timeUs, sum)]. `held` entries are
- * in use from place `first` on, oldest first, and `total` is the sum of their counts; some may have left the window already, they are
- * dropped with the next charge. Admissions of the same microsecond are one entry.
+ * State: [atUs, first, held, total, room, the newest entry, the time of the oldest, the sum before it, then a ring of `room` entries of (timeUs,
+ * sum)]. `held` entries are in use from place `first` on, oldest first, and `total` is the sum of their counts; some may have left the window
+ * already, they are dropped with the next charge. Admissions of the same microsecond are one entry.
  *
  * The ring is cut into segments. The sum of an entry is that of the counts from the beginning of its segment up to it, so its count is the
- * difference to the entry before it, and what many entries count is read from the last of each segment. Therefore one place is always free:
- * the entry before `first` still says what was counted before `first`.
+ * difference to the entry before it, and what many entries count is read from the last of each segment.
  *
  * So a decision reads a few entries, however many there are: those that have left are found by searching times, what they counted by a few
- * sums. A charge writes one entry. An entry that was given back and is not the newest stays as one that counts nothing.
+ * sums. Where none has left it reads none. A charge writes one entry. An entry that was given back and is not the newest stays as one that counts
+ * nothing.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, onlyOptionsOf, refused } from '../rate.ts'
@@ -23,7 +23,10 @@ const TOTAL = 3
 const ROOM = 4
 const NEWEST = 5
 const NEWEST_SUM = 6
-const ENTRIES = 7
+const OLDEST = 7
+/** What the entries counted that stood before the oldest in its segment. */
+const SUM_BEFORE = 8
+const ENTRIES = 9
 const ENTRY_WORDS = 2
 /** A refund writes so many sums at most; to sum a whole log up takes one reading for each segment. */
 const SEGMENT = 256
@@ -75,8 +78,8 @@ export const slidingLogAlgorithm: Algorithm = {
   neededWords(s, i) {
     const held = s[i + HELD] as number
     const room = s[i + ROOM] as number
-    if (held > 0 && ((s[i + FIRST] as number) >= room || held >= room)) return Number.POSITIVE_INFINITY
-    return wordsIn(held + 1 < room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number) + 1)))
+    if (held > 0 && ((s[i + FIRST] as number) >= room || held > room)) return Number.POSITIVE_INFINITY
+    return wordsIn(held < room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number) + 1)))
   },
 
   /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */
@@ -111,7 +114,7 @@ export const slidingLogAlgorithm: Algorithm = {
     dropLeft(own, s, i, nowUs)
     if (own !== to) {
       dropLeft(to, s, i, nowUs)
-      if ((s[i + ROOM] as number) > roomIn(to, s, i)) fit(to, s, i)
+      if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i)
     }
     if ((s[i + HELD] as number) > 0 && s[i + NEWEST] === atUs) addToNewest(s, i, cost)
     else append(to, s, i, atUs, cost)
@@ -141,9 +144,9 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 }
 
-/** The places of a ring for so many entries: one more is always free, and a quarter more, so that it does not have to be made anew often. */
+/** The places of a ring for so many entries: a quarter more, so that it does not have to be made anew often. */
 function roomFor(entries: number): number {
-  return entries + 1 + Math.floor(entries / 4)
+  return entries + Math.floor(entries / 4)
 }
 
 function wordsIn(room: number): number {
@@ -170,6 +173,7 @@ function sumAt(s: Float64Array, i: number, place: number): number {
 
 /** What the entries count that stand before a place in its segment. */
 function sumBefore(s: Float64Array, i: number, place: number): number {
+  if (place === (s[i + FIRST] as number)) return s[i + SUM_BEFORE] as number
   return place % SEGMENT === 0 ? 0 : sumAt(s, i, place - 1)
 }
 
@@ -191,11 +195,16 @@ function runFrom(s: Float64Array, i: number, place: number, entries: number): nu
   return Math.min(entries, Math.min(SEGMENT - (place % SEGMENT), (s[i + ROOM] as number) - place))
 }
 
-/** How many of the oldest entries have left the window: those at or before now - window. Mostly few, so they are searched for from there. */
+/** Whether any entry has left the window: those at or before now - window. */
+function hasLeft(rule: Rule, s: Float64Array, i: number, nowUs: number): boolean {
+  return (s[i + HELD] as number) > 0 && (s[i + OLDEST] as number) + rule.windowUs <= Math.max(s[i + AT] as number, nowUs)
+}
+
+/** How many of the oldest entries have left the window. Mostly few, so they are searched for from there. */
 function leftBy(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
+  if (!hasLeft(rule, s, i, nowUs)) return 0
   const leftUs = effectiveUs(s, i, nowUs) - rule.windowUs
   const held = s[i + HELD] as number
-  if (held === 0 || timeAt(s, i, s[i + FIRST] as number) > leftUs) return 0
   if ((s[i + NEWEST] as number) <= leftUs) return held
   // `low` has left and `high` has not.
   let low = 0
@@ -251,15 +260,23 @@ function entryReaching(s: Float64Array, i: number, from: number, sum: number, mo
 
 /** How many permits still count: the total, without what the entries counted that are held but have left the window. */
 function used(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
-  return (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs))
+  return hasLeft(rule, s, i, nowUs) ? (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) : (s[i + TOTAL] as number)
 }
 
 function dropLeft(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
+  if (!hasLeft(rule, s, i, nowUs)) return
   const left = leftBy(rule, s, i, nowUs)
-  if (left === 0) return
+  const held = s[i + HELD] as number
   s[i + TOTAL] = (s[i + TOTAL] as number) - sumOfOldest(s, i, left)
-  s[i + FIRST] = placeOf(s, i, left)
-  s[i + HELD] = (s[i + HELD] as number) - left
+  s[i + HELD] = held - left
+  if (left < held) beginAt(s, i, placeOf(s, i, left))
+}
+
+/** The oldest entry stands there from now on, behind one that was held until now. */
+function beginAt(s: Float64Array, i: number, place: number): void {
+  s[i + SUM_BEFORE] = sumBefore(s, i, place)
+  s[i + OLDEST] = timeAt(s, i, place)
+  s[i + FIRST] = place
 }
 
 function addToNewest(s: Float64Array, i: number, cost: number): void {
@@ -271,7 +288,7 @@ function addToNewest(s: Float64Array, i: number, cost: number): void {
 function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
   makeRoom(s, i, roomIn(to, s, i))
   const held = s[i + HELD] as number
-  if (held === 0) s[i + FIRST] = 0
+  if (held === 0) begin(s, i, timeUs)
   const place = placeOf(s, i, held)
   const sum = place % SEGMENT === 0 ? count : (s[i + NEWEST_SUM] as number) + count
   put(s, i, place, timeUs, sum)
@@ -280,12 +297,19 @@ function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: num
   s[i + NEWEST_SUM] = sum
 }
 
+/** An entry of this time stands first. */
+function begin(s: Float64Array, i: number, timeUs: number): void {
+  s[i + FIRST] = 0
+  s[i + OLDEST] = timeUs
+  s[i + SUM_BEFORE] = 0
+}
+
 /** The places that a ring may have: a smaller log has less room. */
 function roomIn(to: Rule, s: Float64Array, i: number): number {
   return Math.floor((Math.min(s.length - i, to.words) - ENTRIES) / ENTRY_WORDS)
 }
 
-function fit(to: Rule, s: Float64Array, i: number): void {
+function fitInto(to: Rule, s: Float64Array, i: number): void {
   straighten(s, i)
   s[i + ROOM] = roomIn(to, s, i)
 }
@@ -294,10 +318,10 @@ function fit(to: Rule, s: Float64Array, i: number): void {
 function makeRoom(s: Float64Array, i: number, most: number): void {
   const held = s[i + HELD] as number
   const room = s[i + ROOM] as number
-  if (held + 1 < room && (room <= SMALL || held > room / 4)) return
+  if (held < room && (room <= SMALL || held > room / 4)) return
   // A ring that grows needs nothing else if its entries stand in one piece.
-  if (room >= most || held + 1 < room || (s[i + FIRST] as number) + held > room) straighten(s, i)
-  s[i + ROOM] = Math.min(most, Math.max(held + 1 < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))
+  if (room >= most || held < room || (s[i + FIRST] as number) > 0) straighten(s, i)
+  s[i + ROOM] = Math.min(most, Math.max(held < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))
 }
 
 /** Moves all entries to the front, without those that count nothing. */
@@ -325,7 +349,7 @@ function straighten(s: Float64Array, i: number): void {
       kept += 1
     }
   }
-  s[i + FIRST] = 0
+  begin(s, i, timeAt(s, i, 0))
   s[i + HELD] = kept
   s[i + NEWEST_SUM] = sum
 }
@@ -395,8 +419,8 @@ function dropEmptyNewest(s: Float64Array, i: number): void {
 
 /** Starts anew at `atUs` with everything that is used as one entry. */
 function gather(s: Float64Array, i: number, atUs: number, permits: number): void {
+  begin(s, i, atUs)
   s[i + AT] = atUs
-  s[i + FIRST] = 0
   s[i + HELD] = permits === 0 ? 0 : 1
   s[i + TOTAL] = permits
   s[i + ROOM] = Math.min(s[i + ROOM] as number, roomFor(1))

@@ -15,7 +15,9 @@
 -- the arithmetic of each algorithm (`takes`), and everything but plain takes (`others`). For the same reason it uses few variables of the script: each costs a
 -- function that uses it, whenever that is made.
 
-local try = redis.pcall
+local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+-- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
+local MOST_GROWTH, MOST_HEAD = 16, 263
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -92,12 +94,23 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
   size = size + 5
 end
 
+-- Makes the functions for large states.
+local function newPages()
+  --[[PAGES]]
+  return { open = open, bytesOf = bytesOf, largeState = largeState, recordFor = recordFor, addLarge = addLarge, writeInPlace = writeInPlace, LARGE = LARGE }
+end
+
+local knownPages
+local function pages()
+  knownPages = knownPages or newPages()
+  return knownPages
+end
+
 -- Makes the functions for everything but plain takes.
 function others()
   local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
-  -- How many words one more charge may need beyond those of a rule.
-  local MOST_GROWTH = 16
+  local open, bytesOf, largeState, recordFor, addLarge, LARGE = pages().open, pages().bytesOf, pages().largeState, pages().recordFor, pages().addLarge, pages().LARGE
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = {}
@@ -111,7 +124,6 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
-  --[[PAGES]]
   local function ownRule(shape, cell)
     local format = byte(shape[LABEL])
     local kind = FORMATS[format]
@@ -184,8 +196,8 @@ function others()
           end
           local words = shape.words
           local s = cell.s
-          if shape.isLong then
-            s = longState(held, shape, wordsAt)
+          if shape.isLarge then
+            s = largeState(held, shape, head, wordsAt)
           else
             text, from = raw, wordsAt
             if next - 1 > #raw then
@@ -217,18 +229,53 @@ function others()
     end
   end
 
+  -- How many words the state of a cell takes from now on. They are all there.
+  local function wordsToWrite(cell)
+    local own, s = cell.own, cell.s
+    local needed = own.algorithm.neededWords
+    local words = needed and min(needed(s, 1), own.words) or own.words
+    for k = cell.most + 1, getmetatable(s) == LARGE and 0 or words do
+      s[k] = s[k] or 0
+    end
+    return words
+  end
+
+  -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes. Nil if one does.
+  local function piecesInPlace(cells)
+    local pieces, size = {}, 0
+    for k = 1, #cells do
+      local cell = cells[k]
+      if cell.changed and not cell.isHeld then
+        return nil
+      elseif cell.changed then
+        local own, s, words, idleAtUs = cell.own, cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
+        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][LABEL] == own.label then
+          size = addLarge(pieces, size, s, cell.from, idleAtUs)
+        else
+          local text = recordFor(own.label, own.written, s, words, idleAtUs)
+          if #text ~= cell.to - cell.from + 1 then
+            return nil
+          end
+          pieces[size + 1], pieces[size + 2] = cell.from, text
+          size = size + 2
+        end
+      end
+    end
+    return pieces
+  end
+
   -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
   local function prepare(cells, held)
     local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-    if isLong and raw and held.size > LEAST_IN_PLACE then
-      held.pieces = piecesInPlace(cells, held, nowUs)
+    if isLarge and raw and held.size > #raw then
+      held.pieces = piecesInPlace(cells)
     end
     for k = 1, #cells do
       local cell = cells[k]
       if cell.changed then
         local idleAtUs = nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = not held.pieces and recordOfCell(cell, wordsToWrite(cell), idleAtUs)
+        texts[pieces] = not held.pieces and recordFor(cell.own.label, cell.own.written, cell.s, wordsToWrite(cell), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -350,8 +397,7 @@ function others()
     for place = 1, writes > 0 and keys or 0 do
       local held = places[place]
       if held.value and held.pieces then
-        writeInPlace(held.key, held.pieces, ttlMsOf(held.untilUs), not hasWritten)
-        hasWritten = true
+        pages().writeInPlace(held.key, held.pieces, #held.pieces, held.untilUs)
       elseif held.value then
         write(held.key, held.value, held.untilUs)
       end
@@ -477,7 +523,23 @@ function others()
   return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
 end
 
--- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
+local known
+function others()
+  known = known or newOthers()
+  return known
+end
+
+-- Says what became of a plain take.
+local function say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+    reply[size + 1], reply[size + 2] = remaining, resetUs
+    size = size + 2
+  else
+    sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  end
+end
+
+-- Plain takes, each by one limit.
 local function takeEach(run, first, last)
   local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
   local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
@@ -511,15 +573,70 @@ local function takeEach(run, first, last)
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual then
+        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
       -- The same decision as any other: the key holds more than the one state, or one under other numbers.
+      run.other = run.other or others().runOf(label, cost)
+      others().decideOne(run.other, k)
+    end
+  end
+end
+
+-- Plain takes, each by one limit, whose states may be large.
+local function takeEachLarge(run, first, last)
+  local label, cost, take, words, neededWords = run.label, run.cost, run.take, run.words, run.neededWords
+  local large, held = pages(), { key = '', raw = false, size = 0 }
+  local open, largeState, pieces, known = large.open, large.largeState, {}, nil
+  for k = first, last do
+    current = k
+    local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == held.size + 1 and shape[WORDS] <= words and idleAtUs > nowUs and idleAtUs < NO_NUMBER
+      if isUsual and shape.isLarge then
+        known = largeState(held, shape, head, at, known)
+        s, isHeld, before = known, true, shape[WORDS]
+      elseif isUsual then
+        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, HEAD_WORDS), true, shape[WORDS]
+      end
+    else
+      s = {}
+    end
+    if isUsual then
+      local most = neededWords and neededWords(isHeld and s or { 0, 0, 0, 0, 0, 0, 0, 0, 0 }) or words
+      -- Else it is damaged.
+      isUsual = most <= words + MOST_GROWTH
+      most = most > before and most or before
+      s.length = most + 1
+      for j = before + 1, isUsual and not s.words and most or 0 do
+        s[j] = s[j] or 0
+      end
+    end
+    if isUsual then
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+      if changed then
+        local untilUs, needed = nowUs + resetUs, neededWords and neededWords(s) or words
+        needed = needed < words and needed or words
+        if s.words == needed then
+          large.writeInPlace(held.key, pieces, large.addLarge(pieces, 0, s, 1, untilUs), untilUs)
+        else
+          for j = s.length, s.words and 0 or needed do
+            s[j] = 0
+          end
+          write(held.key, large.recordFor(label, run, s, needed, untilUs), untilUs)
+        end
+      elseif raw and try('PTTL', held.key) == -1 then
+        isUsual = false
+      end
+      if isUsual then
+        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      end
+    end
+    if not isUsual then
       run.other = run.other or others().runOf(label, cost)
       others().decideOne(run.other, k)
     end
@@ -531,8 +648,8 @@ function takesBy(label, cost)
   if run and run.words <= MOST_TAGGED then
     return takeEach, run
   end
-  local take, words, isShort = newTake(figuresOf(label))
-  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
+  local take, words, neededWords = newTake(figuresOf(label))
+  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, neededWords = neededWords, forms = {}, heads = {}, other = false }
 end
 
 local failures, firstError, areAlike = 0, nil, true
@@ -558,8 +675,8 @@ local plainEach, plainRun
 if isPlain then
   plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
 end
-isLong = plainEach ~= takeEach and others().hasLong()
-if not isLong then
+isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLarge()
+if not isLarge then
   readAll()
 end
 while at <= #ARGV do

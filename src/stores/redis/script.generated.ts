@@ -356,14 +356,11 @@ end
 export const longStates = `-- Long states as bytes (see codec.ts): the words are doubles, all of them, so that each has its place.
 
 -- So many words are written with the head of the record.
-local HEAD_WORDS, HEAD_FORM = 8, '>I7Bc0dddddddd'
 
-local function longHead(label, s, words, idleAtUs)
-  if not (idleAtUs < NO_NUMBER) then
-    foreign('a state has no end')
-  end
-  local head = label .. char(floor(words / 65536), floor(words / 256) % 256, words % 256)
-  return pack(HEAD_FORM, idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8])
+-- What a record of a large state begins with: when it is idle, its head, and the first words.
+local function beginning(head, s, idleAtUs)
+  return idleAtUs < 9007199254740992 and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+    or foreign('a state has no end')
 end
 
 -- The words from one place to another, which are all in the table.
@@ -371,48 +368,49 @@ local function doublesIn(s, first, last)
   return pack('>' .. rep('d', last - first + 1), unpack(s, first, last))
 end
 
--- The record of a state whose words are all in the table.
+-- The head of the record of a large state that has so many words.
+local function largeHead(label, words)
+  return label .. char((words - words % 65536) / 65536, (words % 65536 - words % 256) / 256, words % 256)
+end
+
+-- The record of a large state whose words are all in the table.
 local function doublesOf(label, s, words, idleAtUs)
-  local pieces = { longHead(label, s, words, idleAtUs) }
-  for first = HEAD_WORDS + 1, words, MOST_AT_ONCE do
-    pieces[#pieces + 1] = doublesIn(s, first, min(first + MOST_AT_ONCE - 1, words))
+  local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
+  for first = 9 + 1, words, 4000 do
+    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + 4000 - 1, words))
   end
   return table.concat(pieces)
 end
 `
 
 /** src/stores/redis/pages.lua */
-export const pages = `-- Long states (see codec.ts) are not read as a whole: a decision reads the words that it asks for, page by page, and writes those that it changed
--- in place. So what it costs does not depend on how long the state is.
+export const pages = `-- Large states are not read as a whole: a decision reads the words that it asks for, page by page, and writes those that it changed in place. So
+-- what it costs does not depend on how large the state is.
 
--- So many bytes of a key are read at once, and so many words from then on.
-local FIRST_BYTES, PAGE = 4096, 64
--- Words of a state that are so near to each other are written as one piece.
-local NEAR, MOST_OF_PIECE = 8, 2000
--- Keys of fewer bytes are written as a whole, because that is one command.
-local LEAST_IN_PLACE = 512
--- The longest head of a record, with what stands before it.
-local MOST_HEAD = 263
+-- So many bytes of a key are read at once, and so many words from then on. Few, because reading them takes time.
+-- Words that are so near to each other are written as one piece.
 
 -- A reply, unless it is an error.
 local function checked(reply)
   if type(reply) == 'table' then
-    failAs(reply)
+    others().failAs(reply)
   end
   return reply
 end
 
 -- Reads a key as far as it is read at once. \`raw\` is false for a key that is not there.
 local function open(held, key)
-  local raw = checked(try('GETRANGE', key, 0, FIRST_BYTES - 1))
-  if raw == '' then
+  local raw = try('GETRANGE', key, 0, 128 - 1)
+  if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
-    raw = checked(try('GET', key))
+    raw = checked(raw) == '' and checked(try('GET', key))
   end
-  held.raw, held.size = raw, raw and #raw or 0
-  if held.size == FIRST_BYTES then
-    held.size = checked(try('STRLEN', key))
+  local size = raw and #raw or 0
+  if size == 128 then
+    size = checked(try('STRLEN', key))
   end
+  held.key, held.raw, held.size = key, raw, size
+  return raw
 end
 
 -- The bytes from one place to another, which are all there.
@@ -423,35 +421,27 @@ local function bytesOf(held, from, to)
   return checked(try('GETRANGE', held.key, from - 1, to - 1))
 end
 
-local function checkWord(word)
-  if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
+-- A word of a large state that is asked for the first time.
+local function readWord(s, k)
+  local words = s.words
+  if not (k >= 1 and k <= words and k % 1 == 0) then
+    return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
+  end
+  local inPage = (k - 1) % 16
+  local pages, page = s.pages, k - inPage
+  local text = pages[page]
+  if not text then
+    local from = s.at + page * 8 - 8
+    text = bytesOf(s.held, from, from + (page + 16 <= words and 16 or words - page + 1) * 8 - 1)
+    pages[page] = text
+  end
+  local word = unpackBytes('>d', text, inPage * 8 + 1)
+  if not (word >= -1 and word < 9007199254740992 and word % 1 == 0) then
     foreign('a word is out of range')
   end
-  return word
-end
-
--- A word of a long state that is asked for the first time.
-local function readWord(s, k)
-  local last = s.words
-  if k > last then
-    return k < s.length and 0 or foreign('it has no word ' .. k)
-  end
-  local held, at = s.held, s.at + k * 8 - 8
-  local word
-  if at + 7 <= #held.raw then
-    word = unpackBytes('>d', held.raw, at)
-  else
-    local page = (k - 1 - (k - 1) % PAGE) / PAGE
-    local text = s.pages[page]
-    if not text then
-      local from = s.at + page * PAGE * 8
-      text = bytesOf(held, from, min(from + PAGE * 8, s.at + last * 8) - 1)
-      s.pages[page] = text
-    end
-    word = unpackBytes('>d', text, (k - 1) % PAGE * 8 + 1)
-  end
-  s.seen = s.seen + 1
-  s.places[s.seen], s.before[k] = k, checkWord(word)
+  local touched, count = s.touched, s.count
+  touched[count + 1], touched[count + 2] = k, word
+  s.count = count + 2
   rawset(s, k, word)
   return word
 end
@@ -459,135 +449,139 @@ end
 local LONG = {
   __index = readWord,
   __newindex = function(s, k, word)
-    s.seen = s.seen + 1
-    s.places[s.seen] = k
+    if not (k >= 1 and k < s.length and k % 1 == 0) then
+      foreign('it has no word ' .. k)
+    end
+    local touched, count = s.touched, s.count
+    touched[count + 1], touched[count + 2] = k, false
+    s.count = count + 2
     rawset(s, k, word)
   end,
 }
 
--- A long state of which nothing but the first words is read. \`at\`: where its words begin.
-local function longState(held, shape, at)
-  if shape.words <= MOST_TAGGED then
-    foreign(shape.words .. ' words are no long state')
+-- A large state of which nothing but the first words is read. \`at\`: where its words begin. \`touched\`: the words that were read or written since, each
+-- with what was read. \`s\`: the one that was there before, in the same key or another, if that is needed no more.
+local function largeState(held, shape, head, at, s)
+  local words, text, from = shape[2], held.raw, at
+  if words <= 20 then
+    foreign(words .. ' words are no large state')
+  elseif at + 9 * 8 > #text + 1 then
+    text, from = bytesOf(held, at, at + 9 * 8 - 1), 1
   end
-  local text, from = held.raw, at
-  if at + HEAD_WORDS * 8 > #text then
-    text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
+  local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
+  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
+  local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
+  -- Infinity leaves no number as its part.
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < 9007199254740992 * 9) then
+    foreign('a word is out of range')
   end
-  local s = { unpackBytes('>dddddddd', text, from) }
-  s[HEAD_WORDS + 1] = nil
-  for k = 1, HEAD_WORDS do
-    checkWord(s[k])
+  if not s then
+    s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
+    return setmetatable(s, LARGE)
   end
-  s.held, s.at, s.words, s.label, s.length = held, at, shape.words, shape.label, shape.words + 1
-  -- Which words were read or written since, and what was read.
-  s.pages, s.places, s.before, s.seen = {}, {}, {}, 0
-  return setmetatable(s, LONG)
+  for j = 1, s.count, 2 do
+    s[s.touched[j]] = nil
+  end
+  if next(s.pages) then
+    s.pages = {}
+  end
+  s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9] = a, b, c, d, e, f, g, h, i
+  s.at, s.words, s.head, s.count = at, words, head, 0
+  return s
 end
 
--- The words behind the first that changed, in pieces: { first, last, bytes, ... }. Words beyond so many are left out.
-local function changesOf(s, words)
-  local changed, count = {}, 0
-  for j = 1, s.seen do
-    local k = s.places[j]
-    if k <= words and s[k] ~= s.before[k] then
+-- The words that changed behind the first ones, in pieces, added to so many: the place of each in the state, and its bytes. Words beyond the last one
+-- are left out. Answers how many there are then.
+local function addChanges(pieces, size, s, last)
+  local touched, changed, count = s.touched, nil, s.count
+  -- Mostly two words were written that had not been read, beside each other.
+  if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then
+    pieces[size + 1], pieces[size + 2] = touched[1], pack('>dd', s[touched[1]], s[touched[3]])
+    return size + 2
+  end
+  changed, count = {}, 0
+  for j = 1, s.count, 2 do
+    local k = touched[j]
+    if k <= last and s[k] ~= touched[j + 1] then
       count = count + 1
       changed[count] = k
     end
   end
   table.sort(changed)
-  local pieces, size, j = {}, 0, 1
+  local j = 1
   while j <= count do
-    local first, last = changed[j], changed[j]
+    local from, to = changed[j], changed[j]
     j = j + 1
-    while j <= count and changed[j] - last <= NEAR and changed[j] - first < MOST_OF_PIECE do
-      last, j = changed[j], j + 1
+    while j <= count and changed[j] - to <= 8 and changed[j] - from < 2000 do
+      to, j = changed[j], j + 1
     end
-    for k = first, last do
-      -- So that it is there for \`unpack\`.
+    for k = from, to do
+      -- So that it is in the table.
       local _ = s[k]
     end
-    pieces[size + 1], pieces[size + 2], pieces[size + 3] = first, last, doublesIn(s, first, last)
-    size = size + 3
+    pieces[size + 1], pieces[size + 2] = from, doublesIn(s, from, to)
+    size = size + 2
   end
-  return pieces
+  return size
 end
 
--- The whole record of a long state of which only a part was read.
-local function changedRecordOf(label, s, words, idleAtUs)
-  local pieces = { longHead(label, s, words, idleAtUs) }
-  local next = HEAD_WORDS + 1
-  local kept, changes = min(words, s.words), changesOf(s, words)
-  local rest = bytesOf(s.held, s.at, s.at + kept * 8 - 1)
-  for k = 1, #changes, 3 do
-    pieces[#pieces + 1] = sub(rest, next * 8 - 7, changes[k] * 8 - 8)
-    -- Behind the end there are zeros.
-    pieces[#pieces + 1] = rep('\\0', (changes[k] - max(kept + 1, next)) * 8)
-    pieces[#pieces + 1] = changes[k + 2]
-    next = changes[k + 1] + 1
-  end
-  pieces[#pieces + 1] = sub(rest, next * 8 - 7)
-  pieces[#pieces + 1] = rep('\\0', (words - max(kept, next - 1)) * 8)
-  return table.concat(pieces)
-end
-
--- How many words the state of a cell takes from now on.
-local function wordsToWrite(cell)
-  local own, s = cell.own, cell.s
-  local needed = own.algorithm.neededWords
-  local words = needed and min(needed(s, 1), own.words) or own.words
-  for k = cell.most + 1, getmetatable(s) == LONG and 0 or words do
-    s[k] = s[k] or 0
-  end
-  return words
-end
-
-local function recordOfCell(cell, words, idleAtUs)
-  local label, s = cell.own.label, cell.s
-  if words <= MOST_TAGGED then
-    return recordOf(label, s, words, idleAtUs)
-  end
-  return (getmetatable(s) == LONG and changedRecordOf or doublesOf)(label, s, words, idleAtUs)
-end
-
--- What has to be written into a key if no record changes its size: { place, bytes, ... }; nil if one does.
-local function piecesInPlace(cells, held, nowUs)
-  local pieces, size = {}, 0
-  for k = 1, #cells do
-    local cell = cells[k]
-    if cell.changed then
-      local s, words, idleAtUs = cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
-      local text
-      if not cell.isHeld then
-        return nil
-      elseif getmetatable(s) == LONG and s.words == words and s.label == cell.own.label then
-        text = longHead(s.label, s, words, idleAtUs)
-        local changes = changesOf(s, words)
-        for j = 1, #changes, 3 do
-          pieces[size + 1], pieces[size + 2] = s.at + changes[j] * 8 - 8, changes[j + 2]
-          size = size + 2
-        end
-      else
-        text = recordOfCell(cell, words, idleAtUs)
-        if #text ~= cell.to - cell.from + 1 then
-          return nil
-        end
-      end
-      pieces[size + 1], pieces[size + 2] = cell.from, text
-      size = size + 2
+-- Makes the function for the record of a state that has so many words from now on: few decisions need it.
+local function newRecords()
+  -- The whole record of a large state of which only a part was read, if it has so many words from now on.
+  local function changedRecordOf(label, s, words, idleAtUs)
+    local kept, changes = math.min(words, s.words), {}
+    local next, rest, zeros = 9 + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\\0', 8)
+    local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
+    for k = 1, addChanges(changes, 0, s, words), 2 do
+      local from, bytes = changes[k], changes[k + 1]
+      pieces[#pieces + 1] = sub(rest, next * 8 - 7, from * 8 - 8)
+      -- Behind the end there are zeros.
+      pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 1, next))
+      pieces[#pieces + 1] = bytes
+      next = from + #bytes / 8
     end
+    pieces[#pieces + 1] = sub(rest, next * 8 - 7)
+    pieces[#pieces + 1] = string.rep(zeros, words - math.max(kept, next - 1))
+    return table.concat(pieces)
   end
-  return pieces
+
+  local function recordFor(label, written, s, words, idleAtUs)
+    if words <= 20 then
+      return recordOf(label, written, s, words, idleAtUs)
+    elseif getmetatable(s) == LARGE then
+      return changedRecordOf(label, s, words, idleAtUs)
+    end
+    return doublesOf(label, s, words, idleAtUs)
+  end
+
+  return recordFor
 end
 
--- Writes pieces into a key, which lives so long from now on. It lives longer before it holds more; if the second is refused, nothing is lost.
-local function writeInPlace(key, pieces, ttlMs, isFirstWrite)
-  if isFirstWrite then
-    -- Changes nothing, but is refused where the server is full. What comes behind a first write of a script is not.
-    checked(try('SETRANGE', key, 0, ''))
+local known
+local function recordFor(label, written, s, words, idleAtUs)
+  known = known or newRecords()
+  return known(label, written, s, words, idleAtUs)
+end
+
+-- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
+local function addLarge(pieces, size, s, from, idleAtUs)
+  local last = addChanges(pieces, size, s, s.words)
+  for k = size + 1, last, 2 do
+    pieces[k] = s.at + pieces[k] * 8 - 8
   end
-  checked(try('PEXPIRE', key, ttlMs))
-  for k = 1, #pieces, 2 do
+  pieces[last + 1], pieces[last + 2] = from, beginning(s.head, s, idleAtUs)
+  return last + 2
+end
+
+-- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(key, pieces, size, untilUs)
+  if not hasWritten then
+    -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
+    checked(try('SETRANGE', key, 0, ''))
+    hasWritten = true
+  end
+  checked(try('PEXPIRE', key, ttlMsOf(untilUs)))
+  for k = 1, size, 2 do
     checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
   end
 end
@@ -611,8 +605,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`others\`). For the same reason it uses few variables of the script: each costs a
 -- function that uses it, whenever that is made.
 
-local try = redis.pcall
-local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
+local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+-- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local isPlain = #ARGV == 2
@@ -688,12 +682,23 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
   size = size + 5
 end
 
+-- Makes the functions for large states.
+local function newPages()
+  --[[PAGES]]
+  return { open = open, bytesOf = bytesOf, largeState = largeState, recordFor = recordFor, addLarge = addLarge, writeInPlace = writeInPlace, LARGE = LARGE }
+end
+
+local knownPages
+local function pages()
+  knownPages = knownPages or newPages()
+  return knownPages
+end
+
 -- Makes the functions for everything but plain takes.
 function others()
   local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
-  -- How many words one more charge may need beyond those of a rule.
-  local MOST_GROWTH = 16
+  local open, bytesOf, largeState, recordFor, addLarge, LARGE = pages().open, pages().bytesOf, pages().largeState, pages().recordFor, pages().addLarge, pages().LARGE
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = {}
@@ -707,7 +712,6 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
-  --[[PAGES]]
   local function ownRule(shape, cell)
     local format = byte(shape[LABEL])
     local kind = FORMATS[format]
@@ -780,8 +784,8 @@ function others()
           end
           local words = shape.words
           local s = cell.s
-          if shape.isLong then
-            s = longState(held, shape, wordsAt)
+          if shape.isLarge then
+            s = largeState(held, shape, head, wordsAt)
           else
             text, from = raw, wordsAt
             if next - 1 > #raw then
@@ -813,18 +817,53 @@ function others()
     end
   end
 
+  -- How many words the state of a cell takes from now on. They are all there.
+  local function wordsToWrite(cell)
+    local own, s = cell.own, cell.s
+    local needed = own.algorithm.neededWords
+    local words = needed and min(needed(s, 1), own.words) or own.words
+    for k = cell.most + 1, getmetatable(s) == LARGE and 0 or words do
+      s[k] = s[k] or 0
+    end
+    return words
+  end
+
+  -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes. Nil if one does.
+  local function piecesInPlace(cells)
+    local pieces, size = {}, 0
+    for k = 1, #cells do
+      local cell = cells[k]
+      if cell.changed and not cell.isHeld then
+        return nil
+      elseif cell.changed then
+        local own, s, words, idleAtUs = cell.own, cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
+        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][1] == own.label then
+          size = addLarge(pieces, size, s, cell.from, idleAtUs)
+        else
+          local text = recordFor(own.label, own.written, s, words, idleAtUs)
+          if #text ~= cell.to - cell.from + 1 then
+            return nil
+          end
+          pieces[size + 1], pieces[size + 2] = cell.from, text
+          size = size + 2
+        end
+      end
+    end
+    return pieces
+  end
+
   -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
   local function prepare(cells, held)
     local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-    if isLong and raw and held.size > LEAST_IN_PLACE then
-      held.pieces = piecesInPlace(cells, held, nowUs)
+    if isLarge and raw and held.size > #raw then
+      held.pieces = piecesInPlace(cells)
     end
     for k = 1, #cells do
       local cell = cells[k]
       if cell.changed then
         local idleAtUs = nowUs + cell.verdict.resetUs
         pieces, isChanged = pieces + 1, true
-        texts[pieces] = not held.pieces and recordOfCell(cell, wordsToWrite(cell), idleAtUs)
+        texts[pieces] = not held.pieces and recordFor(cell.own.label, cell.own.written, cell.s, wordsToWrite(cell), idleAtUs)
         if idleAtUs > untilUs then
           untilUs = idleAtUs
         end
@@ -946,8 +985,7 @@ function others()
     for place = 1, writes > 0 and keys or 0 do
       local held = places[place]
       if held.value and held.pieces then
-        writeInPlace(held.key, held.pieces, ttlMsOf(held.untilUs), not hasWritten)
-        hasWritten = true
+        pages().writeInPlace(held.key, held.pieces, #held.pieces, held.untilUs)
       elseif held.value then
         write(held.key, held.value, held.untilUs)
       end
@@ -1063,7 +1101,7 @@ function others()
   local function hasLong()
     for k = 1, #ARGV do
       local format = byte(ARGV[k])
-      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
+      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > 20 then
         return true
       end
     end
@@ -1073,7 +1111,23 @@ function others()
   return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
 end
 
--- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
+local known
+function others()
+  known = known or newOthers()
+  return known
+end
+
+-- Says what became of a plain take.
+local function say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+    reply[size + 1], reply[size + 2] = remaining, resetUs
+    size = size + 2
+  else
+    sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  end
+end
+
+-- Plain takes, each by one limit.
 local function takeEach(run, first, last)
   local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
   local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
@@ -1107,15 +1161,70 @@ local function takeEach(run, first, last)
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual then
+        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
       -- The same decision as any other: the key holds more than the one state, or one under other numbers.
+      run.other = run.other or others().runOf(label, cost)
+      others().decideOne(run.other, k)
+    end
+  end
+end
+
+-- Plain takes, each by one limit, whose states may be large.
+local function takeEachLarge(run, first, last)
+  local label, cost, take, words, neededWords = run.label, run.cost, run.take, run.words, run.neededWords
+  local large, held = pages(), { key = '', raw = false, size = 0 }
+  local open, largeState, pieces, known = large.open, large.largeState, {}, nil
+  for k = first, last do
+    current = k
+    local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head)
+      isUsual = shape[1] == label and at + shape[4] == held.size + 1 and shape[2] <= words and idleAtUs > nowUs and idleAtUs < 9007199254740992
+      if isUsual and shape.isLarge then
+        known = largeState(held, shape, head, at, known)
+        s, isHeld, before = known, true, shape[2]
+      elseif isUsual then
+        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, 9), true, shape[2]
+      end
+    else
+      s = {}
+    end
+    if isUsual then
+      local most = neededWords and neededWords(isHeld and s or { 0, 0, 0, 0, 0, 0, 0, 0, 0 }) or words
+      -- Else it is damaged.
+      isUsual = most <= words + 16
+      most = most > before and most or before
+      s.length = most + 1
+      for j = before + 1, isUsual and not s.words and most or 0 do
+        s[j] = s[j] or 0
+      end
+    end
+    if isUsual then
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+      if changed then
+        local untilUs, needed = nowUs + resetUs, neededWords and neededWords(s) or words
+        needed = needed < words and needed or words
+        if s.words == needed then
+          large.writeInPlace(held.key, pieces, large.addLarge(pieces, 0, s, 1, untilUs), untilUs)
+        else
+          for j = s.length, s.words and 0 or needed do
+            s[j] = 0
+          end
+          write(held.key, large.recordFor(label, run, s, needed, untilUs), untilUs)
+        end
+      elseif raw and try('PTTL', held.key) == -1 then
+        isUsual = false
+      end
+      if isUsual then
+        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      end
+    end
+    if not isUsual then
       run.other = run.other or others().runOf(label, cost)
       others().decideOne(run.other, k)
     end
@@ -1127,8 +1236,8 @@ function takesBy(label, cost)
   if run and run.words <= MOST_TAGGED then
     return takeEach, run
   end
-  local take, words, isShort = newTake(figuresOf(label))
-  return takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, forms = { one = nil }, heads = { one = nil }, other = false }
+  local take, words, neededWords = newTake(figuresOf(label))
+  return (neededWords or words > 20) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, neededWords = neededWords, forms = {}, heads = {}, other = false }
 end
 
 local failures, firstError, areAlike = 0, nil, true
@@ -1154,8 +1263,8 @@ local plainEach, plainRun
 if isPlain then
   plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
 end
-isLong = plainEach ~= takeEach and others().hasLong()
-if not isLong then
+isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLarge()
+if not isLarge then
   readAll()
 end
 while at <= #ARGV do
@@ -1717,26 +1826,33 @@ end
   slidingLog: { needs: ['prelude'], text: `-- From src/algorithms/sliding-log/sliding-log.ts.
 do
   local function wordsIn(room)
-    return 7 + room * 2
+    return 9 + room * 2
   end
 
-  -- The places of a ring for so many entries: one more is always free, and a quarter more, so that it does not have to be made anew often.
+  -- The places of a ring for so many entries: a quarter more, so that it does not have to be made anew often.
   local function roomFor(entries)
-    return entries + 1 + (entries / 4 - entries / 4 % 1)
+    return entries + (entries / 4 - entries / 4 % 1)
+  end
+
+  -- An entry of this time stands first.
+  local function begin(s, i, timeUs)
+    s[i + 1] = 0
+    s[i + 7] = timeUs
+    s[i + 8] = 0
   end
 
   local function put(s, i, place, timeUs, sum)
-    s[i + 7 + place * 2] = timeUs
-    s[i + 7 + place * 2 + 1] = sum
+    s[i + 9 + place * 2] = timeUs
+    s[i + 9 + place * 2 + 1] = sum
   end
 
   -- Starts anew at \`atUs\` with everything that is used as one entry.
   local function gather(s, i, atUs, permits)
+    begin(s, i, atUs)
     s[i] = atUs
-    s[i + 1] = 0
     s[i + 2] = permits == 0 and 0 or 1
     s[i + 3] = permits
-    s[i + 4] = min(s[i + 4], 1 + 1 + (1 / 4 - 1 / 4 % 1))
+    s[i + 4] = min(s[i + 4], 1 + (1 / 4 - 1 / 4 % 1))
     s[i + 5] = atUs
     s[i + 6] = permits
     if permits > 0 then
@@ -1752,7 +1868,10 @@ do
 
   -- What the entries count that stand before a place in its segment.
   local function sumBefore(s, i, place)
-    return place % 256 == 0 and 0 or s[i + 7 + (place - 1) * 2 + 1]
+    if place == s[i + 1] then
+      return s[i + 8]
+    end
+    return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
   end
 
   -- What so many of the oldest entries count.
@@ -1762,23 +1881,23 @@ do
     while entry < entries do
       local place = placeOf(s, i, entry)
       local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-      sum = sum + (s[i + 7 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+      sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
       entry = entry + run
     end
     return sum
   end
 
   local function timeAt(s, i, place)
-    return s[i + 7 + place * 2]
+    return s[i + 9 + place * 2]
   end
 
-  -- How many of the oldest entries have left the window: those at or before now - window. Mostly few, so they are searched for from there.
+  -- How many of the oldest entries have left the window. Mostly few, so they are searched for from there.
   local function leftBy(rule, s, i, nowUs)
-    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-    local held = s[i + 2]
-    if held == 0 or s[i + 7 + s[i + 1] * 2] > leftUs then
+    if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
       return 0
     end
+    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
+    local held = s[i + 2]
     if s[i + 5] <= leftUs then
       return held
     end
@@ -1801,7 +1920,7 @@ do
 
   -- How many permits still count: the total, without what the entries counted that are held but have left the window.
   local function used(rule, s, i, nowUs)
-    return s[i + 3] - sumOfOldest(s, i, leftBy(rule, s, i, nowUs))
+    return s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs) and s[i + 3] - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) or s[i + 3]
   end
 
   -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
@@ -1810,12 +1929,12 @@ do
     local entry = from
     local place = placeOf(s, i, entry)
     local missing = most - sum + sumBefore(s, i, place)
-    if s[i + 7 + place * 2 + 1] >= missing then
+    if s[i + 9 + place * 2 + 1] >= missing then
       return entry
     end
     local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    while entry + run < held and s[i + 7 + (place + run - 1) * 2 + 1] < missing do
-      missing = missing - s[i + 7 + (place + run - 1) * 2 + 1]
+    while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
+      missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
       entry = entry + run
       place = placeOf(s, i, entry)
       run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
@@ -1824,7 +1943,7 @@ do
     local high = run - 1
     while low < high do
       local middle = (low + high) / 2 - (low + high) / 2 % 1
-      if s[i + 7 + (place + middle) * 2 + 1] < missing then
+      if s[i + 9 + (place + middle) * 2 + 1] < missing then
         low = middle + 1
       else
         high = middle
@@ -1833,18 +1952,28 @@ do
     return entry + low
   end
 
+  -- The oldest entry stands there from now on, behind one that was held until now.
+  local function beginAt(s, i, place)
+    s[i + 8] = sumBefore(s, i, place)
+    s[i + 7] = s[i + 9 + place * 2]
+    s[i + 1] = place
+  end
+
   local function dropLeft(rule, s, i, nowUs)
-    local left = leftBy(rule, s, i, nowUs)
-    if left == 0 then
+    if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
       return
     end
+    local left = leftBy(rule, s, i, nowUs)
+    local held = s[i + 2]
     s[i + 3] = s[i + 3] - sumOfOldest(s, i, left)
-    s[i + 1] = placeOf(s, i, left)
-    s[i + 2] = s[i + 2] - left
+    s[i + 2] = held - left
+    if left < held then
+      beginAt(s, i, placeOf(s, i, left))
+    end
   end
 
   local function addToSum(s, i, place, count)
-    s[i + 7 + place * 2 + 1] = s[i + 7 + place * 2 + 1] + count
+    s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
   end
 
   -- Turns the order of the places round from one to before another.
@@ -1852,9 +1981,9 @@ do
     local low = from
     local high = to - 1
     while low < high do
-      local timeUs = s[i + 7 + low * 2]
-      local sum = s[i + 7 + low * 2 + 1]
-      put(s, i, low, s[i + 7 + high * 2], s[i + 7 + high * 2 + 1])
+      local timeUs = s[i + 9 + low * 2]
+      local sum = s[i + 9 + low * 2 + 1]
+      put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
       put(s, i, high, timeUs, sum)
       low = low + 1
       high = high - 1
@@ -1875,26 +2004,26 @@ do
       reverse(s, i, first, room)
       reverse(s, i, 0, room)
     elseif first > 0 then
-      moveWords(s, i + 7, i + 7 + first * 2, held * 2)
+      moveWords(s, i + 9, i + 9 + first * 2, held * 2)
     end
     local kept = 0
     local sum = 0
     for place = 0, held - 1 do
-      local count = s[i + 7 + place * 2 + 1]
+      local count = s[i + 9 + place * 2 + 1]
       if count > 0 then
         sum = kept % 256 == 0 and count or sum + count
-        put(s, i, kept, s[i + 7 + place * 2], sum)
+        put(s, i, kept, s[i + 9 + place * 2], sum)
         kept = kept + 1
       end
     end
-    s[i + 1] = 0
+    begin(s, i, s[i + 9 + 0 * 2])
     s[i + 2] = kept
     s[i + 6] = sum
   end
 
-  local function fit(to, s, i)
+  local function fitInto(to, s, i)
     straighten(s, i)
-    s[i + 4] = ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1
+    s[i + 4] = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
   end
 
   local function addToNewest(s, i, cost)
@@ -1906,21 +2035,21 @@ do
   local function makeRoom(s, i, most)
     local held = s[i + 2]
     local room = s[i + 4]
-    if held + 1 < room and (room <= 64 or held > room / 4) then
+    if held < room and (room <= 64 or held > room / 4) then
       return
     end
-    if room >= most or held + 1 < room or s[i + 1] + held > room then
+    if room >= most or held < room or s[i + 1] > 0 then
       straighten(s, i)
     end
-    s[i + 4] = min(most, max(held + 1 < room and 0 or room, roomFor(s[i + 2] + 1)))
+    s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
   end
 
   -- Adds an entry behind the newest.
   local function append(to, s, i, timeUs, count)
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1)
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
     local held = s[i + 2]
     if held == 0 then
-      s[i + 1] = 0
+      begin(s, i, timeUs)
     end
     local place = placeOf(s, i, held)
     local sum = place % 256 == 0 and count or s[i + 6] + count
@@ -1950,7 +2079,7 @@ do
   end
 
   local function countAt(s, i, place)
-    return s[i + 7 + place * 2 + 1] - sumBefore(s, i, place)
+    return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
   end
 
   -- What is in use of the entry of exactly this microsecond.
@@ -1976,7 +2105,7 @@ do
   end
 
   local function sumAt(s, i, place)
-    return s[i + 7 + place * 2 + 1]
+    return s[i + 9 + place * 2 + 1]
   end
 
   -- The newest entry counts something, or there is none.
@@ -2013,18 +2142,18 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsIn(capacity + 1 + (capacity / 4 - capacity / 4 % 1)),
-        freshWords = 7,
+        words = wordsIn(capacity + (capacity / 4 - capacity / 4 % 1)),
+        freshWords = 9,
       }
     end,
     -- A state whose places lie outside of its ring is damaged: no number of words is enough for it.
     neededWords = function(s, i)
       local held = s[i + 2]
       local room = s[i + 4]
-      if held > 0 and (s[i + 1] >= room or held >= room) then
+      if held > 0 and (s[i + 1] >= room or held > room) then
         return huge
       end
-      return wordsIn(held + 1 < room and room or max(room, roomFor((held < s[i + 3] and held or s[i + 3]) + 1)))
+      return wordsIn(held < room and room or max(room, roomFor((held < s[i + 3] and held or s[i + 3]) + 1)))
     end,
     -- A state dated more than one window ahead is re-dated: what counted then counts as admitted now.
     repair = function(own, s, i, nowUs)
@@ -2056,8 +2185,8 @@ do
       dropLeft(own, s, i, nowUs)
       if own ~= to then
         dropLeft(to, s, i, nowUs)
-        if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 7) / 2 % 1 then
-          fit(to, s, i)
+        if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
+          fitInto(to, s, i)
         end
       end
       if s[i + 2] > 0 and s[i + 5] == atUs then
@@ -3306,6 +3435,379 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
 return take, 3, true
+`,
+  slidingLog: `local max = math.max
+local huge = math.huge
+-- Moves so many words of a state; the two places may overlap.
+local function moveWords(s, to, from, count)
+  if to < from then
+    for k = 0, count - 1 do
+      s[to + k] = s[from + k]
+    end
+  else
+    for k = count - 1, 0, -1 do
+      s[to + k] = s[from + k]
+    end
+  end
+end
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/sliding-log/sliding-log.ts.
+
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+local function placeOf(s, i, entry)
+  local place = s[i + 1] + entry
+  return place < s[i + 4] and place or place - s[i + 4]
+end
+
+-- What the entries count that stand before a place in its segment.
+local function sumBefore(s, i, place)
+  if place == s[i + 1] then
+    return s[i + 8]
+  end
+  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+end
+
+-- What so many of the oldest entries count.
+local function sumOfOldest(s, i, entries)
+  local sum = 0
+  local entry = 0
+  while entry < entries do
+    local place = placeOf(s, i, entry)
+    local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    entry = entry + run
+  end
+  return sum
+end
+
+local function timeAt(s, i, place)
+  return s[i + 9 + place * 2]
+end
+
+-- How many of the oldest entries have left the window. Mostly few, so they are searched for from there.
+local function leftBy(rule, s, i, nowUs)
+  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+    return 0
+  end
+  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
+  local held = s[i + 2]
+  if s[i + 5] <= leftUs then
+    return held
+  end
+  local low = 0
+  local high = 1
+  while high < held - 1 and timeAt(s, i, placeOf(s, i, high)) <= leftUs do
+    low = high
+    high = 2 * high + 1 < held - 1 and 2 * high + 1 or held - 1
+  end
+  while high - low > 1 do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if timeAt(s, i, placeOf(s, i, middle)) <= leftUs then
+      low = middle
+    else
+      high = middle
+    end
+  end
+  return high
+end
+
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+local function entryReaching(s, i, from, sum, most)
+  local held = s[i + 2]
+  local entry = from
+  local place = placeOf(s, i, entry)
+  local missing = most - sum + sumBefore(s, i, place)
+  if s[i + 9 + place * 2 + 1] >= missing then
+    return entry
+  end
+  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
+    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+    entry = entry + run
+    place = placeOf(s, i, entry)
+    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  end
+  local low = 0
+  local high = run - 1
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return entry + low
+end
+
+local function put(s, i, place, timeUs, sum)
+  s[i + 9 + place * 2] = timeUs
+  s[i + 9 + place * 2 + 1] = sum
+end
+
+-- Turns the order of the places round from one to before another.
+local function reverse(s, i, from, to)
+  local low = from
+  local high = to - 1
+  while low < high do
+    local timeUs = s[i + 9 + low * 2]
+    local sum = s[i + 9 + low * 2 + 1]
+    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    put(s, i, high, timeUs, sum)
+    low = low + 1
+    high = high - 1
+  end
+end
+
+local capacity = figures[0]
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local rule = {
+  capacity = capacity,
+  windowUs = figures[1],
+  words = 9 + room * 2,
+  freshWords = 9,
+}
+local function take(s, isHeld, cost, nowUs)
+  local changed
+  local outcome
+  local remaining
+  local retryUs
+  local resetUs
+  local delayUs
+  local enteredUs
+  local result
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= rule.windowUs then
+          result2 = false
+        else
+          local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
+          s[2] = 0
+          s[8] = nowUs
+          s[9] = 0
+          s[1] = nowUs
+          s[3] = permits == 0 and 0 or 1
+          s[4] = permits
+          s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+          s[6] = nowUs
+          s[7] = permits
+          if permits > 0 then
+            s[10] = nowUs
+            s[11] = permits
+          end
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      result = false
+    elseif cost == 0 then
+      result = true
+    else
+      local room = rule.capacity - cost
+      local result3
+      do
+        local most = s[4] - room
+        if most <= 0 then
+          result3 = 0
+        else
+          local left = leftBy(rule, s, 1, nowUs)
+          local gone = sumOfOldest(s, 1, left)
+          local chosen2
+          if gone >= most then
+            chosen2 = 0
+          else
+            local entry = entryReaching(s, 1, left, gone, most)
+            local place = s[2] + entry
+            local place2 = place < s[5] and place or place - s[5]
+            chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
+          end
+          result3 = chosen2
+        end
+      end
+      local waitUs = result3
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        result = false
+      else
+        result = true
+      end
+    end
+  end
+  local agreed = result
+  local chosen5
+  if agreed and cost > 0 then
+    changed = true
+    local atUs2 = s[1] > nowUs and s[1] or nowUs
+    if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+      local left2 = leftBy(rule, s, 1, nowUs)
+      local held = s[3]
+      s[4] = s[4] - sumOfOldest(s, 1, left2)
+      s[3] = held - left2
+      if left2 < held then
+        local place3 = s[2] + left2
+        local place4 = place3 < s[5] and place3 or place3 - s[5]
+        local result5
+        if place4 == s[2] then
+          result5 = s[9]
+        else
+          local chosen3
+          if place4 % 256 == 0 then
+            chosen3 = 0
+          else
+            local place5 = place4 - 1
+            chosen3 = s[10 + place5 * 2 + 1]
+          end
+          result5 = chosen3
+        end
+        s[9] = result5
+        s[8] = s[10 + place4 * 2]
+        s[2] = place4
+      end
+    end
+    if s[3] > 0 and s[6] == atUs2 then
+      local entry2 = s[3] - 1
+      local place6 = s[2] + entry2
+      local place7 = place6 < s[5] and place6 or place6 - s[5]
+      s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
+      s[7] = s[7] + cost
+    else
+      local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+      do
+        local held2 = s[3]
+        local room2 = s[5]
+        if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
+          if room2 >= most2 or held2 < room2 or s[2] > 0 then
+            local held3 = s[3]
+            local room3 = s[5]
+            local first = s[2]
+            for entry3 = held3 - 1, 0, -1 do
+              local entry4 = entry3
+              local place8 = s[2] + entry4
+              local place9 = place8 < s[5] and place8 or place8 - s[5]
+              local result7
+              if place9 == s[2] then
+                result7 = s[9]
+              else
+                local chosen4
+                if place9 % 256 == 0 then
+                  chosen4 = 0
+                else
+                  local place10 = place9 - 1
+                  chosen4 = s[10 + place10 * 2 + 1]
+                end
+                result7 = chosen4
+              end
+              local count = -result7
+              s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
+            end
+            if first + held3 > room3 then
+              reverse(s, 1, 0, first)
+              reverse(s, 1, first, room3)
+              reverse(s, 1, 0, room3)
+            elseif first > 0 then
+              moveWords(s, 10, 10 + first * 2, held3 * 2)
+            end
+            local kept = 0
+            local sum = 0
+            for place11 = 0, held3 - 1 do
+              local place12 = place11
+              local count2 = s[10 + place12 * 2 + 1]
+              if count2 > 0 then
+                sum = kept % 256 == 0 and count2 or sum + count2
+                local earlier = kept
+                local place13 = place11
+                local timeUs = s[10 + place13 * 2]
+                local sum2 = sum
+                s[10 + earlier * 2] = timeUs
+                s[10 + earlier * 2 + 1] = sum2
+                kept = kept + 1
+              end
+            end
+            local timeUs2 = s[10]
+            s[2] = 0
+            s[8] = timeUs2
+            s[9] = 0
+            s[3] = kept
+            s[7] = sum
+          end
+          local earlier2 = held2 < room2 and 0 or room2
+          local entries = s[3] + 1
+          s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+        end
+      end
+      local held4 = s[3]
+      if held4 == 0 then
+        s[2] = 0
+        s[8] = atUs2
+        s[9] = 0
+      end
+      local place14 = s[2] + held4
+      local place15 = place14 < s[5] and place14 or place14 - s[5]
+      local sum3 = place15 % 256 == 0 and cost or s[7] + cost
+      s[10 + place15 * 2] = atUs2
+      s[10 + place15 * 2 + 1] = sum3
+      s[3] = held4 + 1
+      s[6] = atUs2
+      s[7] = sum3
+    end
+    s[4] = s[4] + cost
+    s[1] = atUs2
+    chosen5 = atUs2 - nowUs
+  else
+    chosen5 = 0
+  end
+  local lateUs = chosen5
+  remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
+  local atUs3 = s[1] > nowUs and s[1] or nowUs
+  local goneUs = s[6] + rule.windowUs
+  resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+  enteredUs = nowUs + lateUs
+  return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+end
+local function neededWords(s)
+  local result
+  do
+    local held = s[3]
+    local room = s[5]
+    if held > 0 and (s[2] >= room or held > room) then
+      result = huge
+    else
+      local chosen
+      if held < room then
+        chosen = room
+      else
+        local entries = (held < s[4] and held or s[4]) + 1
+        chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
+      end
+      local room2 = chosen
+      result = 9 + room2 * 2
+    end
+  end
+  return result
+end
+return take, rule.words, neededWords
 `,
   slidingWindow: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.

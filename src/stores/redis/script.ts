@@ -49,21 +49,18 @@ function textsOf(wanted: readonly string[]): string {
 /** The pure part, with all algorithms: the tests run its functions directly. */
 export const LIBRARY: string = [CONSTANTS, lua.codec, textsOf([...ALL, 'decide']), lua.labels, lua.longStates].join('\n')
 
-/** What run.lua makes where it is needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
-function scriptOf(types: readonly string[]): string {
-  const formats = FORMATS.filter(({ algorithm }) => types.includes(algorithm.type) && algorithm.neededWords === undefined)
-  const takes = formats.map(({ format, algorithm }) => `takes[${format}] = function()\n${takeOf(algorithm.type)}\nend`)
-  const library = [textsOf([...types, 'decide']), lua.labels, lua.longStates].join('\n')
-  return [CONSTANTS, lua.codec, 'local takes = {}', ...takes, lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => lua.pages)].join('\n')
-}
-
-function takeOf(type: string): string {
-  return `${textsOf([type, 'decide'])}
-local cells = { length = 1 }
-return algorithms.${type}.ruleOf, function(cell, nowUs)
-  cells[0] = cell
-  decide('take', cells, nowUs, -1, -1, true)
-end`
+/** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
+function textOf(types: readonly string[]): string {
+  const takes = FORMATS.filter(({ algorithm: { type } }) => types.includes(type) && TAKES[type] !== undefined).map(
+    ({ format, algorithm: { type } }) => `takes[${format}] = function(figures)\n${TAKES[type]}end`,
+  )
+  const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
+  return [
+    lua.codec,
+    'local takes = {}',
+    ...takes,
+    lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n')),
+  ].join('\n')
 }
 
 export interface Script {
