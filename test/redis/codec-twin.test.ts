@@ -30,7 +30,8 @@ for k = 1, #ARGV, 3 do
   for word in string.gmatch(ARGV[k + 2], '%S+') do
     s[#s + 1] = tonumber(word)
   end
-  records[#records + 1] = toHex(recordOf(ARGV[k], { forms = {}, heads = {} }, s[1] or 0, s[2] or 0, s[3] or 0, s[4] or 0, s, #s, tonumber(ARGV[k + 1])))
+  local write = #s > 20 and doublesOf or function(...) return recordOf(ARGV[k], { forms = {}, heads = {} }, select(2, ...)) end
+  records[#records + 1] = toHex(write(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
 end
 return records`
 
@@ -41,7 +42,7 @@ for k = 1, #ARGV do
   local raw = fromHex(ARGV[k])
   local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
   local shape = shapes[head] or shapeOf(head)
-  local s = readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
+  local s = shape.isLarge and { unpackBytes('>' .. string.rep('d', shape[2]), raw, wordsAt) } or readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
   local label, words, _, size = unpack(shape)
   states[k] = table.concat({ toHex(label), string.format('%.0f', idleAtUs), (rules[label] or ruleOf(label)).numbers, wordsAt - 1 + size,
     join(slice(s, 1, 1 + words), ' ') }, ', ')
@@ -152,7 +153,7 @@ test('reads the same states', async () => {
 
 test('both refuse figures that are no limit', async () => {
   const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
-  const others = ['06 00 02 0e0e', '05 00 03 090e00', '05 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
+  const others = ['08 00 02 0e0e', '07 00 03 090e00', '07 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
   // Without the bound of a figure it would be a limit like any other.
   const tooFast = labelOf({ ...(RULES[0] as Rule), figures: [1, 1e15, 1] }, 'default')
   const heads = [...[...labels, ...others].map(fromHex), [...tooFast].map((letter) => letter.charCodeAt(0))]
