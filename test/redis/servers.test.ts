@@ -21,7 +21,23 @@ import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
 /** What the documents tell to give a user of a shared server. */
-const ACL_RULES = ['on', '>secret', '~sluice:*', '+evalsha', '+eval', '+time', '+get', '+mget', '+set', '+del', '+pttl']
+const ACL_RULES = [
+  'on',
+  '>secret',
+  '~sluice:*',
+  '+evalsha',
+  '+eval',
+  '+time',
+  '+get',
+  '+mget',
+  '+getrange',
+  '+strlen',
+  '+set',
+  '+setrange',
+  '+pexpire',
+  '+del',
+  '+pttl',
+]
 
 const LIMITS: readonly (readonly [name: string, limit: Limit])[] = [
   ['gcra', gcra({ rate: '5/100s', burst: 5 })],

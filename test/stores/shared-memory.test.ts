@@ -117,7 +117,7 @@ describe('is refused', () => {
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
     [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
-    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 250010'],
+    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 250020'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],
     [{ maxKeys: 1, limits: 5 }, 'sharedStore limits 5 must be a limit such as gcra({ ... }), or an object of them by name'],
   ])('%j', (options, message) => {
@@ -132,7 +132,7 @@ describe('is refused', () => {
       "limiter 'large' needs recordWords 17, the shared store was made with 14: make it with sharedStore({ maxKeys, limits }), or with recordWords 17",
     )
     const two = { a: gcra({ rate: '1/s', burst: 1 }), b: slidingLog({ limit: 10, window: '1s' }) }
-    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 36/)
+    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 41/)
     const plans = { pro: slidingWindow({ limit: 5, window: '1s', slots: 20 }) }
     const small = sharedStore({ maxKeys: 10, recordWords: 17 })
     expect(errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'x', store: small, plans })).message).toMatch(
@@ -237,7 +237,7 @@ describe('is refused', () => {
   })
 
   test('more memory than can be had', () => {
-    const error = errorOf(() => sharedStore({ maxKeys: 16_000_000, recordWords: 250_010 }))
+    const error = errorOf(() => sharedStore({ maxKeys: 16_000_000, recordWords: 250_020 }))
     expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringMatching(/bytes of shared memory and did not get them/) })
   })
 

@@ -23,7 +23,7 @@ export interface SharedStoreOptions {
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
    * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6, fixed window 8, sliding window 7 and its slots,
-   * sliding log 6 and two and a half times its limit. Whole, 1 to 250,010, default 14.
+   * sliding log 11 and two and a half times its limit. Whole, 1 to 250,020, default 14.
    */
   readonly recordWords?: number
   /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */
@@ -37,7 +37,7 @@ export interface SharedStoreOptions {
 
 const MOST_KEYS = 16_000_000
 /** The largest sliding log fits, and little else. */
-const MOST_WORDS = 250_010
+const MOST_WORDS = 250_020
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
 const OPTION_NAMES = ['maxKeys', 'onFull', 'limits', 'recordWords', 'maxThreads', 'reclaimAfterMs']
