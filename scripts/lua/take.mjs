@@ -7,29 +7,22 @@ const NOT_NEEDED = new Set(['algorithm', 'figures', 'numbers'])
 
 const WORDS = { kind: 'array', of: NUMBER }
 
-/** A function of the figures of a rule that returns the take by that rule, how many words a state has, and `neededWords`, as a syntax tree. */
+/** So many words of a state may be variables. */
+const FEW_WORDS = 4
+
+/**
+ * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state has, and whether the take is given
+ * the words one by one; and `neededWords`, if states grow.
+ */
 export function takeFunction(program, decide, algorithm) {
   const figures = variable('figures', WORDS)
   const made = specialiserFor(program, [figures])
   const { value } = algorithm.node.init.properties.find((each) => each.key?.name === 'ruleOf')
   const { lines, result } = made.body(algorithm.source, value, [figures])
   const object = result.arguments?.[0] ?? result
-  const properties = object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name))
-  const { declared, rule } = ruleOf(program, decide, algorithm, made, { ...object, properties })
-  const words = rule.fields?.words ?? { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
-  const take = takeBy(program, decide, algorithm, rule)
-  const needed = neededBy(program, algorithm)
-  const answers = [variable('take', UNKNOWN), words, ...needed.map(({ id }) => variable(id.name, UNKNOWN))]
-  return functionOf('newTake', [figures], [...lines, ...declared, take, ...needed, { type: 'ReturnStatement', several: answers, start: 0 }])
-}
-
-/** `neededWords(s)`, of an algorithm whose states grow. */
-function neededBy(program, algorithm) {
-  const member = algorithm.node.init.properties.find((each) => each.key?.name === 'neededWords')
-  if (member === undefined) return []
-  const s = variable('s', WORDS)
-  const { lines, result } = specialiserFor(program, [s]).body(algorithm.source, member.value, [s, literal(1)])
-  return [functionOf('neededWords', [s], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])]
+  const rule = { ...object, properties: object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name)) }
+  const body = inVariables(program, decide, algorithm, made, rule) ?? inTables(program, decide, algorithm, rule)
+  return functionOf('newTake', [figures], [...lines, ...body])
 }
 
 /** The take with a variable for each field of the rule and for each word. Undefined if functions are called with either as a whole. */
@@ -57,11 +50,26 @@ function inTables(program, decide, algorithm, object) {
   const known = new Map([['algorithm', algorithmNode(algorithm)], ...literals])
   const rule = { ...variable('rule', algorithm.type.names.R), known }
   const words = { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
-  return [declaration([{ id: rule, init: object }]), takeBy(program, decide, rule, false), returned(words, literal(false))]
+  const needed = neededBy(program, algorithm)
+  const functions = [takeBy(program, decide, rule, false), ...needed]
+  return [
+    declaration([{ id: rule, init: object }]),
+    ...functions,
+    returned(words, literal(false), ...needed.map(({ id }) => variable(id.name, UNKNOWN))),
+  ]
 }
 
-function returned(words, isInVariables) {
-  return { type: 'ReturnStatement', several: [variable('take', UNKNOWN), words, isInVariables], start: 0 }
+function returned(...values) {
+  return { type: 'ReturnStatement', several: [variable('take', UNKNOWN), ...values], start: 0 }
+}
+
+/** `neededWords(s)`, of an algorithm whose states grow. */
+function neededBy(program, algorithm) {
+  const member = algorithm.node.init.properties.find((each) => each.key?.name === 'neededWords')
+  if (member === undefined) return []
+  const s = variable('s', WORDS)
+  const { lines, result } = specialiserFor(program, [s]).body(algorithm.source, member.value, [s, literal(1)])
+  return [functionOf('neededWords', [s], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])]
 }
 
 /** `take(s, isHeld, cost, nowUs)`, or with four words in place of `s`, which are answered behind all else. */

@@ -183,7 +183,11 @@ local function shapeOf(head, label)
     label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
-  if lead > 2 and lead ~= LONG_TAGS then
+  if lead == DOUBLE_TAGS then
+    local words = first * 65536 + second * 256 + turns
+    shapes[head] = { label, words, false, words * 8, isLarge = true }
+    return shapes[head]
+  elseif lead > 2 and lead ~= LONG_TAGS then
     error({ what = lead .. ' bytes are no tags' }, 0)
   end
   first, second = first or 0, second or 0
@@ -210,17 +214,9 @@ local function leadOf(shape, idleAtUs, a, b, c, d)
   if tag >= BACK then
     a = tag < MINUS_ONE and idleAtUs - a or -1
   end
-  local size = #head - labelSize
-  if size <= 2 then
-    local first, second = byte(head, labelSize + 1, labelSize + 2)
-    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
-  elseif size == DOUBLE_TAGS then
-    local high, middle, low = byte(head, labelSize + 1, labelSize + DOUBLE_TAGS)
-    local words = high * 65536 + middle * 256 + low
-    shapes[head] = { head = head, label = sub(head, 1, labelSize), words = words, size = words * 8, isLong = true }
-    return shapes[head]
-  elseif size ~= LONG_TAGS then
-    foreign(size .. ' bytes are no tags')
+  tag = shape[TAGS + 1]
+  if tag >= BACK then
+    b = tag < MINUS_ONE and idleAtUs - b or -1
   end
   tag = shape[TAGS + 2]
   if tag >= BACK then

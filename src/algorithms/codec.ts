@@ -78,10 +78,10 @@ function packed(figure: number): string {
 export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
   if (!isTime(idleAtUs)) throw unwritable(`the time ${idleAtUs} at which it is idle`)
   const most = Math.min(rule.words, s.length - i)
-  return most > MOST_TAGGED ? longRecord(rule, s.subarray(i, i + most), idleAtUs, name) : taggedRecord(rule, s, i, idleAtUs, name)
+  return most > MOST_TAGGED ? largeRecord(rule, s.subarray(i, i + most), idleAtUs, name) : taggedRecord(rule, s, i, idleAtUs, name)
 }
 
-function longRecord(rule: Rule, words: Float64Array, idleAtUs: number, name: string): Uint8Array {
+function largeRecord(rule: Rule, words: Float64Array, idleAtUs: number, name: string): Uint8Array {
   const head = [...bytesOf(labelOf(rule, name)), ...inThreeBytes(words.length)]
   const writer = headWriter(head, idleAtUs, words.length * DOUBLE_BYTES)
   for (const word of words) writer.double(word)

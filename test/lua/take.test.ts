@@ -34,7 +34,7 @@ interface Step {
 const WALK = `
 local function answer(walk)
   local take, words, isInVariables = newTake(arrayOf(walk.figures))
-  local s, said = {}, { 'words ' .. words }
+  local s, said = { length = walk.words + 1 }, { 'words ' .. words }
   for k = 1, math.max(walk.words, 4) do
     s[k] = 7
   end

@@ -30,8 +30,12 @@ for k = 1, #ARGV, 3 do
   for word in string.gmatch(ARGV[k + 2], '%S+') do
     s[#s + 1] = tonumber(word)
   end
-  local write = #s > 20 and doublesOf or function(...) return recordOf(ARGV[k], { forms = {}, heads = {} }, select(2, ...)) end
-  records[#records + 1] = toHex(write(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
+  if #s > 20 then
+    records[#records + 1] = toHex(doublesOf(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
+  else
+    local written = { forms = {}, heads = {} }
+    records[#records + 1] = toHex(recordOf(ARGV[k], written, s[1] or 0, s[2] or 0, s[3] or 0, s[4] or 0, s, #s, tonumber(ARGV[k + 1])))
+  end
 end
 return records`
 
@@ -42,7 +46,10 @@ for k = 1, #ARGV do
   local raw = fromHex(ARGV[k])
   local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', raw, 1)
   local shape = shapes[head] or shapeOf(head)
-  local s = shape.isLarge and { unpackBytes('>' .. string.rep('d', shape[2]), raw, wordsAt) } or readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
+  local s = shape.isLarge and {} or readWords(shape, raw, wordsAt, idleAtUs, {}, 0)
+  for k = 1, shape.isLarge and shape[2] or 0 do
+    s[k] = unpackBytes('>d', raw, wordsAt + k * 8 - 8)
+  end
   local label, words, _, size = unpack(shape)
   states[k] = table.concat({ toHex(label), string.format('%.0f', idleAtUs), (rules[label] or ruleOf(label)).numbers, wordsAt - 1 + size,
     join(slice(s, 1, 1 + words), ' ') }, ', ')

@@ -203,6 +203,94 @@ test('a log asks for the room that it has, and where that is used up for one mor
   expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 5])
 })
 
+/** Mulberry32. */
+function randomOf(seed: number): (most: number) => number {
+  let state = seed
+  return (most) => {
+    state = (state + 0x6d_2b_79_f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), state | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * (most + 1))
+  }
+}
+
+/** The definition: a list of entries. */
+class List {
+  entries: { timeUs: number; count: number }[] = []
+  readonly windowUs: number
+
+  constructor(windowUs: number) {
+    this.windowUs = windowUs
+  }
+
+  live(nowUs: number) {
+    return this.entries.filter(({ timeUs, count }) => timeUs > nowUs - this.windowUs && count > 0)
+  }
+
+  used(nowUs: number): number {
+    return this.live(nowUs).reduce((sum, { count }) => sum + count, 0)
+  }
+
+  untilUs(nowUs: number, room: number): number {
+    let surplus = this.used(nowUs) - room
+    if (surplus <= 0) return 0
+    for (const { timeUs, count } of this.live(nowUs)) {
+      surplus -= count
+      if (surplus <= 0) return timeUs + this.windowUs - nowUs
+    }
+    return Number.NaN
+  }
+
+  charge(nowUs: number, count: number): void {
+    this.entries = this.live(nowUs)
+    const newest = this.entries.at(-1)
+    if (newest?.timeUs === nowUs) newest.count += count
+    else this.entries.push({ timeUs: nowUs, count })
+  }
+
+  give(nowUs: number, cost: number, ofUs: number): void {
+    const live = this.live(nowUs)
+    let left = cost
+    for (const entry of ofUs < 0 ? live.reverse() : live.filter(({ timeUs }) => timeUs === ofUs)) {
+      const given = Math.min(left, entry.count)
+      entry.count -= given
+      left -= given
+    }
+  }
+}
+
+test.each([40, 300, 1_500])('a log of up to %i, which is full, sparse and given back at any age, is what its list says', (limit) => {
+  const random = randomOf(limit)
+  const rule = slidingLog({ limit, window: '100ms' })[RULE]
+  const { algorithm } = rule
+  const s = new Float64Array(rule.words)
+  const list = new List(rule.windowUs)
+  const taken: number[] = []
+  let nowUs = 1_000_000
+  let most = 0
+  for (let step = 0; step < 12_000; step++) {
+    // Bursts that fill it, then a pace at which most have left, then gaps.
+    const pace = [20, Math.ceil(150_000 / limit), 5_000][Math.floor(step / 2_000) % 3] as number
+    nowUs += random(2 * limit) === 0 ? random(rule.windowUs) : random(pace)
+    const room = random(limit)
+    const asked = [algorithm.used(rule, s, 0, nowUs), algorithm.untilUs(rule, s, 0, nowUs, room)]
+    expect([step, ...asked]).toEqual([step, list.used(nowUs), list.untilUs(nowUs, room)])
+    const cost = random(9) === 0 ? 1 + random(4) : 1
+    if (random(9) < 7) {
+      if ((asked[0] as number) + cost > limit) continue
+      algorithm.charge(rule, rule, s, 0, nowUs, cost)
+      list.charge(nowUs, cost)
+      taken.push(nowUs)
+    } else {
+      const ofUs = random(3) === 0 ? -1 : (taken[Math.max(0, taken.length - 1 - random(limit))] ?? -1)
+      algorithm.giveBack(rule, s, 0, nowUs, cost, ofUs, undefined)
+      list.give(nowUs, cost, ofUs)
+    }
+    most = Math.max(most, list.live(nowUs).length)
+  }
+  expect(most).toBeGreaterThan(limit / 2)
+})
+
 describe('the factory', () => {
   test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
     const limit = slidingLog({ limit: 5, window: '1min' })

@@ -32,7 +32,7 @@ end
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
   if to <= #held.raw then
-    return sub(held.raw, from, to)
+    return string.sub(held.raw, from, to)
   end
   return checked(try('GETRANGE', held.key, from - 1, to - 1))
 end
@@ -41,7 +41,7 @@ end
 local function readWord(s, k)
   local words = s.words
   if not (k >= 1 and k <= words and k % 1 == 0) then
-    return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
+    return k > words and k < s.length and 0 or notOurs('it has no word ' .. k)
   end
   local inPage = (k - 1) % PAGE
   local pages, page = s.pages, k - inPage
@@ -53,7 +53,7 @@ local function readWord(s, k)
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
   if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
-    foreign('a word is out of range')
+    notOurs('a word is out of range')
   end
   local touched, count = s.touched, s.count
   touched[count + 1], touched[count + 2] = k, word
@@ -62,11 +62,11 @@ local function readWord(s, k)
   return word
 end
 
-local LONG = {
+local LARGE = {
   __index = readWord,
   __newindex = function(s, k, word)
     if not (k >= 1 and k < s.length and k % 1 == 0) then
-      foreign('it has no word ' .. k)
+      notOurs('it has no word ' .. k)
     end
     local touched, count = s.touched, s.count
     touched[count + 1], touched[count + 2] = k, false
@@ -80,7 +80,7 @@ local LONG = {
 local function largeState(held, shape, head, at, s)
   local words, text, from = shape[WORDS], held.raw, at
   if words <= MOST_TAGGED then
-    foreign(words .. ' words are no large state')
+    notOurs(words .. ' words are no large state')
   elseif at + HEAD_WORDS * 8 > #text + 1 then
     text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
   end
@@ -89,7 +89,7 @@ local function largeState(held, shape, head, at, s)
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
   if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
-    foreign('a word is out of range')
+    notOurs('a word is out of range')
   end
   if not s then
     s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
@@ -150,20 +150,20 @@ local function newRecords()
     local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
     for k = 1, addChanges(changes, 0, s, words), 2 do
       local from, bytes = changes[k], changes[k + 1]
-      pieces[#pieces + 1] = sub(rest, next * 8 - 7, from * 8 - 8)
+      pieces[#pieces + 1] = string.sub(rest, next * 8 - 7, from * 8 - 8)
       -- Behind the end there are zeros.
       pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 1, next))
       pieces[#pieces + 1] = bytes
       next = from + #bytes / 8
     end
-    pieces[#pieces + 1] = sub(rest, next * 8 - 7)
+    pieces[#pieces + 1] = string.sub(rest, next * 8 - 7)
     pieces[#pieces + 1] = string.rep(zeros, words - math.max(kept, next - 1))
     return table.concat(pieces)
   end
 
   local function recordFor(label, written, s, words, idleAtUs)
     if words <= MOST_TAGGED then
-      return recordOf(label, written, s, words, idleAtUs)
+      return recordOf(label, written, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
       return changedRecordOf(label, s, words, idleAtUs)
     end

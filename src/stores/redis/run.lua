@@ -15,7 +15,7 @@
 -- the arithmetic of each algorithm (`takes`), and everything but plain takes (`others`). For the same reason it uses few variables of the script: each costs a
 -- function that uses it, whenever that is made.
 
-local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+local try = redis.pcall
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
@@ -34,9 +34,9 @@ local current = 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
-local values, heldBy = {}, {}
--- Whether states may be long: then keys are not read as a whole, but each when it is decided on.
-local isLong, hasWritten = false, false
+local values, heldBy = { nil }, { one = nil }
+-- Whether states may be large: then keys are not read as a whole, but each when it is decided on.
+local isLarge, hasWritten = false, false
 
 local function readAll()
   if #KEYS == 1 then
@@ -63,13 +63,9 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
--- With all that is put into it later: tables that grow are made anew.
-local function newVerdict()
-  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-end
-
 local function ttlMsOf(untilUs)
-  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  local ttlMs = (untilUs - nowUs) / 1000
+  ttlMs = ttlMs + -ttlMs % 1
   return ttlMs > leastTtlMs and ttlMs or leastTtlMs
 end
 
@@ -77,10 +73,10 @@ end
 local function write(key, value, untilUs)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
-  if type(before) == 'table' then
+  if before and before.err then
     others().failAs(before)
   end
-  heldBy[key], hasWritten = not isLong and value or nil, true
+  heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -162,7 +158,7 @@ function others()
     local held = places[place]
     reading = KEYS[k]
     held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
-    if isLong then
+    if isLarge then
       open(held, KEYS[k])
     else
       held.raw = heldAt(k, run.mustLook)
@@ -194,7 +190,7 @@ function others()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape.words
+          local words = shape[WORDS]
           local s = cell.s
           if shape.isLarge then
             s = largeState(held, shape, head, wordsAt)
@@ -214,7 +210,7 @@ function others()
             end
             cell.most = max(words, needed)
             s.length = cell.most + 1
-            for k = words + 1, shape.isLong and 0 or cell.most do
+            for k = words + 1, shape.isLarge and 0 or cell.most do
               s[k] = 0
             end
           end
@@ -509,8 +505,8 @@ function others()
     return run
   end
 
-  -- Whether a label among the arguments names a rule of long states. Of all arguments only labels begin with such signs.
-  local function hasLong()
+  -- Whether a label among the arguments names a rule of large states. Of all arguments only labels begin with such signs.
+  local function hasLarge()
     for k = 1, #ARGV do
       local format = byte(ARGV[k])
       if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
@@ -520,26 +516,14 @@ function others()
     return false
   end
 
-  return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-end
-
-local known
-function others()
-  known = known or newOthers()
-  return known
-end
-
--- Says what became of a plain take.
-local function say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-    reply[size + 1], reply[size + 2] = remaining, resetUs
-    size = size + 2
-  else
-    sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  local made = { hasLarge = hasLarge, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  function others()
+    return made
   end
+  return made
 end
 
--- Plain takes, each by one limit.
+-- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
   local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
   local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
@@ -553,10 +537,13 @@ local function takeEach(run, first, last)
     local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head)
-      isUsual = not shape.isLong and shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
-      if isUsual and idleAtUs > nowUs then
-        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+      local shape = shapes[head] or shapeOf(head, label)
+      isUsual = not shape.isLarge and shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      isHeld = isUsual and idleAtUs > nowUs
+      if isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, s, words)
       end
     end
     if isUsual then
@@ -573,8 +560,11 @@ local function takeEach(run, first, last)
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if isUsual then
-        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
@@ -595,7 +585,7 @@ local function takeEachLarge(run, first, last)
     local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head)
+      local shape = shapes[head] or shapeOf(head, label)
       isUsual = shape[LABEL] == label and at + shape[SIZE] == held.size + 1 and shape[WORDS] <= words and idleAtUs > nowUs and idleAtUs < NO_NUMBER
       if isUsual and shape.isLarge then
         known = largeState(held, shape, head, at, known)
@@ -632,8 +622,11 @@ local function takeEachLarge(run, first, last)
       elseif raw and try('PTTL', held.key) == -1 then
         isUsual = false
       end
-      if isUsual then
-        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
@@ -644,33 +637,14 @@ local function takeEachLarge(run, first, last)
 end
 
 function takesBy(label, cost)
-  local run = cost > 0 and takes[byte(label)] and newTake(label, cost)
-  if run and run.words <= MOST_TAGGED then
-    return takeEach, run
+  local newTake = takes[string.byte(label)]
+  if cost == 0 or not newTake then
+    return others().decideEach, others().runOf(label, cost)
   end
-  local take, words, neededWords = newTake(figuresOf(label))
-  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, neededWords = neededWords, forms = {}, heads = {}, other = false }
+  local take, words, isShort, neededWords = newTake(figuresOf(label))
+  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, neededWords = neededWords, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
-local failures, firstError, areAlike = 0, nil, true
-
--- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
-local function make(decideEach, run, first, last)
-  current = first
-  while current <= last do
-    local isMade, failure = pcall(decideEach, run, current, last)
-    if isMade then
-      return
-    end
-    size, failures = size + 1, failures + 1
-    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
-    firstError = firstError or reply[size]
-    areAlike = areAlike and reply[size] == firstError
-    current = current + run.keys
-  end
-end
-
-local at, key, decisions = isPlain and 1 or 2, 1, 0
 local plainEach, plainRun
 if isPlain then
   plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
@@ -679,6 +653,8 @@ isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLa
 if not isLarge then
   readAll()
 end
+
+local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then

@@ -10,10 +10,8 @@ local pack, unpackBytes = struct.pack, struct.unpack
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
--- States of more words are long: their words are doubles. So many bytes tell how many.
-local MOST_TAGGED, DOUBLE_TAGS = 40, 3
--- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
-local FORM = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
+-- States of more words are large: their words are doubles. So many bytes tell how many.
+local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 -- So many words are read eight by eight.
@@ -188,7 +186,11 @@ local function shapeOf(head, label)
     label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
-  if lead > 2 and lead ~= LONG_TAGS then
+  if lead == DOUBLE_TAGS then
+    local words = first * 65536 + second * 256 + turns
+    shapes[head] = { label, words, false, words * 8, isLarge = true }
+    return shapes[head]
+  elseif lead > 2 and lead ~= LONG_TAGS then
     error({ what = lead .. ' bytes are no tags' }, 0)
   end
   first, second = first or 0, second or 0
@@ -215,17 +217,9 @@ local function leadOf(shape, idleAtUs, a, b, c, d)
   if tag >= BACK then
     a = tag < MINUS_ONE and idleAtUs - a or -1
   end
-  local size = #head - labelSize
-  if size <= 2 then
-    local first, second = byte(head, labelSize + 1, labelSize + 2)
-    return newShape(head, sub(head, 1, labelSize), (first or 0) * 256 + (second or 0), size * 2, 0, 0, 0)
-  elseif size == DOUBLE_TAGS then
-    local high, middle, low = byte(head, labelSize + 1, labelSize + DOUBLE_TAGS)
-    local words = high * 65536 + middle * 256 + low
-    shapes[head] = { head = head, label = sub(head, 1, labelSize), words = words, size = words * 8, isLong = true }
-    return shapes[head]
-  elseif size ~= LONG_TAGS then
-    foreign(size .. ' bytes are no tags')
+  tag = shape[TAGS + 1]
+  if tag >= BACK then
+    b = tag < MINUS_ONE and idleAtUs - b or -1
   end
   tag = shape[TAGS + 2]
   if tag >= BACK then
@@ -352,32 +346,38 @@ local function ruleOf(label, isKnown)
 end
 `
 
-/** src/algorithms/long-states.lua */
-export const longStates = `-- Long states as bytes (see codec.ts): the words are doubles, all of them, so that each has its place.
+/** src/algorithms/large-states.lua */
+export const largeStates = `-- Large states as bytes (see codec.ts): the words are doubles, all of them, so that each has its place.
 
 -- So many words are written with the head of the record.
+local HEAD_WORDS = 9
+
+-- Bytes, or words, that we did not write.
+local function notOurs(what)
+  error({ what = what }, 0)
+end
 
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
-  return idleAtUs < 9007199254740992 and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
-    or foreign('a state has no end')
+  return idleAtUs < NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+    or notOurs('a state has no end')
 end
 
 -- The words from one place to another, which are all in the table.
 local function doublesIn(s, first, last)
-  return pack('>' .. rep('d', last - first + 1), unpack(s, first, last))
+  return pack('>' .. string.rep('d', last - first + 1), unpack(s, first, last))
 end
 
 -- The head of the record of a large state that has so many words.
 local function largeHead(label, words)
-  return label .. char((words - words % 65536) / 65536, (words % 65536 - words % 256) / 256, words % 256)
+  return label .. string.char((words - words % 65536) / 65536, (words % 65536 - words % 256) / 256, words % 256)
 end
 
 -- The record of a large state whose words are all in the table.
 local function doublesOf(label, s, words, idleAtUs)
   local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
-  for first = 9 + 1, words, 4000 do
-    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + 4000 - 1, words))
+  for first = HEAD_WORDS + 1, words, MOST_AT_ONCE do
+    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + MOST_AT_ONCE - 1, words))
   end
   return table.concat(pieces)
 end
@@ -388,7 +388,9 @@ export const pages = `-- Large states are not read as a whole: a decision reads 
 -- what it costs does not depend on how large the state is.
 
 -- So many bytes of a key are read at once, and so many words from then on. Few, because reading them takes time.
+local FIRST_BYTES, PAGE = 128, 16
 -- Words that are so near to each other are written as one piece.
+local NEAR, MOST_OF_PIECE = 8, 2000
 
 -- A reply, unless it is an error.
 local function checked(reply)
@@ -400,13 +402,13 @@ end
 
 -- Reads a key as far as it is read at once. \`raw\` is false for a key that is not there.
 local function open(held, key)
-  local raw = try('GETRANGE', key, 0, 128 - 1)
+  local raw = try('GETRANGE', key, 0, FIRST_BYTES - 1)
   if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
     raw = checked(raw) == '' and checked(try('GET', key))
   end
   local size = raw and #raw or 0
-  if size == 128 then
+  if size == FIRST_BYTES then
     size = checked(try('STRLEN', key))
   end
   held.key, held.raw, held.size = key, raw, size
@@ -416,7 +418,7 @@ end
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
   if to <= #held.raw then
-    return sub(held.raw, from, to)
+    return string.sub(held.raw, from, to)
   end
   return checked(try('GETRANGE', held.key, from - 1, to - 1))
 end
@@ -425,19 +427,19 @@ end
 local function readWord(s, k)
   local words = s.words
   if not (k >= 1 and k <= words and k % 1 == 0) then
-    return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
+    return k > words and k < s.length and 0 or notOurs('it has no word ' .. k)
   end
-  local inPage = (k - 1) % 16
+  local inPage = (k - 1) % PAGE
   local pages, page = s.pages, k - inPage
   local text = pages[page]
   if not text then
     local from = s.at + page * 8 - 8
-    text = bytesOf(s.held, from, from + (page + 16 <= words and 16 or words - page + 1) * 8 - 1)
+    text = bytesOf(s.held, from, from + (page + PAGE <= words and PAGE or words - page + 1) * 8 - 1)
     pages[page] = text
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
-  if not (word >= -1 and word < 9007199254740992 and word % 1 == 0) then
-    foreign('a word is out of range')
+  if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
+    notOurs('a word is out of range')
   end
   local touched, count = s.touched, s.count
   touched[count + 1], touched[count + 2] = k, word
@@ -446,11 +448,11 @@ local function readWord(s, k)
   return word
 end
 
-local LONG = {
+local LARGE = {
   __index = readWord,
   __newindex = function(s, k, word)
     if not (k >= 1 and k < s.length and k % 1 == 0) then
-      foreign('it has no word ' .. k)
+      notOurs('it has no word ' .. k)
     end
     local touched, count = s.touched, s.count
     touched[count + 1], touched[count + 2] = k, false
@@ -462,18 +464,18 @@ local LONG = {
 -- A large state of which nothing but the first words is read. \`at\`: where its words begin. \`touched\`: the words that were read or written since, each
 -- with what was read. \`s\`: the one that was there before, in the same key or another, if that is needed no more.
 local function largeState(held, shape, head, at, s)
-  local words, text, from = shape[2], held.raw, at
-  if words <= 20 then
-    foreign(words .. ' words are no large state')
-  elseif at + 9 * 8 > #text + 1 then
-    text, from = bytesOf(held, at, at + 9 * 8 - 1), 1
+  local words, text, from = shape[WORDS], held.raw, at
+  if words <= MOST_TAGGED then
+    notOurs(words .. ' words are no large state')
+  elseif at + HEAD_WORDS * 8 > #text + 1 then
+    text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
   end
   local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
   local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < 9007199254740992 * 9) then
-    foreign('a word is out of range')
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
+    notOurs('a word is out of range')
   end
   if not s then
     s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
@@ -512,7 +514,7 @@ local function addChanges(pieces, size, s, last)
   while j <= count do
     local from, to = changed[j], changed[j]
     j = j + 1
-    while j <= count and changed[j] - to <= 8 and changed[j] - from < 2000 do
+    while j <= count and changed[j] - to <= NEAR and changed[j] - from < MOST_OF_PIECE do
       to, j = changed[j], j + 1
     end
     for k = from, to do
@@ -530,24 +532,24 @@ local function newRecords()
   -- The whole record of a large state of which only a part was read, if it has so many words from now on.
   local function changedRecordOf(label, s, words, idleAtUs)
     local kept, changes = math.min(words, s.words), {}
-    local next, rest, zeros = 9 + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\\0', 8)
+    local next, rest, zeros = HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\\0', 8)
     local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
     for k = 1, addChanges(changes, 0, s, words), 2 do
       local from, bytes = changes[k], changes[k + 1]
-      pieces[#pieces + 1] = sub(rest, next * 8 - 7, from * 8 - 8)
+      pieces[#pieces + 1] = string.sub(rest, next * 8 - 7, from * 8 - 8)
       -- Behind the end there are zeros.
       pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 1, next))
       pieces[#pieces + 1] = bytes
       next = from + #bytes / 8
     end
-    pieces[#pieces + 1] = sub(rest, next * 8 - 7)
+    pieces[#pieces + 1] = string.sub(rest, next * 8 - 7)
     pieces[#pieces + 1] = string.rep(zeros, words - math.max(kept, next - 1))
     return table.concat(pieces)
   end
 
   local function recordFor(label, written, s, words, idleAtUs)
-    if words <= 20 then
-      return recordOf(label, written, s, words, idleAtUs)
+    if words <= MOST_TAGGED then
+      return recordOf(label, written, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
       return changedRecordOf(label, s, words, idleAtUs)
     end
@@ -605,8 +607,10 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`others\`). For the same reason it uses few variables of the script: each costs a
 -- function that uses it, whenever that is made.
 
-local KEYS, ARGV, try, type = KEYS, ARGV, redis.pcall, type
+local try = redis.pcall
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
+local MOST_GROWTH, MOST_HEAD = 16, 263
+local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
 local isPlain = #ARGV == 2
@@ -622,9 +626,9 @@ local current = 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
-local values, heldBy = {}, {}
--- Whether states may be long: then keys are not read as a whole, but each when it is decided on.
-local isLong, hasWritten = false, false
+local values, heldBy = { nil }, { one = nil }
+-- Whether states may be large: then keys are not read as a whole, but each when it is decided on.
+local isLarge, hasWritten = false, false
 
 local function readAll()
   if #KEYS == 1 then
@@ -651,13 +655,9 @@ end
 -- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
 local others, takesBy
 
--- With all that is put into it later: tables that grow are made anew.
-local function newVerdict()
-  return { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil }
-end
-
 local function ttlMsOf(untilUs)
-  local ttlMs = ceil((untilUs - nowUs) / 1000)
+  local ttlMs = (untilUs - nowUs) / 1000
+  ttlMs = ttlMs + -ttlMs % 1
   return ttlMs > leastTtlMs and ttlMs or leastTtlMs
 end
 
@@ -665,10 +665,10 @@ end
 local function write(key, value, untilUs)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
   local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
-  if type(before) == 'table' then
+  if before and before.err then
     others().failAs(before)
   end
-  heldBy[key], hasWritten = not isLong and value or nil, true
+  heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -750,7 +750,7 @@ function others()
     local held = places[place]
     reading = KEYS[k]
     held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
-    if isLong then
+    if isLarge then
       open(held, KEYS[k])
     else
       held.raw = heldAt(k, run.mustLook)
@@ -782,7 +782,7 @@ function others()
           if not own or own.algorithm ~= cell.rule.algorithm then
             own = ownRule(shape, cell)
           end
-          local words = shape.words
+          local words = shape[WORDS]
           local s = cell.s
           if shape.isLarge then
             s = largeState(held, shape, head, wordsAt)
@@ -802,7 +802,7 @@ function others()
             end
             cell.most = max(words, needed)
             s.length = cell.most + 1
-            for k = words + 1, shape.isLong and 0 or cell.most do
+            for k = words + 1, shape.isLarge and 0 or cell.most do
               s[k] = 0
             end
           end
@@ -837,7 +837,7 @@ function others()
         return nil
       elseif cell.changed then
         local own, s, words, idleAtUs = cell.own, cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
-        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][1] == own.label then
+        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][LABEL] == own.label then
           size = addLarge(pieces, size, s, cell.from, idleAtUs)
         else
           local text = recordFor(own.label, own.written, s, words, idleAtUs)
@@ -1097,37 +1097,25 @@ function others()
     return run
   end
 
-  -- Whether a label among the arguments names a rule of long states. Of all arguments only labels begin with such signs.
-  local function hasLong()
+  -- Whether a label among the arguments names a rule of large states. Of all arguments only labels begin with such signs.
+  local function hasLarge()
     for k = 1, #ARGV do
       local format = byte(ARGV[k])
-      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > 20 then
+      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
         return true
       end
     end
     return false
   end
 
-  return { hasLong = hasLong, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
-end
-
-local known
-function others()
-  known = known or newOthers()
-  return known
-end
-
--- Says what became of a plain take.
-local function say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-    reply[size + 1], reply[size + 2] = remaining, resetUs
-    size = size + 2
-  else
-    sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+  local made = { hasLarge = hasLarge, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  function others()
+    return made
   end
+  return made
 end
 
--- Plain takes, each by one limit.
+-- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
   local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
   local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
@@ -1141,10 +1129,13 @@ local function takeEach(run, first, last)
     local isUsual, isHeld = raw == false, false
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head)
-      isUsual = not shape.isLong and shape.label == label and at + shape.size == #raw + 1 and shape.words <= words and idleAtUs < NO_NUMBER
-      if isUsual and idleAtUs > nowUs then
-        cell.s, cell.isHeld = readWords(shape, raw, at, idleAtUs, cell.s, words), true
+      local shape = shapes[head] or shapeOf(head, label)
+      isUsual = not shape.isLarge and shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      isHeld = isUsual and idleAtUs > nowUs
+      if isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, s, words)
       end
     end
     if isUsual then
@@ -1161,8 +1152,11 @@ local function takeEach(run, first, last)
         -- A key that lost its time to live would stay for ever.
         isUsual = false
       end
-      if isUsual then
-        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
@@ -1183,13 +1177,13 @@ local function takeEachLarge(run, first, last)
     local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
     if raw then
       local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head)
-      isUsual = shape[1] == label and at + shape[4] == held.size + 1 and shape[2] <= words and idleAtUs > nowUs and idleAtUs < 9007199254740992
+      local shape = shapes[head] or shapeOf(head, label)
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == held.size + 1 and shape[WORDS] <= words and idleAtUs > nowUs and idleAtUs < NO_NUMBER
       if isUsual and shape.isLarge then
         known = largeState(held, shape, head, at, known)
-        s, isHeld, before = known, true, shape[2]
+        s, isHeld, before = known, true, shape[WORDS]
       elseif isUsual then
-        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, 9), true, shape[2]
+        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, HEAD_WORDS), true, shape[WORDS]
       end
     else
       s = {}
@@ -1197,7 +1191,7 @@ local function takeEachLarge(run, first, last)
     if isUsual then
       local most = neededWords and neededWords(isHeld and s or { 0, 0, 0, 0, 0, 0, 0, 0, 0 }) or words
       -- Else it is damaged.
-      isUsual = most <= words + 16
+      isUsual = most <= words + MOST_GROWTH
       most = most > before and most or before
       s.length = most + 1
       for j = before + 1, isUsual and not s.words and most or 0 do
@@ -1220,8 +1214,11 @@ local function takeEachLarge(run, first, last)
       elseif raw and try('PTTL', held.key) == -1 then
         isUsual = false
       end
-      if isUsual then
-        say(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
     end
     if not isUsual then
@@ -1232,33 +1229,14 @@ local function takeEachLarge(run, first, last)
 end
 
 function takesBy(label, cost)
-  local run = cost > 0 and takes[byte(label)] and newTake(label, cost)
-  if run and run.words <= MOST_TAGGED then
-    return takeEach, run
+  local newTake = takes[string.byte(label)]
+  if cost == 0 or not newTake then
+    return others().decideEach, others().runOf(label, cost)
   end
-  local take, words, neededWords = newTake(figuresOf(label))
-  return (neededWords or words > 20) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, neededWords = neededWords, forms = {}, heads = {}, other = false }
+  local take, words, isShort, neededWords = newTake(figuresOf(label))
+  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, neededWords = neededWords, forms = { one = nil }, heads = { one = nil }, other = false }
 end
 
-local failures, firstError, areAlike = 0, nil, true
-
--- Makes decisions, the keys of which stand from one place to another, and goes on behind each that cannot be made.
-local function make(decideEach, run, first, last)
-  current = first
-  while current <= last do
-    local isMade, failure = pcall(decideEach, run, current, last)
-    if isMade then
-      return
-    end
-    size, failures = size + 1, failures + 1
-    reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
-    firstError = firstError or reply[size]
-    areAlike = areAlike and reply[size] == firstError
-    current = current + run.keys
-  end
-end
-
-local at, key, decisions = isPlain and 1 or 2, 1, 0
 local plainEach, plainRun
 if isPlain then
   plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
@@ -1267,6 +1245,8 @@ isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLa
 if not isLarge then
   readAll()
 end
+
+local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
 while at <= #ARGV do
   local decideEach, run, count
   if isPlain then
@@ -2612,29 +2592,29 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
+  local granted = true
   do
     local chosen
     if isHeld then
-      local result2
+      local result
       do
         local lengthUs = windowUs > s2 - s1 and windowUs or s2 - s1
         if s4 - nowUs <= lengthUs then
-          result2 = false
+          result = false
         else
           s1 = nowUs
-          local result3
+          local result2
           if fromFirst then
-            result3 = nowUs
+            result2 = nowUs
           else
-            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+            result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
-          s2 = result3 + lengthUs
+          s2 = result2 + lengthUs
           s4 = nowUs
-          result2 = true
+          result = true
         end
       end
-      chosen = result2
+      chosen = result
     else
       s1 = 0
       s2 = 0
@@ -2649,95 +2629,58 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
     if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
+      granted = false
+    elseif cost > 0 then
       local room = capacity - cost
       local waitUs = (nowUs >= s2 and 0 or s3) <= room and 0 or s2 - nowUs
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
-        result = false
-      else
-        s[1] = nowUs
-        local result2
-        if fromFirst then
-          result2 = nowUs
-        else
-          result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-        end
-        s[2] = result2 + lengthUs
-        s[4] = nowUs
-        result = true
+        granted = false
       end
-    end
-    chosen = result
-  else
-    s[1] = 0
-    s[2] = 0
-    s[3] = 0
-    s[4] = 0
-    chosen = false
-  end
-  changed = chosen
-  outcome = 'allowed'
-  retryUs = 0
-  delayUs = 0
-  if cost > capacity then
-    outcome = 'impossible'
-    retryUs = huge
-    granted = false
-  elseif cost > 0 then
-    local room = capacity - cost
-    local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
-    if waitUs > 0 then
-      outcome = 'limited'
-      retryUs = waitUs
-      granted = false
     end
   end
   local isTaken = granted
-  local lateUs = 0
-  if isTaken and cost > 0 then
-    changed = true
-    local atUs = s4 > nowUs and s4 or nowUs
-    local count = nowUs >= s2 and 0 or s3
-    if count == 0 then
-      s1 = atUs
-      local result4
-      if fromFirst then
-        result3 = atUs
-      else
-        result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-      end
-      s2 = result4 + windowUs
-    else
-      local chosen2
-      if fromFirst then
-        chosen2 = s1
-      else
-        local result4
+  do
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs = s4 > nowUs and s4 or nowUs
+      local count = nowUs >= s2 and 0 or s3
+      if count == 0 then
+        s1 = atUs
+        local result3
         if fromFirst then
-          result4 = atUs
+          result3 = atUs
         else
-          result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        chosen2 = result4
+        s2 = result3 + windowUs
+      else
+        local chosen2
+        if fromFirst then
+          chosen2 = s1
+        else
+          local result4
+          if fromFirst then
+            result4 = atUs
+          else
+            result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          end
+          chosen2 = result4
+        end
+        local startUs = chosen2
+        s2 = s2 > startUs + windowUs and s2 or startUs + windowUs
       end
-      local startUs = chosen2
-      s2 = s2 > startUs + windowUs and s2 or startUs + windowUs
+      s3 = count + cost
+      s4 = atUs
+      lateUs = atUs - nowUs
     end
-    s3 = count + cost
-    s4 = atUs
-    chosen3 = atUs - nowUs
-  else
-    chosen3 = 0
+    local lateUs2 = lateUs
+    remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
+    resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
+    enteredUs = nowUs + lateUs2
   end
-  local lateUs = chosen3
-  remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
-  resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
-  enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
 return take, 4, true
@@ -2840,77 +2783,77 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
+  local granted = true
   do
-    local chosen2
+    local chosen5
     if isHeld then
-      local result2
+      local chosen
       if s3 >= 0 then
-        local result3
-        do
-          local result4
-          do
-            local aheadUs = s3 - nowUs
-            if aheadUs <= windowUs then
-              result4 = false
-            else
-              s1 = s1 - aheadUs
-              s3 = nowUs
-              result4 = true
-            end
-          end
-          if not result4 then
-            result3 = false
+        chosen = true
+      else
+        local aheadUs = s1 - nowUs
+        chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart)
+      end
+      local chosen4
+      if chosen then
+        local result
+        if s3 >= 0 then
+          local chosen2
+          if s3 - nowUs > windowUs then
+            local aheadUs2 = s3 - nowUs
+            s1 = s1 - aheadUs2
+            s3 = nowUs
+            chosen2 = true
           else
-            local chosen
+            chosen2 = false
+          end
+          if not chosen2 then
+            result = false
+          else
+            local chosen3
             if s3 == nowUs then
-              local aheadUs2 = s1 - nowUs
-              chosen = aheadUs2 < toleranceUs or aheadUs2 == toleranceUs and s2 <= tolerancePart
+              local aheadUs3 = s1 - nowUs
+              chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart
             else
-              chosen = false
+              chosen3 = false
             end
-            if chosen then
+            if chosen3 then
               s3 = -1
             end
-            result3 = true
+            result = true
           end
-        end
-        result2 = result3
-      else
-        local aheadUs3 = s1 - nowUs
-        if aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart then
-          result2 = false
         else
           s1 = nowUs + toleranceUs
           s2 = tolerancePart
-          result2 = true
+          result = true
         end
+        chosen4 = result
+      else
+        chosen4 = false
       end
-      chosen2 = result2
+      chosen5 = chosen4
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen2 = false
+      chosen5 = false
     end
-    changed = chosen2
+    changed = chosen5
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
+      granted = false
+    elseif cost > 0 then
       local room = capacity - cost
-      local result5
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result5 = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -2918,182 +2861,133 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             part = part - lessOnePart
           else
             local product = room * periodUs
-            local chosen3
+            local chosen6
             if product <= 9007199254740991 then
               local quotient = product / permits - product / permits % 1
               remainder0 = product - quotient * permits
-              chosen3 = quotient
+              chosen6 = quotient
             else
-              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
-            us = us - chosen3
+            us = us - chosen6
             part = part - remainder0
           end
           if part > 0 then
             us = us + 1
           end
-          result5 = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
-      else
-        s[1] = nowUs + toleranceUs
-        s[2] = tolerancePart
-        result = true
       end
-      chosen4 = result
-    else
-      chosen4 = false
-    end
-    chosen5 = chosen4
-  else
-    s[1] = 0
-    s[2] = 0
-    s[3] = 0
-    chosen5 = false
-  end
-  changed = chosen5
-  outcome = 'allowed'
-  retryUs = 0
-  delayUs = 0
-  if cost > capacity then
-    outcome = 'impossible'
-    retryUs = huge
-    granted = false
-  elseif cost > 0 then
-    local room = capacity - cost
-    local result2
-    do
-      local atUs = s[3] > nowUs and s[3] or nowUs
-      local us = s[1] - atUs
-      if us < 0 then
-        result2 = 0
-      else
-        local part = s[2]
-        if room == capacity - 1 then
-          us = us - lessOneUs
-          part = part - lessOnePart
-        else
-          local product = room * periodUs
-          local chosen6
-          if product <= 9007199254740991 then
-            local quotient = product / permits - product / permits % 1
-            remainder0 = product - quotient * permits
-            chosen6 = quotient
-          else
-            chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
-          end
-          us = us - chosen6
-          part = part - remainder0
-        end
-        if part > 0 then
-          us = us + 1
-        end
-        result2 = us > 0 and us + atUs - nowUs or 0
+      local waitUs = result2
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        granted = false
       end
-    end
-    local waitUs = result2
-    if waitUs > 0 then
-      outcome = 'limited'
-      retryUs = waitUs
-      granted = false
     end
   end
   local isTaken = granted
-  local lateUs = 0
-  if isTaken and cost > 0 then
-    changed = true
-    local atUs2 = s3 > nowUs and s3 or nowUs
-    local tatUs = s1
-    local us2 = tatUs > atUs2 and tatUs or atUs2
-    local part2 = tatUs < atUs2 and 0 or s2
-    if cost == 1 then
-      us2 = us2 + intervalUs
-      part2 = part2 + intervalPart
-    else
-      local product2 = cost * periodUs
-      local chosen7
-      if product2 <= 9007199254740991 then
-        local quotient2 = product2 / permits - product2 / permits % 1
-        remainder0 = product2 - quotient2 * permits
-        chosen7 = quotient2
-      else
-        chosen7 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
-      end
-      us2 = us2 + chosen7
-      part2 = part2 + remainder0
-    end
-    if part2 >= permits then
-      us2 = us2 + 1
-      part2 = part2 - permits
-    end
-    s1 = us2
-    s2 = part2
-    s3 = atUs2
-    local lateUs = atUs2 - nowUs
-    local chosen5
-    if s3 == nowUs then
-      local aheadUs4 = s1 - nowUs
-      chosen5 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
-    else
-      chosen8 = false
-    end
-    if chosen5 then
-      s3 = -1
-    end
-    lateUs = lateUs2
-  end
-  local lateUs2 = chosen6
-  local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-  local chosen8
-  if us3 < 0 then
-    chosen10 = 0
-  else
-    local add = s2
-    local result6
-    do
-      local sum = us3 * permits + add
-      if sum <= 9007199254740991 then
-        result3 = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result4
-        do
-          local product3 = us3 * permits
-          local chosen9
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / periodUs - product3 / periodUs % 1
-            remainder0 = product3 - quotient3 * periodUs
-            chosen9 = quotient3
-          else
-            chosen9 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
-          end
-          local whole = chosen9
-          if add == 0 then
-            result4 = whole
-          else
-            local product4 = remainder0 + add
-            local quotient4 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient4 * periodUs
-            result4 = whole + quotient4
-          end
-        end
-        local quotient5 = result4
-        result3 = remainder0 == 0 and quotient5 or quotient5 + 1
-      end
-    end
-    chosen10 = result3
-  end
-  remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
-  local result5
   do
-    local atUs3 = s3 > nowUs and s3 or nowUs
-    local us4 = s1 - atUs3
-    if us4 < 0 then
-      result5 = atUs3 - nowUs
-    else
-      result8 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs2 = s3 > nowUs and s3 or nowUs
+      local us2 = s1
+      local part2 = s2
+      if us2 < atUs2 then
+        us2 = atUs2
+        part2 = 0
+      end
+      if cost == 1 then
+        us2 = us2 + intervalUs
+        part2 = part2 + intervalPart
+      else
+        local product2 = cost * periodUs
+        local chosen7
+        if product2 <= 9007199254740991 then
+          local quotient2 = product2 / permits - product2 / permits % 1
+          remainder0 = product2 - quotient2 * permits
+          chosen7 = quotient2
+        else
+          chosen7 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        end
+        us2 = us2 + chosen7
+        part2 = part2 + remainder0
+      end
+      if part2 >= permits then
+        us2 = us2 + 1
+        part2 = part2 - permits
+      end
+      s1 = us2
+      s2 = part2
+      s3 = atUs2
+      local lateUs2 = atUs2 - nowUs
+      local chosen8
+      if lateUs2 == 0 then
+        local aheadUs4 = s1 - nowUs
+        chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
+      else
+        chosen8 = false
+      end
+      if chosen8 then
+        s3 = -1
+      end
+      lateUs = lateUs2
     end
+    local lateUs3 = lateUs
+    local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen10
+    if us3 < 0 then
+      chosen10 = 0
+    else
+      local add = s2
+      local result3
+      do
+        local sum = us3 * permits + add
+        if sum <= 9007199254740991 then
+          result3 = sum / periodUs + -(sum / periodUs) % 1
+        else
+          local result4
+          do
+            local product3 = us3 * permits
+            local chosen9
+            if product3 <= 9007199254740991 then
+              local quotient3 = product3 / periodUs - product3 / periodUs % 1
+              remainder0 = product3 - quotient3 * periodUs
+              chosen9 = quotient3
+            else
+              chosen9 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
+            end
+            local whole = chosen9
+            if add == 0 then
+              result4 = whole
+            else
+              local product4 = remainder0 + add
+              local quotient4 = product4 / periodUs - product4 / periodUs % 1
+              remainder0 = product4 - quotient4 * periodUs
+              result4 = whole + quotient4
+            end
+          end
+          local quotient5 = result4
+          result3 = remainder0 == 0 and quotient5 or quotient5 + 1
+        end
+      end
+      chosen10 = result3
+    end
+    remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
+    local result5
+    do
+      local atUs3 = s3 > nowUs and s3 or nowUs
+      local us4 = s1 - atUs3
+      if us4 < 0 then
+        result5 = atUs3 - nowUs
+      else
+        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+      end
+    end
+    resetUs = result5
+    enteredUs = nowUs + lateUs3
   end
-  resetUs = result8
-  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
 return take, 3, true
@@ -3197,46 +3091,41 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local delayUs
   local enteredUs
   local granted = true
-  local chosen2
-  if isHeld then
-    local chosen
+  do
+    local chosen2
     if isHeld then
-      local result2
-      do
+      local chosen
+      if s3 - nowUs > windowUs then
         local aheadUs = s3 - nowUs
-        if aheadUs <= windowUs then
-          result2 = false
-        else
-          s1 = s1 - aheadUs
-          s3 = nowUs
-          result2 = true
-        end
+        s1 = s1 - aheadUs
+        s3 = nowUs
+        chosen = true
+      else
+        chosen = false
       end
-      chosen = result2
+      chosen2 = chosen
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen = false
+      chosen2 = false
     end
-    changed = chosen
+    changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
+      granted = false
+    elseif cost > 0 then
       local room = capacity - cost
-      local result3
+      local result
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result3 = 0
+          result = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -3244,35 +3133,35 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             part = part - lessOnePart
           else
             local product = room * periodUs
-            local chosen2
+            local chosen3
             if product <= 9007199254740991 then
               local quotient = product / permits - product / permits % 1
               remainder0 = product - quotient * permits
-              chosen2 = quotient
+              chosen3 = quotient
             else
-              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
-            us = us - chosen2
+            us = us - chosen3
             part = part - remainder0
           end
           if part > 0 then
             us = us + 1
           end
-          result3 = us > 0 and us + atUs - nowUs or 0
+          result = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result3
+      local waitUs = result
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
-        result = false
+        granted = false
       else
-        local result5
+        local result3
         do
           local atUs2 = s3 > nowUs and s3 or nowUs
           local us2 = s1 - atUs2
           if us2 < 0 then
-            result5 = 0
+            result3 = 0
           else
             local part2 = s2
             if 0 == capacity - 1 then
@@ -3280,158 +3169,118 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
               part2 = part2 - lessOnePart
             else
               local product2 = 0 * periodUs
-              local chosen3
+              local chosen4
               if product2 <= 9007199254740991 then
                 local quotient2 = product2 / permits - product2 / permits % 1
                 remainder0 = product2 - quotient2 * permits
-                chosen3 = quotient2
+                chosen4 = quotient2
               else
-                chosen3 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+                chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
               end
-              us2 = us2 - chosen3
+              us2 = us2 - chosen4
               part2 = part2 - remainder0
             end
             if part2 > 0 then
               us2 = us2 + 1
             end
-            result5 = us2 > 0 and us2 + atUs2 - nowUs or 0
+            result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
           end
-          us = us - chosen3
-          part = part - remainder0
         end
-        if part > 0 then
-          us = us + 1
-        end
-        result = us > 0 and us + atUs - nowUs or 0
+        delayUs = result3
       end
-    end
-    local waitUs = result
-    if waitUs > 0 then
-      outcome = 'limited'
-      retryUs = waitUs
-      granted = false
-    else
-      local result3
-      do
-        local atUs2 = s[3] > nowUs and s[3] or nowUs
-        local us2 = s[1] - atUs2
-        if us2 < 0 then
-          result3 = 0
-        else
-          local part2 = s[2]
-          if 0 == capacity - 1 then
-            us2 = us2 - lessOneUs
-            part2 = part2 - lessOnePart
-          else
-            local product2 = 0 * periodUs
-            local chosen4
-            if product2 <= 9007199254740991 then
-              local quotient2 = product2 / permits - product2 / permits % 1
-              remainder0 = product2 - quotient2 * permits
-              chosen4 = quotient2
-            else
-              chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
-            end
-            us2 = us2 - chosen4
-            part2 = part2 - remainder0
-          end
-          if part2 > 0 then
-            us2 = us2 + 1
-          end
-          result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
-        end
-      end
-      delayUs = result3
     end
   end
   local isTaken = granted
-  local lateUs = 0
-  if isTaken and cost > 0 then
-    changed = true
-    local atUs3 = s3 > nowUs and s3 or nowUs
-    local tatUs = s1
-    local us3 = tatUs > atUs3 and tatUs or atUs3
-    local part3 = tatUs < atUs3 and 0 or s2
-    if cost == 1 then
-      us3 = us3 + intervalUs
-      part3 = part3 + intervalPart
-    else
-      local product3 = cost * periodUs
-      local chosen5
-      if product3 <= 9007199254740991 then
-        local quotient3 = product3 / permits - product3 / permits % 1
-        remainder0 = product3 - quotient3 * permits
-        chosen5 = quotient3
-      else
-        chosen5 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+  do
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs3 = s3 > nowUs and s3 or nowUs
+      local us3 = s1
+      local part3 = s2
+      if us3 < atUs3 then
+        us3 = atUs3
+        part3 = 0
       end
-      us3 = us3 + chosen5
-      part3 = part3 + remainder0
+      if cost == 1 then
+        us3 = us3 + intervalUs
+        part3 = part3 + intervalPart
+      else
+        local product3 = cost * periodUs
+        local chosen5
+        if product3 <= 9007199254740991 then
+          local quotient3 = product3 / permits - product3 / permits % 1
+          remainder0 = product3 - quotient3 * permits
+          chosen5 = quotient3
+        else
+          chosen5 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        end
+        us3 = us3 + chosen5
+        part3 = part3 + remainder0
+      end
+      if part3 >= permits then
+        us3 = us3 + 1
+        part3 = part3 - permits
+      end
+      s1 = us3
+      s2 = part3
+      s3 = atUs3
+      lateUs = atUs3 - nowUs
     end
-    if part3 >= permits then
-      us3 = us3 + 1
-      part3 = part3 - permits
+    local lateUs2 = lateUs
+    local us4 = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen7
+    if us4 < 0 then
+      chosen7 = 0
+    else
+      local add = s2
+      local result4
+      do
+        local sum = us4 * permits + add
+        if sum <= 9007199254740991 then
+          result4 = sum / periodUs + -(sum / periodUs) % 1
+        else
+          local result5
+          do
+            local product4 = us4 * permits
+            local chosen6
+            if product4 <= 9007199254740991 then
+              local quotient4 = product4 / periodUs - product4 / periodUs % 1
+              remainder0 = product4 - quotient4 * periodUs
+              chosen6 = quotient4
+            else
+              chosen6 = mulDivWide(us4 < permits and us4 or permits, us4 > permits and us4 or permits, periodUs)
+            end
+            local whole = chosen6
+            if add == 0 then
+              result5 = whole
+            else
+              local product5 = remainder0 + add
+              local quotient5 = product5 / periodUs - product5 / periodUs % 1
+              remainder0 = product5 - quotient5 * periodUs
+              result5 = whole + quotient5
+            end
+          end
+          local quotient6 = result5
+          result4 = remainder0 == 0 and quotient6 or quotient6 + 1
+        end
+      end
+      chosen7 = result4
     end
-    s1 = us3
-    s2 = part3
-    s3 = atUs3
-    chosen5 = atUs3 - nowUs
-  else
-    chosen5 = 0
-  end
-  local lateUs = chosen5
-  local us4 = s1 - (s3 > nowUs and s3 or nowUs)
-  local chosen7
-  if us4 < 0 then
-    chosen7 = 0
-  else
-    local add = s2
+    remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
     local result6
     do
-      local sum = us4 * permits + add
-      if sum <= 9007199254740991 then
-        result4 = sum / periodUs + -(sum / periodUs) % 1
+      local atUs4 = s3 > nowUs and s3 or nowUs
+      local us5 = s1 - atUs4
+      if us5 < 0 then
+        result6 = atUs4 - nowUs
       else
-        local result5
-        do
-          local product4 = us4 * permits
-          local chosen6
-          if product4 <= 9007199254740991 then
-            local quotient4 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient4 * periodUs
-            chosen6 = quotient4
-          else
-            chosen6 = mulDivWide(us4 < permits and us4 or permits, us4 > permits and us4 or permits, periodUs)
-          end
-          local whole = chosen6
-          if add == 0 then
-            result5 = whole
-          else
-            local product5 = remainder0 + add
-            local quotient5 = product5 / periodUs - product5 / periodUs % 1
-            remainder0 = product5 - quotient5 * periodUs
-            result5 = whole + quotient5
-          end
-        end
-        local quotient6 = result5
-        result4 = remainder0 == 0 and quotient6 or quotient6 + 1
+        result6 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    chosen7 = result4
+    resetUs = result6
+    enteredUs = nowUs + lateUs2
   end
-  remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
-  local result6
-  do
-    local atUs4 = s3 > nowUs and s3 or nowUs
-    local us5 = s1 - atUs4
-    if us5 < 0 then
-      result6 = atUs4 - nowUs
-    else
-      result8 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
-    end
-  end
-  resetUs = result8
-  enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
 return take, 3, true
@@ -3581,15 +3430,15 @@ local function take(s, isHeld, cost, nowUs)
   local resetUs
   local delayUs
   local enteredUs
-  local result
+  local granted = true
   do
     local chosen
     if isHeld then
-      local result2
+      local result
       do
         local atUs = s[1]
         if atUs - nowUs <= rule.windowUs then
-          result2 = false
+          result = false
         else
           local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
           s[2] = 0
@@ -3605,10 +3454,10 @@ local function take(s, isHeld, cost, nowUs)
             s[10] = nowUs
             s[11] = permits
           end
-          result2 = true
+          result = true
         end
       end
-      chosen = result2
+      chosen = result
     else
       clearWords(s, 1, 9)
       chosen = false
@@ -3620,16 +3469,14 @@ local function take(s, isHeld, cost, nowUs)
     if cost > rule.capacity then
       outcome = 'impossible'
       retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
+      granted = false
+    elseif cost > 0 then
       local room = rule.capacity - cost
-      local result3
+      local result2
       do
         local most = s[4] - room
         if most <= 0 then
-          result3 = 0
+          result2 = 0
         else
           local left = leftBy(rule, s, 1, nowUs)
           local gone = sumOfOldest(s, 1, left)
@@ -3642,148 +3489,146 @@ local function take(s, isHeld, cost, nowUs)
             local place2 = place < s[5] and place or place - s[5]
             chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
           end
-          result3 = chosen2
+          result2 = chosen2
         end
       end
-      local waitUs = result3
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
-        result = false
-      else
-        result = true
+        granted = false
       end
     end
   end
-  local agreed = result
-  local chosen5
-  if agreed and cost > 0 then
-    changed = true
-    local atUs2 = s[1] > nowUs and s[1] or nowUs
-    if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
-      local left2 = leftBy(rule, s, 1, nowUs)
-      local held = s[3]
-      s[4] = s[4] - sumOfOldest(s, 1, left2)
-      s[3] = held - left2
-      if left2 < held then
-        local place3 = s[2] + left2
-        local place4 = place3 < s[5] and place3 or place3 - s[5]
-        local result5
-        if place4 == s[2] then
-          result5 = s[9]
-        else
-          local chosen3
-          if place4 % 256 == 0 then
-            chosen3 = 0
+  local isTaken = granted
+  do
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+        local left2 = leftBy(rule, s, 1, nowUs)
+        local held = s[3]
+        s[4] = s[4] - sumOfOldest(s, 1, left2)
+        s[3] = held - left2
+        if left2 < held then
+          local place3 = s[2] + left2
+          local place4 = place3 < s[5] and place3 or place3 - s[5]
+          local result4
+          if place4 == s[2] then
+            result4 = s[9]
           else
-            local place5 = place4 - 1
-            chosen3 = s[10 + place5 * 2 + 1]
+            local chosen3
+            if place4 % 256 == 0 then
+              chosen3 = 0
+            else
+              local place5 = place4 - 1
+              chosen3 = s[10 + place5 * 2 + 1]
+            end
+            result4 = chosen3
           end
-          result5 = chosen3
+          s[9] = result4
+          s[8] = s[10 + place4 * 2]
+          s[2] = place4
         end
-        s[9] = result5
-        s[8] = s[10 + place4 * 2]
-        s[2] = place4
       end
-    end
-    if s[3] > 0 and s[6] == atUs2 then
-      local entry2 = s[3] - 1
-      local place6 = s[2] + entry2
-      local place7 = place6 < s[5] and place6 or place6 - s[5]
-      s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
-      s[7] = s[7] + cost
-    else
-      local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-      do
-        local held2 = s[3]
-        local room2 = s[5]
-        if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
-          if room2 >= most2 or held2 < room2 or s[2] > 0 then
-            local held3 = s[3]
-            local room3 = s[5]
-            local first = s[2]
-            for entry3 = held3 - 1, 0, -1 do
-              local entry4 = entry3
-              local place8 = s[2] + entry4
-              local place9 = place8 < s[5] and place8 or place8 - s[5]
-              local result7
-              if place9 == s[2] then
-                result7 = s[9]
-              else
-                local chosen4
-                if place9 % 256 == 0 then
-                  chosen4 = 0
+      if s[3] > 0 and s[6] == atUs2 then
+        local entry2 = s[3] - 1
+        local place6 = s[2] + entry2
+        local place7 = place6 < s[5] and place6 or place6 - s[5]
+        s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
+        s[7] = s[7] + cost
+      else
+        local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+        do
+          local held2 = s[3]
+          local room2 = s[5]
+          if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
+            if room2 >= most2 or held2 < room2 or s[2] > 0 then
+              local held3 = s[3]
+              local room3 = s[5]
+              local first = s[2]
+              for entry3 = held3 - 1, 0, -1 do
+                local entry4 = entry3
+                local place8 = s[2] + entry4
+                local place9 = place8 < s[5] and place8 or place8 - s[5]
+                local result6
+                if place9 == s[2] then
+                  result6 = s[9]
                 else
-                  local place10 = place9 - 1
-                  chosen4 = s[10 + place10 * 2 + 1]
+                  local chosen4
+                  if place9 % 256 == 0 then
+                    chosen4 = 0
+                  else
+                    local place10 = place9 - 1
+                    chosen4 = s[10 + place10 * 2 + 1]
+                  end
+                  result6 = chosen4
                 end
-                result7 = chosen4
+                local count = -result6
+                s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
               end
-              local count = -result7
-              s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
-            end
-            if first + held3 > room3 then
-              reverse(s, 1, 0, first)
-              reverse(s, 1, first, room3)
-              reverse(s, 1, 0, room3)
-            elseif first > 0 then
-              moveWords(s, 10, 10 + first * 2, held3 * 2)
-            end
-            local kept = 0
-            local sum = 0
-            for place11 = 0, held3 - 1 do
-              local place12 = place11
-              local count2 = s[10 + place12 * 2 + 1]
-              if count2 > 0 then
-                sum = kept % 256 == 0 and count2 or sum + count2
-                local earlier = kept
-                local place13 = place11
-                local timeUs = s[10 + place13 * 2]
-                local sum2 = sum
-                s[10 + earlier * 2] = timeUs
-                s[10 + earlier * 2 + 1] = sum2
-                kept = kept + 1
+              if first + held3 > room3 then
+                reverse(s, 1, 0, first)
+                reverse(s, 1, first, room3)
+                reverse(s, 1, 0, room3)
+              elseif first > 0 then
+                moveWords(s, 10, 10 + first * 2, held3 * 2)
               end
+              local kept = 0
+              local sum = 0
+              for place11 = 0, held3 - 1 do
+                local place12 = place11
+                local count2 = s[10 + place12 * 2 + 1]
+                if count2 > 0 then
+                  sum = kept % 256 == 0 and count2 or sum + count2
+                  local earlier = kept
+                  local place13 = place11
+                  local timeUs = s[10 + place13 * 2]
+                  local sum2 = sum
+                  s[10 + earlier * 2] = timeUs
+                  s[10 + earlier * 2 + 1] = sum2
+                  kept = kept + 1
+                end
+              end
+              local timeUs2 = s[10]
+              s[2] = 0
+              s[8] = timeUs2
+              s[9] = 0
+              s[3] = kept
+              s[7] = sum
             end
-            local timeUs2 = s[10]
-            s[2] = 0
-            s[8] = timeUs2
-            s[9] = 0
-            s[3] = kept
-            s[7] = sum
+            local earlier2 = held2 < room2 and 0 or room2
+            local entries = s[3] + 1
+            s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
           end
-          local earlier2 = held2 < room2 and 0 or room2
-          local entries = s[3] + 1
-          s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
         end
+        local held4 = s[3]
+        if held4 == 0 then
+          s[2] = 0
+          s[8] = atUs2
+          s[9] = 0
+        end
+        local place14 = s[2] + held4
+        local place15 = place14 < s[5] and place14 or place14 - s[5]
+        local sum3 = place15 % 256 == 0 and cost or s[7] + cost
+        s[10 + place15 * 2] = atUs2
+        s[10 + place15 * 2 + 1] = sum3
+        s[3] = held4 + 1
+        s[6] = atUs2
+        s[7] = sum3
       end
-      local held4 = s[3]
-      if held4 == 0 then
-        s[2] = 0
-        s[8] = atUs2
-        s[9] = 0
-      end
-      local place14 = s[2] + held4
-      local place15 = place14 < s[5] and place14 or place14 - s[5]
-      local sum3 = place15 % 256 == 0 and cost or s[7] + cost
-      s[10 + place15 * 2] = atUs2
-      s[10 + place15 * 2 + 1] = sum3
-      s[3] = held4 + 1
-      s[6] = atUs2
-      s[7] = sum3
+      s[4] = s[4] + cost
+      s[1] = atUs2
+      lateUs = atUs2 - nowUs
     end
-    s[4] = s[4] + cost
-    s[1] = atUs2
-    chosen5 = atUs2 - nowUs
-  else
-    chosen5 = 0
+    local lateUs2 = lateUs
+    remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
+    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    local goneUs = s[6] + rule.windowUs
+    resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+    enteredUs = nowUs + lateUs2
   end
-  local lateUs = chosen5
-  remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-  local atUs3 = s[1] > nowUs and s[1] or nowUs
-  local goneUs = s[6] + rule.windowUs
-  resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
-  enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 local function neededWords(s)
@@ -3807,21 +3652,9 @@ local function neededWords(s)
   end
   return result
 end
-return take, rule.words, neededWords
+return take, rule.words, false, neededWords
 `,
   slidingWindow: `local huge = math.huge
--- Moves so many words of a state; the two places may overlap.
-local function moveWords(s, to, from, count)
-  if to < from then
-    for k = 0, count - 1 do
-      s[to + k] = s[from + k]
-    end
-  else
-    for k = count - 1, 0, -1 do
-      s[to + k] = s[from + k]
-    end
-  end
-end
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -3919,6 +3752,11 @@ end
 -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
+-- The count of a slot of the window. Slots that have not been written yet have none.
+local function countOf(own, s, i, slot)
+  return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
+end
+
 -- The first microsecond that lies at or behind an offset into a slot.
 local function startUs(rule, slot, offset)
   return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
@@ -3926,13 +3764,12 @@ end
 
 -- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count fades.
 local function firstFitUs(own, s, i, room)
-  local written = s[i + 1]
   local full = seen2
   local slot = seen0
   local last = slot + own.slots + 1
   while slot < last do
     local leaving = slot - own.slots
-    local oldest = leaving <= written and s[i + 3 + s[i + 1] - leaving] or 0
+    local oldest = countOf(own, s, i, leaving)
     if full <= room then
       if full + oldest <= room then
         return startUs(own, slot, 0)
@@ -3942,9 +3779,7 @@ local function firstFitUs(own, s, i, room)
         return startUs(own, slot, own.periodUs - fadedTo)
       end
     end
-    if leaving + 1 <= written then
-      full = full - s[i + 3 + s[i + 1] - (leaving + 1)]
-    end
+    full = full - countOf(own, s, i, leaving + 1)
     slot = slot + 1
   end
   return startUs(own, last, 0)
@@ -3958,7 +3793,7 @@ local function fullFrom(own, s, i, slot)
   end
   local full = s[i + 2]
   for left = written - own.slots + 1, slot - own.slots do
-    full = full - s[i + 3 + s[i + 1] - left]
+    full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
   end
   return full
 end
@@ -3969,7 +3804,7 @@ local function look(own, s, i, nowUs)
   seen0 = slot
   seen1 = remainder0
   seen2 = fullFrom(own, s, i, slot)
-  seen3 = slot - own.slots <= s[i + 1] and s[i + 3 + s[i + 1] - (slot - own.slots)] or 0
+  seen3 = countOf(own, s, i, slot - own.slots)
 end
 
 local function resetUsOfSlidingWindow(own, s, i, nowUs)
@@ -3977,7 +3812,7 @@ local function resetUsOfSlidingWindow(own, s, i, nowUs)
   local latest = s[i + 1]
   local last = (latest > seen0 and latest or seen0) - own.slots
   for slot = latest, last, -1 do
-    if s[i + 3 + s[i + 1] - slot] > 0 then
+    if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
       return startUs(own, slot + own.slots + 1, 0) - nowUs
     end
   end
@@ -4027,341 +3862,323 @@ local function take(s, isHeld, cost, nowUs)
   local delayUs
   local enteredUs
   local granted = true
-  local chosen6
-  if isHeld then
-    local result
-    do
-      local atUs = s[1]
-      if atUs - nowUs <= rule.windowUs then
-        result = false
-      else
-        local a = s[1] > atUs and s[1] or atUs
-        local b = rule.perPeriod
-        local c = rule.periodUs
-        local product = a * b
-        local chosen
-        if product <= 9007199254740991 then
-          local quotient = product / c - product / c % 1
-          remainder0 = product - quotient * c
-          chosen = quotient
-        else
-          chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
-        end
-        local slot = chosen
-        seen0 = slot
-        seen1 = remainder0
-        local result2
-        do
-          local written = s[2]
-          if slot - written >= rule.slots then
-            result2 = 0
-          else
-            local full = s[3]
-            for left = written - rule.slots + 1, slot - rule.slots do
-              local slot2 = left
-              full = full - s[4 + s[2] - slot2]
-            end
-            result2 = full
-          end
-        end
-        seen2 = result2
-        local chosen2
-        if slot - rule.slots <= s[2] then
-          local slot3 = slot - rule.slots
-          chosen2 = s[4 + s[2] - slot3]
-        else
-          chosen2 = 0
-        end
-        seen3 = chosen2
-        local earlier = seen2
-        local count = seen3
-        local offset = seen1
-        local chosen4
-        if count == 0 then
-          chosen4 = 0
-        else
-          local b2 = rule.periodUs - offset
-          local c2 = rule.periodUs
-          local result3
-          do
-            local sum = count * b2
-            if sum <= 9007199254740991 then
-              result3 = sum / c2 + -(sum / c2) % 1
-            else
-              local product2 = count * b2
-              local chosen3
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / c2 - product2 / c2 % 1
-                remainder0 = product2 - quotient2 * c2
-                chosen3 = quotient2
-              else
-                chosen3 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
-              end
-              local whole = chosen3
-              result3 = remainder0 == 0 and whole or whole + 1
-            end
-          end
-          chosen4 = result3
-        end
-        local permits = earlier + chosen4
-        s[1] = nowUs
-        local b3 = rule.perPeriod
-        local c3 = rule.periodUs
-        local product3 = nowUs * b3
-        local chosen5
-        if product3 <= 9007199254740991 then
-          local quotient3 = product3 / c3 - product3 / c3 % 1
-          remainder0 = product3 - quotient3 * c3
-          chosen5 = quotient3
-        else
-          chosen5 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
-        end
-        s[2] = chosen5
-        s[3] = permits
-        clearWords(s, 4, rule.slots + 1)
-        s[4] = permits
-        result = true
-      end
-    end
-    chosen6 = result
-  else
-    clearWords(s, 1, rule.freshWords)
-    chosen6 = false
-  end
-  changed = chosen6
-  outcome = 'allowed'
-  retryUs = 0
-  delayUs = 0
-  if cost > rule.capacity then
-    outcome = 'impossible'
-    retryUs = huge
-    granted = false
-  elseif cost > 0 then
-    local room = rule.capacity - cost
-    local result5
-    do
-      local a2 = s[1] > nowUs and s[1] or nowUs
-      local b4 = rule.perPeriod
-      local c4 = rule.periodUs
-      local product4 = a2 * b4
-      local chosen7
-      if product4 <= 9007199254740991 then
-        local quotient4 = product4 / c4 - product4 / c4 % 1
-        remainder0 = product4 - quotient4 * c4
-        chosen7 = quotient4
-      else
-        chosen7 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
-      end
-      local slot4 = chosen7
-      seen0 = slot4
-      seen1 = remainder0
-      local result6
+  do
+    local chosen5
+    if isHeld then
+      local result
       do
-        local written2 = s[2]
-        if slot4 - written2 >= rule.slots then
-          result6 = 0
+        local atUs = s[1]
+        if atUs - nowUs <= rule.windowUs then
+          result = false
         else
-          local full2 = s[3]
-          for left2 = written2 - rule.slots + 1, slot4 - rule.slots do
-            local slot5 = left2
-            full2 = full2 - s[4 + s[2] - slot5]
-          end
-          result6 = full2
-        end
-      end
-      seen2 = result6
-      local chosen8
-      if slot4 - rule.slots <= s[2] then
-        local slot6 = slot4 - rule.slots
-        chosen8 = s[4 + s[2] - slot6]
-      else
-        chosen8 = 0
-      end
-      seen3 = chosen8
-      local beside = room - seen2
-      local oldest = seen3
-      local chosen12
-      if beside >= oldest then
-        chosen12 = true
-      else
-        local chosen11
-        if beside >= 0 then
-          local offset2 = seen1
-          local chosen10
-          if oldest == 0 then
-            chosen10 = 0
+          local a = s[1] > atUs and s[1] or atUs
+          local b = rule.perPeriod
+          local c = rule.periodUs
+          local product = a * b
+          local chosen
+          if product <= 9007199254740991 then
+            local quotient = product / c - product / c % 1
+            remainder0 = product - quotient * c
+            chosen = quotient
           else
-            local b5 = rule.periodUs - offset2
-            local c5 = rule.periodUs
-            local result7
+            chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+          end
+          local slot = chosen
+          seen0 = slot
+          seen1 = remainder0
+          local result2
+          do
+            local written = s[2]
+            if slot - written >= rule.slots then
+              result2 = 0
+            else
+              local full = s[3]
+              for left = written - rule.slots + 1, slot - rule.slots do
+                local slot2 = left
+                full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
+              end
+              result2 = full
+            end
+          end
+          seen2 = result2
+          local slot3 = slot - rule.slots
+          seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
+          local earlier = seen2
+          local count = seen3
+          local offset = seen1
+          local chosen3
+          if count == 0 then
+            chosen3 = 0
+          else
+            local b2 = rule.periodUs - offset
+            local c2 = rule.periodUs
+            local result3
             do
-              local sum2 = oldest * b5
-              if sum2 <= 9007199254740991 then
-                result7 = sum2 / c5 + -(sum2 / c5) % 1
+              local sum = count * b2
+              if sum <= 9007199254740991 then
+                result3 = sum / c2 + -(sum / c2) % 1
               else
-                local product5 = oldest * b5
-                local chosen9
-                if product5 <= 9007199254740991 then
-                  local quotient5 = product5 / c5 - product5 / c5 % 1
-                  remainder0 = product5 - quotient5 * c5
-                  chosen9 = quotient5
+                local product2 = count * b2
+                local chosen2
+                if product2 <= 9007199254740991 then
+                  local quotient2 = product2 / c2 - product2 / c2 % 1
+                  remainder0 = product2 - quotient2 * c2
+                  chosen2 = quotient2
                 else
-                  chosen9 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
+                  chosen2 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
                 end
-                local whole2 = chosen9
-                result7 = remainder0 == 0 and whole2 or whole2 + 1
+                local whole = chosen2
+                result3 = remainder0 == 0 and whole or whole + 1
               end
             end
-            chosen10 = result7
+            chosen3 = result3
           end
-          chosen11 = beside >= chosen10
-        else
-          chosen11 = false
+          local permits = earlier + chosen3
+          s[1] = nowUs
+          local b3 = rule.perPeriod
+          local c3 = rule.periodUs
+          local product3 = nowUs * b3
+          local chosen4
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / c3 - product3 / c3 % 1
+            remainder0 = product3 - quotient3 * c3
+            chosen4 = quotient3
+          else
+            chosen4 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+          end
+          s[2] = chosen4
+          s[3] = permits
+          clearWords(s, 4, rule.slots + 1)
+          local slot4 = s[2]
+          s[4 + (slot4 + rule.slots + 1) % (rule.slots + 1)] = permits
+          result = true
         end
-        chosen12 = chosen11
       end
-      if chosen12 then
-        result5 = 0
-      else
-        result5 = firstFitUs(rule, s, 1, room) - nowUs
-      end
+      chosen5 = result
+    else
+      clearWords(s, 1, rule.freshWords)
+      chosen5 = false
     end
-    local waitUs = result5
-    if waitUs > 0 then
-      outcome = 'limited'
-      retryUs = waitUs
+    changed = chosen5
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > rule.capacity then
+      outcome = 'impossible'
+      retryUs = huge
       granted = false
+    elseif cost > 0 then
+      local room = rule.capacity - cost
+      local result5
+      do
+        local a2 = s[1] > nowUs and s[1] or nowUs
+        local b4 = rule.perPeriod
+        local c4 = rule.periodUs
+        local product4 = a2 * b4
+        local chosen6
+        if product4 <= 9007199254740991 then
+          local quotient4 = product4 / c4 - product4 / c4 % 1
+          remainder0 = product4 - quotient4 * c4
+          chosen6 = quotient4
+        else
+          chosen6 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+        end
+        local slot5 = chosen6
+        seen0 = slot5
+        seen1 = remainder0
+        local result6
+        do
+          local written2 = s[2]
+          if slot5 - written2 >= rule.slots then
+            result6 = 0
+          else
+            local full2 = s[3]
+            for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
+              local slot6 = left2
+              full2 = full2 - s[4 + (slot6 + rule.slots + 1) % (rule.slots + 1)]
+            end
+            result6 = full2
+          end
+        end
+        seen2 = result6
+        local slot7 = slot5 - rule.slots
+        seen3 = slot7 > s[2] and 0 or s[4 + (slot7 + rule.slots + 1) % (rule.slots + 1)]
+        local beside = room - seen2
+        local oldest = seen3
+        local chosen10
+        if beside >= oldest then
+          chosen10 = true
+        else
+          local chosen9
+          if beside >= 0 then
+            local offset2 = seen1
+            local chosen8
+            if oldest == 0 then
+              chosen8 = 0
+            else
+              local b5 = rule.periodUs - offset2
+              local c5 = rule.periodUs
+              local result7
+              do
+                local sum2 = oldest * b5
+                if sum2 <= 9007199254740991 then
+                  result7 = sum2 / c5 + -(sum2 / c5) % 1
+                else
+                  local product5 = oldest * b5
+                  local chosen7
+                  if product5 <= 9007199254740991 then
+                    local quotient5 = product5 / c5 - product5 / c5 % 1
+                    remainder0 = product5 - quotient5 * c5
+                    chosen7 = quotient5
+                  else
+                    chosen7 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
+                  end
+                  local whole2 = chosen7
+                  result7 = remainder0 == 0 and whole2 or whole2 + 1
+                end
+              end
+              chosen8 = result7
+            end
+            chosen9 = beside >= chosen8
+          else
+            chosen9 = false
+          end
+          chosen10 = chosen9
+        end
+        if chosen10 then
+          result5 = 0
+        else
+          result5 = firstFitUs(rule, s, 1, room) - nowUs
+        end
+      end
+      local waitUs = result5
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        granted = false
+      end
     end
   end
   local isTaken = granted
-  local lateUs = 0
-  if isTaken and cost > 0 then
-    changed = true
-    local atUs2 = s[1] > nowUs and s[1] or nowUs
-    local a3 = s[1] > nowUs and s[1] or nowUs
-    local b6 = rule.perPeriod
-    local c6 = rule.periodUs
-    local product6 = a3 * b6
-    local chosen13
-    if product6 <= 9007199254740991 then
-      local quotient6 = product6 / c6 - product6 / c6 % 1
-      remainder0 = product6 - quotient6 * c6
-      chosen13 = quotient6
-    else
-      chosen13 = mulDivWide(a3 < b6 and a3 or b6, a3 > b6 and a3 or b6, c6)
-    end
-    local slot7 = chosen13
-    seen0 = slot7
-    seen1 = remainder0
-    local result9
-    do
-      local written3 = s[2]
-      if slot7 - written3 >= rule.slots then
-        result9 = 0
-      else
-        local full3 = s[3]
-        for left3 = written3 - rule.slots + 1, slot7 - rule.slots do
-          local slot8 = left3
-          full3 = full3 - s[4 + s[2] - slot8]
-        end
-        result9 = full3
-      end
-    end
-    seen2 = result9
-    local chosen14
-    if slot7 - rule.slots <= s[2] then
-      local slot9 = slot7 - rule.slots
-      chosen14 = s[4 + s[2] - slot9]
-    else
-      chosen14 = 0
-    end
-    seen3 = chosen14
-    local slot10 = seen0
-    local passed = slot10 - s[2] < rule.slots + 1 and slot10 - s[2] or rule.slots + 1
-    if passed > 0 then
-      moveWords(s, 4 + passed, 4, rule.slots + 1 - passed)
-      clearWords(s, 4, passed)
-    end
-    s[1] = atUs2
-    s[2] = slot10
-    s[3] = seen2
-    s[4] = s[4] + cost
-    s[3] = s[3] + cost
-    lateUs = atUs2 - nowUs
-  end
-  local lateUs2 = lateUs
-  local earlier3 = rule.capacity
-  local a4 = s[1] > nowUs and s[1] or nowUs
-  local b7 = rule.perPeriod
-  local c7 = rule.periodUs
-  local product7 = a4 * b7
-  local chosen15
-  if product7 <= 9007199254740991 then
-    local quotient7 = product7 / c7 - product7 / c7 % 1
-    remainder0 = product7 - quotient7 * c7
-    chosen15 = quotient7
-  else
-    chosen15 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
-  end
-  local slot11 = chosen15
-  seen0 = slot11
-  seen1 = remainder0
-  local result10
   do
-    local written4 = s[2]
-    if slot11 - written4 >= rule.slots then
-      result10 = 0
-    else
-      local full4 = s[3]
-      for left4 = written4 - rule.slots + 1, slot11 - rule.slots do
-        local slot12 = left4
-        full4 = full4 - s[4 + s[2] - slot12]
-      end
-      result10 = full4
-    end
-  end
-  seen2 = result10
-  local chosen16
-  if slot11 - rule.slots <= s[2] then
-    local slot13 = slot11 - rule.slots
-    chosen16 = s[4 + s[2] - slot13]
-  else
-    chosen16 = 0
-  end
-  seen3 = chosen16
-  local earlier2 = seen2
-  local count2 = seen3
-  local offset3 = seen1
-  local chosen18
-  if count2 == 0 then
-    chosen18 = 0
-  else
-    local b8 = rule.periodUs - offset3
-    local c8 = rule.periodUs
-    local result11
-    do
-      local sum3 = count2 * b8
-      if sum3 <= 9007199254740991 then
-        result11 = sum3 / c8 + -(sum3 / c8) % 1
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local a3 = s[1] > nowUs and s[1] or nowUs
+      local b6 = rule.perPeriod
+      local c6 = rule.periodUs
+      local product6 = a3 * b6
+      local chosen11
+      if product6 <= 9007199254740991 then
+        local quotient6 = product6 / c6 - product6 / c6 % 1
+        remainder0 = product6 - quotient6 * c6
+        chosen11 = quotient6
       else
-        local product8 = count2 * b8
-        local chosen17
-        if product8 <= 9007199254740991 then
-          local quotient8 = product8 / c8 - product8 / c8 % 1
-          remainder0 = product8 - quotient8 * c8
-          chosen17 = quotient8
+        chosen11 = mulDivWide(a3 < b6 and a3 or b6, a3 > b6 and a3 or b6, c6)
+      end
+      local slot8 = chosen11
+      seen0 = slot8
+      seen1 = remainder0
+      local result9
+      do
+        local written3 = s[2]
+        if slot8 - written3 >= rule.slots then
+          result9 = 0
         else
-          chosen17 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
+          local full3 = s[3]
+          for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
+            local slot9 = left3
+            full3 = full3 - s[4 + (slot9 + rule.slots + 1) % (rule.slots + 1)]
+          end
+          result9 = full3
         end
-        local whole3 = chosen17
-        result11 = remainder0 == 0 and whole3 or whole3 + 1
+      end
+      seen2 = result9
+      local slot10 = slot8 - rule.slots
+      seen3 = slot10 > s[2] and 0 or s[4 + (slot10 + rule.slots + 1) % (rule.slots + 1)]
+      local slot11 = seen0
+      for passed = s[2] + 1 > slot11 - rule.slots and s[2] + 1 or slot11 - rule.slots, slot11 do
+        local slot12 = passed
+        s[4 + (slot12 + rule.slots + 1) % (rule.slots + 1)] = 0
+      end
+      s[1] = atUs2
+      s[2] = slot11
+      s[3] = seen2
+      local slot13 = s[2]
+      local present = 4 + (slot13 + rule.slots + 1) % (rule.slots + 1)
+      s[present] = s[present] + cost
+      s[3] = s[3] + cost
+      lateUs = atUs2 - nowUs
+    end
+    local lateUs2 = lateUs
+    local earlier3 = rule.capacity
+    local a4 = s[1] > nowUs and s[1] or nowUs
+    local b7 = rule.perPeriod
+    local c7 = rule.periodUs
+    local product7 = a4 * b7
+    local chosen12
+    if product7 <= 9007199254740991 then
+      local quotient7 = product7 / c7 - product7 / c7 % 1
+      remainder0 = product7 - quotient7 * c7
+      chosen12 = quotient7
+    else
+      chosen12 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
+    end
+    local slot14 = chosen12
+    seen0 = slot14
+    seen1 = remainder0
+    local result10
+    do
+      local written4 = s[2]
+      if slot14 - written4 >= rule.slots then
+        result10 = 0
+      else
+        local full4 = s[3]
+        for left4 = written4 - rule.slots + 1, slot14 - rule.slots do
+          local slot15 = left4
+          full4 = full4 - s[4 + (slot15 + rule.slots + 1) % (rule.slots + 1)]
+        end
+        result10 = full4
       end
     end
-    chosen18 = result11
+    seen2 = result10
+    local slot16 = slot14 - rule.slots
+    seen3 = slot16 > s[2] and 0 or s[4 + (slot16 + rule.slots + 1) % (rule.slots + 1)]
+    local earlier2 = seen2
+    local count2 = seen3
+    local offset3 = seen1
+    local chosen14
+    if count2 == 0 then
+      chosen14 = 0
+    else
+      local b8 = rule.periodUs - offset3
+      local c8 = rule.periodUs
+      local result11
+      do
+        local sum3 = count2 * b8
+        if sum3 <= 9007199254740991 then
+          result11 = sum3 / c8 + -(sum3 / c8) % 1
+        else
+          local product8 = count2 * b8
+          local chosen13
+          if product8 <= 9007199254740991 then
+            local quotient8 = product8 / c8 - product8 / c8 % 1
+            remainder0 = product8 - quotient8 * c8
+            chosen13 = quotient8
+          else
+            chosen13 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
+          end
+          local whole3 = chosen13
+          result11 = remainder0 == 0 and whole3 or whole3 + 1
+        end
+      end
+      chosen14 = result11
+    end
+    remaining = 0 > earlier3 - (earlier2 + chosen14) and 0 or earlier3 - (earlier2 + chosen14)
+    resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
+    enteredUs = nowUs + lateUs2
   end
-  remaining = 0 > earlier3 - (earlier2 + chosen18) and 0 or earlier3 - (earlier2 + chosen18)
-  resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
-  enteredUs = nowUs + lateUs2
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
 end
 return take, rule.words, false
@@ -4465,46 +4282,41 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   local delayUs
   local enteredUs
   local granted = true
-  local chosen2
-  if isHeld then
-    local chosen
+  do
+    local chosen2
     if isHeld then
-      local result2
-      do
+      local chosen
+      if s3 - nowUs > windowUs then
         local aheadUs = s3 - nowUs
-        if aheadUs <= windowUs then
-          result2 = false
-        else
-          s1 = s1 - aheadUs
-          s3 = nowUs
-          result2 = true
-        end
+        s1 = s1 - aheadUs
+        s3 = nowUs
+        chosen = true
+      else
+        chosen = false
       end
-      chosen = result2
+      chosen2 = chosen
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen = false
+      chosen2 = false
     end
-    changed = chosen
+    changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     if cost > capacity then
       outcome = 'impossible'
       retryUs = huge
-      result = false
-    elseif cost == 0 then
-      result = true
-    else
+      granted = false
+    elseif cost > 0 then
       local room = capacity - cost
-      local result3
+      local result
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result3 = 0
+          result = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -4512,147 +4324,122 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             part = part - lessOnePart
           else
             local product = room * periodUs
-            local chosen2
+            local chosen3
             if product <= 9007199254740991 then
               local quotient = product / permits - product / permits % 1
               remainder0 = product - quotient * permits
-              chosen2 = quotient
+              chosen3 = quotient
             else
-              chosen2 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
             end
-            us = us - chosen2
+            us = us - chosen3
             part = part - remainder0
           end
           if part > 0 then
             us = us + 1
           end
-          result3 = us > 0 and us + atUs - nowUs or 0
+          result = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result3
+      local waitUs = result
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
-        result = false
-      else
-        local part = s[2]
-        if room == capacity - 1 then
-          us = us - lessOneUs
-          part = part - lessOnePart
-        else
-          local product = room * periodUs
-          local chosen3
-          if product <= 9007199254740991 then
-            local quotient = product / permits - product / permits % 1
-            remainder0 = product - quotient * permits
-            chosen3 = quotient
-          else
-            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
-          end
-          us = us - chosen3
-          part = part - remainder0
-        end
-        if part > 0 then
-          us = us + 1
-        end
-        result = us > 0 and us + atUs - nowUs or 0
+        granted = false
       end
-    end
-    local waitUs = result
-    if waitUs > 0 then
-      outcome = 'limited'
-      retryUs = waitUs
-      granted = false
     end
   end
   local isTaken = granted
-  local lateUs = 0
-  if isTaken and cost > 0 then
-    changed = true
-    local atUs2 = s3 > nowUs and s3 or nowUs
-    local tatUs = s1
-    local us2 = tatUs > atUs2 and tatUs or atUs2
-    local part2 = tatUs < atUs2 and 0 or s2
-    if cost == 1 then
-      us2 = us2 + intervalUs
-      part2 = part2 + intervalPart
-    else
-      local product2 = cost * periodUs
-      local chosen4
-      if product2 <= 9007199254740991 then
-        local quotient2 = product2 / permits - product2 / permits % 1
-        remainder0 = product2 - quotient2 * permits
-        chosen4 = quotient2
-      else
-        chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+  do
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local atUs2 = s3 > nowUs and s3 or nowUs
+      local us2 = s1
+      local part2 = s2
+      if us2 < atUs2 then
+        us2 = atUs2
+        part2 = 0
       end
-      us2 = us2 + chosen4
-      part2 = part2 + remainder0
+      if cost == 1 then
+        us2 = us2 + intervalUs
+        part2 = part2 + intervalPart
+      else
+        local product2 = cost * periodUs
+        local chosen4
+        if product2 <= 9007199254740991 then
+          local quotient2 = product2 / permits - product2 / permits % 1
+          remainder0 = product2 - quotient2 * permits
+          chosen4 = quotient2
+        else
+          chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        end
+        us2 = us2 + chosen4
+        part2 = part2 + remainder0
+      end
+      if part2 >= permits then
+        us2 = us2 + 1
+        part2 = part2 - permits
+      end
+      s1 = us2
+      s2 = part2
+      s3 = atUs2
+      lateUs = atUs2 - nowUs
     end
-    if part2 >= permits then
-      us2 = us2 + 1
-      part2 = part2 - permits
+    local lateUs2 = lateUs
+    local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen6
+    if us3 < 0 then
+      chosen6 = 0
+    else
+      local add = s2
+      local result2
+      do
+        local sum = us3 * permits + add
+        if sum <= 9007199254740991 then
+          result2 = sum / periodUs + -(sum / periodUs) % 1
+        else
+          local result3
+          do
+            local product3 = us3 * permits
+            local chosen5
+            if product3 <= 9007199254740991 then
+              local quotient3 = product3 / periodUs - product3 / periodUs % 1
+              remainder0 = product3 - quotient3 * periodUs
+              chosen5 = quotient3
+            else
+              chosen5 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
+            end
+            local whole = chosen5
+            if add == 0 then
+              result3 = whole
+            else
+              local product4 = remainder0 + add
+              local quotient4 = product4 / periodUs - product4 / periodUs % 1
+              remainder0 = product4 - quotient4 * periodUs
+              result3 = whole + quotient4
+            end
+          end
+          local quotient5 = result3
+          result2 = remainder0 == 0 and quotient5 or quotient5 + 1
+        end
+      end
+      chosen6 = result2
     end
-    s1 = us2
-    s2 = part2
-    s3 = atUs2
-    chosen4 = atUs2 - nowUs
-  else
-    chosen4 = 0
-  end
-  local lateUs = chosen4
-  local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-  local chosen6
-  if us3 < 0 then
-    chosen6 = 0
-  else
-    local add = s2
+    remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
     local result4
     do
-      local sum = us3 * permits + add
-      if sum <= 9007199254740991 then
-        result2 = sum / periodUs + -(sum / periodUs) % 1
+      local atUs3 = s3 > nowUs and s3 or nowUs
+      local us4 = s1 - atUs3
+      if us4 < 0 then
+        result4 = atUs3 - nowUs
       else
-        local result3
-        do
-          local product3 = us3 * permits
-          local chosen5
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / periodUs - product3 / periodUs % 1
-            remainder0 = product3 - quotient3 * periodUs
-            chosen5 = quotient3
-          else
-            chosen5 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
-          end
-          local whole = chosen5
-          if add == 0 then
-            result3 = whole
-          else
-            local product4 = remainder0 + add
-            local quotient4 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient4 * periodUs
-            result3 = whole + quotient4
-          end
-        end
-        local quotient5 = result3
-        result2 = remainder0 == 0 and quotient5 or quotient5 + 1
+        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    chosen6 = result2
+    resetUs = result4
+    enteredUs = nowUs + lateUs2
   end
-  remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
-  local result4
-  do
-    local atUs3 = s3 > nowUs and s3 or nowUs
-    local us4 = s1 - atUs3
-    if us4 < 0 then
-      result4 = atUs3 - nowUs
-    else
-      result6 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
-    end
-  end
-  resetUs = result6
-  enteredUs = nowUs + lateUs
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
 end
 return take, 3, true

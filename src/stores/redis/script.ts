@@ -47,7 +47,7 @@ function textsOf(wanted: readonly string[]): string {
 }
 
 /** The pure part, with all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = [CONSTANTS, lua.codec, textsOf([...ALL, 'decide']), lua.labels, lua.longStates].join('\n')
+export const LIBRARY: string = withConstants([lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'))
 
 /** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
 function textOf(types: readonly string[]): string {
@@ -55,12 +55,13 @@ function textOf(types: readonly string[]): string {
     ({ format, algorithm: { type } }) => `takes[${format}] = function(figures)\n${TAKES[type]}end`,
   )
   const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
-  return [
+  const texts = [
     lua.codec,
     'local takes = {}',
     ...takes,
     lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n')),
-  ].join('\n')
+  ]
+  return withConstants(texts.join('\n'))
 }
 
 export interface Script {

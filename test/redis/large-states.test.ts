@@ -1,0 +1,216 @@
+/** Logs and windows of many slots in Redis: what a decision reads and writes does not grow with them, and nothing is lost where one is refused. */
+import { randomUUID } from 'node:crypto'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
+import { writeState } from '../../src/algorithms/codec.ts'
+import { createLimiter, gcra, type Limit, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { inspectKey } from '../../src/stores/redis/inspect.ts'
+import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
+import { Random } from '../model/random.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { type RedisServer, startServer } from '../support/redis-servers.ts'
+import { bytesAt, putBytes, recordsAt } from '../support/state-bytes.ts'
+
+const START_US = 1_700_000_000_000_000
+
+let redis: TestRedis
+let server: RedisServer
+beforeAll(async () => {
+  redis = await connectRedis()
+  server = await startServer()
+})
+afterAll(async () => {
+  redis.close()
+  await server.kill()
+})
+
+function limiterOn(sender: TestRedis, limits: Limits, clock: FakeClock, prefix = randomUUID()) {
+  const limiter = createLimiter(limits, { name: 'api', store: redisStore(sender, { prefix, denialCache: false }), clock })
+  return { limiter, key: `${prefix}:api:{k}` }
+}
+
+/** The record of a log with so many entries, a microsecond apart from `START_US` on. */
+function logOf(limit: Limit, entries: number): Uint8Array {
+  const rule = limit[RULE]
+  const { algorithm } = rule
+  const s = new Float64Array(rule.words)
+  for (let k = 0; k < entries; k++) algorithm.charge(rule, rule, s, 0, START_US + k, 1)
+  const words = Math.min(rule.words, algorithm.neededWords?.(s, 0) ?? rule.words)
+  return writeState(rule, s.subarray(0, words), 0, START_US + entries + rule.windowUs, 'default')
+}
+
+/** What a call makes the server do: how many commands of each kind, and how many bytes it would replicate or append to the AOF. */
+async function costOf(call: () => Promise<unknown>): Promise<{ commands: Record<string, number>; written: number }> {
+  const offset = async () => Number(/master_repl_offset:(\d+)/.exec(`${await server.command('INFO', 'replication')}`)?.[1])
+  await server.command('CONFIG', 'RESETSTAT')
+  const before = await offset()
+  await call()
+  const written = (await offset()) - before
+  const stats = `${await server.command('INFO', 'commandstats')}`
+  const commands = [...stats.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [name as string, Number(calls)] as const)
+  return { commands: Object.fromEntries(commands.filter(([name]) => /get|set|strlen|expire/.test(name) && name !== 'config')), written }
+}
+
+async function onOwnServer(): Promise<TestRedis & { destroy(): void }> {
+  const client = createClient({ socket: { host: server.host, port: server.port } })
+  await client.connect()
+  return { send: (args) => client.sendCommand([...args]), close: () => client.destroy(), destroy: () => client.destroy() }
+}
+
+test('a take by a log does the same with 10 entries and with 50,000: a take, one that half of the log has left before, and a refund', async () => {
+  const sender = await onOwnServer()
+  const seen: { take: object; left: object; refund: object }[] = []
+  for (const entries of [10, 1_000, 50_000]) {
+    const limit = slidingLog({ limit: 60_000, window: '1h' })
+    const clock = fakeClock()
+    const { limiter, key } = limiterOn(sender, limit, clock)
+    await putBytes(sender, key, logOf(limit, entries))
+    await sender.send(['PEXPIRE', key, '3600000'])
+    clock.setUs(START_US + entries + 10)
+    await limiter.consume('k')
+    clock.setUs(START_US + entries + 20)
+    const take = await costOf(() => limiter.consume('k'))
+    const refund = await costOf(() => limiter.refund('k', 1, { atMs: START_US / 1000 }))
+    clock.setUs(START_US + entries / 2 + limit[RULE].windowUs)
+    const left = await costOf(() => limiter.consume('k'))
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 60_000 - (entries / 2 - 1) - 3 })
+    seen.push({ take, left, refund })
+    const sum = (commands: Record<string, number>) => Object.values(commands).reduce((all, calls) => all + calls, 0)
+    expect(take.commands).toMatchObject({ getrange: 1, setrange: 3, pexpire: 1 })
+    expect(take.written).toBeLessThan(600)
+    // A page for each step of the search, and one for each segment of 256.
+    expect(sum(left.commands)).toBeLessThan(10 + 2 * Math.log2(entries) + entries / 256)
+    expect(left.written).toBeLessThan(600)
+    // A segment at most.
+    expect(sum(refund.commands)).toBeLessThan(50 + 2 * Math.log2(entries))
+    expect(refund.written).toBeLessThan(5_000)
+  }
+  expect(seen[1]?.take).toEqual(seen[0]?.take)
+  sender.destroy()
+})
+
+test('a take by a window writes as much with 20 slots as with 1,000', async () => {
+  const sender = await onOwnServer()
+  const seen: object[] = []
+  for (const slots of [20, 1_000]) {
+    const clock = fakeClock(START_US / 1000)
+    const { limiter } = limiterOn(sender, slidingWindow({ limit: 100, window: '1h', slots }), clock)
+    for (let k = 0; k < 3; k++) await limiter.consume('k')
+    clock.advanceMs(1)
+    const { commands, written } = await costOf(() => limiter.consume('k'))
+    seen.push({ commands, isSmall: written < 600 })
+  }
+  expect(seen).toEqual([seen[1], seen[0]])
+  sender.destroy()
+})
+
+test('a log through growth, departures and refunds of old entries holds what one in memory holds', async () => {
+  const random = new Random(20_261_119)
+  const limit = slidingLog({ limit: 700, window: '1s' })
+  const clock = fakeClock(START_US / 1000)
+  const { limiter, key } = limiterOn(redis, limit, clock)
+  const inMemory = createLimiter(limit, { clock })
+  const taken: number[] = []
+  for (let step = 0; step < 3_000; step++) {
+    // A burst, then a pace at which most leave, and again.
+    clock.setUs(clock.nowUs() + (step % 1_500 < 900 ? random.whole(1, 40) : random.whole(1, 60_000)))
+    const back = random.chance(0.2) && taken.length > 0 ? (taken[random.whole(0, taken.length - 1)] as number) : undefined
+    if (back === undefined) {
+      const cost = random.chance(0.9) ? 1 : random.whole(1, 5)
+      const expected = inMemory.consume('k', cost)
+      expect(await limiter.consume('k', cost)).toEqual(expected)
+      if (expected.allowed) taken.push(expected.atMs)
+    } else {
+      inMemory.refund('k', 1, { atMs: back })
+      await limiter.refund('k', 1, { atMs: back })
+    }
+  }
+  const [{ rule, words } = { rule: limit[RULE], words: new Float64Array() }] = await recordsAt(redis, key)
+  const [shown] = await inspectKey(redis, key)
+  expect(shown?.state).toEqual(rule.algorithm.fields(rule, words, 0))
+  expect(inMemory.peek('k').remaining).toBe((await limiter.peek('k')).remaining)
+}, 30_000)
+
+test('beside others in one key a large state is written in place, and the others are kept', async () => {
+  const clock = fakeClock(START_US / 1000)
+  const limits = { fast: gcra({ rate: '10000/s', burst: 1_000 }), log: slidingLog({ limit: 500, window: '1min' }) }
+  const { limiter, key } = limiterOn(redis, limits, clock)
+  for (let k = 0; k < 120; k++) {
+    clock.setUs(clock.nowUs() + 700)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  }
+  const records = await recordsAt(redis, key)
+  expect(records.map(({ name }) => name).sort()).toEqual(['fast', 'log'])
+  expect((await limiter.peek('k')).parts).toMatchObject({ log: { remaining: 380 } })
+})
+
+test('a large state that was cut, has other bytes or is no state is an error, and stays as it is', async () => {
+  const limit = slidingLog({ limit: 2_000, window: '1h' })
+  const clock = fakeClock(START_US / 1000 + 1_000)
+  const { limiter, key } = limiterOn(redis, limit, clock)
+  const whole = logOf(limit, 1_000)
+  const double = (place: number, bytes: readonly number[]) =>
+    Uint8Array.from([...whole.slice(0, place), ...bytes, ...whole.slice(place + bytes.length)])
+  const words = whole.length - (limit[RULE].algorithm.neededWords?.(readWords(whole), 0) as number) * 8
+  const damaged = [
+    whole.slice(0, whole.length - 1),
+    whole.slice(0, 140),
+    Uint8Array.from([...whole, 7]),
+    // No number, for how many are held; and places outside of the ring.
+    double(words + 16, [0x7f, 0xf8, 0, 0, 0, 0, 0, 0]),
+    double(words + 8, [0x41, 0xe0, 0, 0, 0, 0, 0, 0]),
+  ]
+  for (const bytes of damaged) {
+    await putBytes(redis, key, bytes)
+    for (const call of [limiter.consume('k'), limiter.peek('k'), limiter.refund('k')]) {
+      await expect(call).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    }
+    expect(Buffer.compare((await bytesAt(redis, key)) as Uint8Array, bytes)).toBe(0)
+  }
+})
+
+test('ten megabytes of something else are an error, and are not read', async () => {
+  const sender = await onOwnServer()
+  const { limiter, key } = limiterOn(sender, slidingLog({ limit: 2_000, window: '1h' }), fakeClock(START_US / 1000))
+  await sender.send(['SET', key, 'A'.repeat(10_000_000)])
+  await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+  const { commands } = await costOf(() => limiter.consume('k').catch(() => undefined))
+  expect(commands).toEqual({ getrange: expect.any(Number), strlen: expect.any(Number) })
+  expect(await sender.send(['STRLEN', key])).toBe(10_000_000)
+  sender.destroy()
+})
+
+const readWords = (bytes: Uint8Array) => {
+  const at = bytes.length % 8
+  const words = new Float64Array((bytes.length - at) / 8)
+  for (let k = 0; k < words.length; k++) words[k] = new DataView(bytes.buffer, bytes.byteOffset).getFloat64(at + k * 8)
+  return words
+}
+
+test('a server that is full refuses to write in place, and the log stays as it is', async () => {
+  const sender = await onOwnServer()
+  const { limiter, key } = limiterOn(sender, slidingLog({ limit: 500, window: '1h' }), fakeClock(START_US / 1000))
+  const clocked = async (count: number) => {
+    for (let k = 0; k < count; k++) await limiter.consume('k')
+  }
+  await clocked(3)
+  const filled = limiterOn(sender, slidingLog({ limit: 500, window: '1h' }), fakeClock(START_US / 1000)).key
+  await putBytes(sender, filled, logOf(slidingLog({ limit: 500, window: '1h' }), 100))
+  const before = await bytesAt(sender, filled)
+  await server.command('CONFIG', 'SET', 'maxmemory', '1')
+  const other = createLimiter(slidingLog({ limit: 500, window: '1h' }), {
+    name: 'api',
+    store: redisStore(sender, { prefix: filled.slice(0, filled.indexOf(':api')), denialCache: false }),
+    clock: fakeClock(START_US / 1000 + 1),
+  })
+  await expect(other.consume('k')).rejects.toMatchObject({ code: 'STORE' })
+  const several = await Promise.allSettled(['k', 'a', 'b'].map((each) => other.consume(each)))
+  expect(several.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  await server.command('CONFIG', 'SET', 'maxmemory', '0')
+  expect(await bytesAt(sender, filled)).toEqual(before)
+  expect(await sender.send(['EXISTS', filled.replace('{k}', '{a}')])).toBe(0)
+  expect(Number(await sender.send(['PTTL', key]))).toBeGreaterThan(0)
+  sender.destroy()
+})
