@@ -2,9 +2,12 @@
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import { hints } from './hints.ts'
+import { isLocal } from './http/origin.ts'
+import { journalIn } from './journal.ts'
 import { readPage } from './page/page.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
+import { VERSION } from './sluice.ts'
 import { openStore } from './store.ts'
 import { tokensFrom } from './tokens.ts'
 
@@ -50,7 +53,8 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --no-page          do not serve the page at /
   --top-refused N    show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, to whoever watches /v1/live. Or SLUICE_TOP_REFUSED.
                      Default: none are kept, because keys may be personal data
-  --log-level LEVEL  ${LOG_LEVELS.join(', ')}. Default info
+  --log-level LEVEL  ${LOG_LEVELS.join(', ')}. Default info. At debug every decision is written down, with
+                     its key. Or SLUICE_LOG_LEVEL
   --hints            print what to try with curl`
 
 type Text = 'redis' | 'tokens-file' | 'host' | 'port' | 'grpc-port' | 'allow-host' | 'top-refused' | 'log-level'
@@ -58,32 +62,40 @@ type Values = Readonly<Partial<Record<Text, string>>> & { readonly hints?: boole
 
 export async function serve(path: string | undefined, values: Values): Promise<void> {
   const file = path ?? sampleFile()
-  const log = pino({ level: logLevel(values['log-level']), base: null })
+  const log = pino({ level: logLevel(values['log-level'] ?? process.env.SLUICE_LOG_LEVEL), base: null })
   const { config, text } = loadConfig(file)
   const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
   const allowHosts = namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST)
   const topRefused = topRefusedIn(values['top-refused'] ?? process.env.SLUICE_TOP_REFUSED)
   const page = values['no-page'] ? undefined : readPage(pageFolder())
-  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log), config.bounds)
+  const host = values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST
+  const journal = journalIn(log)
+  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, journal.connectionFailed, config.bounds)
   const service = await startService({
     config,
     store: opened.store,
     clock: undefined,
-    host: values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST,
+    host,
     httpPort: portIn('--port', values.port ?? process.env.SLUICE_PORT, DEFAULT_HTTP_PORT),
     grpcPort: portIn('--grpc-port', values['grpc-port'] ?? process.env.SLUICE_GRPC_PORT, DEFAULT_GRPC_PORT),
     allowHosts,
     tokens,
     page,
     topRefused,
-    onFailure: (error) => log.error({ err: error }, 'a request failed by our fault'),
+    journal,
   }).catch((error) => {
     opened.close()
     throw error
   })
   const watched = new ConfigFile(file, text, service.limiters, (report) => reloaded(log, service, report))
   watched.watch()
-  log.info({ httpPort: service.httpPort, grpcPort: service.grpcPort, store: opened.description, file }, 'sluice is serving')
+  service.metrics.addProcess(VERSION)
+  if (tokens === undefined && !isLocal(host))
+    log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
+  log.info(
+    { version: VERSION, httpPort: service.httpPort, grpcPort: service.grpcPort, store: opened.description, file },
+    'sluice is serving',
+  )
   if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false))
   process.on('SIGHUP', () => watched.reload())
   stopAtSignal(log, async () => {
@@ -136,18 +148,9 @@ function topRefusedIn(text: string | undefined): number | undefined {
   throw new Error(`--top-refused ${JSON.stringify(text)} must be a whole number from 1 to ${MOST_TOP_REFUSED}`)
 }
 
-/** A client that cannot connect says so many times a second. */
-function storeErrorsOnce(log: pino.Logger): (error: Error) => void {
-  let last = ''
-  return ({ message }) => {
-    if (message !== last) log.warn({ reason: message }, 'Redis cannot be reached')
-    last = message
-  }
-}
-
-function reloaded(log: pino.Logger, { metrics }: Service, { result, reason }: ReloadReport): void {
+function reloaded(log: pino.Logger, { metrics }: Service, { result, reason, changes }: ReloadReport): void {
   metrics.reloaded(result)
-  if (result === 'ok') log.info('the configuration was reloaded')
+  if (result === 'ok') log.info(changes, 'the configuration was reloaded')
   else log.error({ reason }, 'the new configuration is refused, the old one goes on')
 }
 

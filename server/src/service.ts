@@ -3,7 +3,8 @@ import type { ServiceConfig } from './config/config.ts'
 import { grpcServer } from './grpc/server.ts'
 import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
-import { httpServer } from './http/server.ts'
+import { type HttpBounds, httpServer } from './http/server.ts'
+import type { Journal } from './journal.ts'
 import { listening } from './listening.ts'
 import { LiveHub } from './live/hub.ts'
 import { snapshot } from './live/snapshot.ts'
@@ -11,6 +12,8 @@ import { TopRefused } from './live/top-refused.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Page } from './page/page.ts'
 import { Limiters } from './running/limiters.ts'
+import { Readiness } from './running/readiness.ts'
+import { type StoreState, StoreWatch } from './running/store-watch.ts'
 import { type Clock, type Store, systemClock } from './sluice.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -31,7 +34,9 @@ export interface ServiceOptions {
   readonly page: Page | undefined
   /** How many of the keys that are refused most are told; undefined: none are kept. */
   readonly topRefused: number | undefined
-  onFailure(error: unknown): void
+  readonly journal: Journal
+  /** Only given by tests. */
+  readonly httpBounds?: Partial<HttpBounds> | undefined
 }
 
 export interface Service {
@@ -39,6 +44,8 @@ export interface Service {
   readonly metrics: Metrics
   readonly hub: LiveHub
   readonly held: Held
+  /** As the service itself asks the store. */
+  readonly storeState: StoreState
   readonly httpPort: number
   readonly grpcPort: number
   /**
@@ -49,23 +56,26 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, store, clock, page, tokens, onFailure } = options
+  const { config, store, clock, page, tokens, journal, httpBounds } = options
   const metrics = new Metrics(store)
   const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
-  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top) }, metrics)
+  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal }, metrics)
   // People read it beside their own clocks: the time of the day, which may be set, unlike the system clock of the limiters.
   const nowMs = clock === undefined ? Date.now : () => clock.nowUs() / 1000
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
   const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }
   const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
-  let stopping = false
+  const storeWatch = new StoreWatch(store, clock, (state) => journal.storeChanged(state))
+  const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
-  const server = httpServer({ limiters, metrics, hub, held, page, tokens, hostNames, isStopping: () => stopping, onFailure })
+  const server = httpServer({ limiters, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds })
+  await storeWatch.start()
   const httpPort = await listening(server, options.httpPort, options.host)
   const grpc = await grpcServer(limiters, held, options).catch((error) => {
     // Half a service would keep the process alive.
     server.close()
+    storeWatch.close()
     throw error
   })
   return {
@@ -73,10 +83,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     hub,
     held,
+    get storeState() {
+      return storeWatch.state
+    },
     httpPort,
     grpcPort: grpc.port,
     async stop(graceMs, drainMs = 0) {
-      stopping = true
+      readiness.stop()
       hub.close()
       if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -86,6 +99,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await Promise.all([closed, grpc.stop()])
       clearTimeout(impatience)
       limiters.close()
+      storeWatch.close()
     },
   }
 }

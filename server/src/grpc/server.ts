@@ -13,9 +13,10 @@ import {
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import type { Held } from '../held.ts'
+import { problemOf } from '../http/problem.ts'
+import type { Journal } from '../journal.ts'
 import { listening } from '../listening.ts'
 import type { Limiters } from '../running/limiters.ts'
-import { SluiceError } from '../sluice.ts'
 import type { Tokens } from '../tokens.ts'
 import { guard, MAX_MESSAGE_BYTES } from './guard.ts'
 import { InvalidRequest } from './invalid-request.ts'
@@ -43,7 +44,7 @@ export interface GrpcOptions {
   readonly host: string
   readonly grpcPort: number
   readonly tokens: Tokens | undefined
-  onFailure(error: unknown): void
+  readonly journal: Journal
 }
 
 export interface GrpcServer {
@@ -61,14 +62,14 @@ export function rateLimitService(): ServiceClientConstructor {
   return loaded.envoy.service.ratelimit.v3.RateLimitService as ServiceClientConstructor
 }
 
-export async function grpcServer(limiters: Limiters, held: Held, { host, grpcPort, tokens, onFailure }: GrpcOptions): Promise<GrpcServer> {
+export async function grpcServer(limiters: Limiters, held: Held, { host, grpcPort, tokens, journal }: GrpcOptions): Promise<GrpcServer> {
   const overrides = new Overrides(limiters)
   const server = new Server({ ...BOUNDS, interceptors: [guard(tokens, held)] })
   server.addService(rateLimitService().service, {
     ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
       shouldRateLimit(limiters, overrides, request).then(
         (response) => answer(null, response),
-        (error) => answer(grpcError(error, onFailure)),
+        (error) => answer(grpcError(error, journal)),
       )
     },
   })
@@ -88,11 +89,10 @@ export async function grpcServer(limiters: Limiters, held: Held, { host, grpcPor
 }
 
 /** Never an answer with the code UNKNOWN: Envoy would let it pass or not, by settings that have nothing to do with ours. */
-function grpcError(error: unknown, onFailure: (error: unknown) => void): { code: status; details: string } {
+function grpcError(error: unknown, journal: Journal): { code: status; details: string } {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message }
-  if (error instanceof SluiceError && (error.code === 'STORE' || error.code === 'CLOSED')) {
-    return { code: status.UNAVAILABLE, details: error.message }
-  }
-  onFailure(error)
-  return { code: status.INTERNAL, details: 'the service failed: its log says why' }
+  const problem = problemOf(error)
+  if (problem.status === 503) return { code: status.UNAVAILABLE, details: problem.detail }
+  journal.failed(error)
+  return { code: status.INTERNAL, details: problemOf(undefined).detail }
 }

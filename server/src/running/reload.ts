@@ -3,7 +3,7 @@ import { readFileSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { ConfigError, type ServiceConfig } from '../config/config.ts'
 import { readConfig } from '../config/read.ts'
-import type { Limiters } from './limiters.ts'
+import type { Changes, Limiters } from './limiters.ts'
 
 const SETTLED_MS = 50
 
@@ -18,6 +18,8 @@ export interface ReloadReport {
   readonly result: 'ok' | 'refused'
   /** Why it was refused: every mistake with its place. */
   readonly reason: string | undefined
+  /** What it changed. */
+  readonly changes?: Changes
 }
 
 export function loadConfig(file: string): { config: ServiceConfig; text: string } {
@@ -55,8 +57,8 @@ export class ConfigFile {
       if (text === this.#text) return
       // Remembered though it may be bad: the same mistake need not be told twice.
       this.#text = text
-      this.#limiters.use(readConfig(text, this.#file, this.#limiters))
-      this.#onReload({ result: 'ok', reason: undefined })
+      const changes = this.#limiters.use(readConfig(text, this.#file, this.#limiters))
+      this.#onReload({ result: 'ok', reason: undefined, changes })
     } catch (error) {
       this.#onReload({ result: 'refused', reason: reasonOf(error, this.#file) })
     }
