@@ -8,4 +8,4 @@ run('npx', ['--no-install', 'tsc', '-p', 'server/tsconfig.build.json'])
 // Where what is built looks for its version.
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 writeFileSync(`${dist}/package.json`, `${JSON.stringify({ type: 'module', version })}\n`)
-cpSync(`${root}server/src/grpc/rls.proto`, `${dist}/server/src/grpc/rls.proto`)
+for (const name of ['rls', 'health']) cpSync(`${root}server/src/grpc/${name}.proto`, `${dist}/server/src/grpc/${name}.proto`)

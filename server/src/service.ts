@@ -1,5 +1,6 @@
 /** The service as a whole: opened, running, and stopped without losing anybody. */
 import type { ServiceConfig } from './config/config.ts'
+import { HealthService } from './grpc/health.ts'
 import { grpcServer } from './grpc/server.ts'
 import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
@@ -15,6 +16,7 @@ import { Limiters } from './running/limiters.ts'
 import { Readiness } from './running/readiness.ts'
 import { type StoreState, StoreWatch } from './running/store-watch.ts'
 import { type Clock, type Store, systemClock } from './sluice.ts'
+import type { Tls } from './tls.ts'
 import type { Tokens } from './tokens.ts'
 
 export interface ServiceOptions {
@@ -28,6 +30,12 @@ export interface ServiceOptions {
   /** 0: whichever is free. */
   readonly httpPort: number
   readonly grpcPort: number
+  /** Plain HTTP, for supervisors: they have no certificates. Undefined: none of their own. */
+  readonly healthPort: number | undefined
+  /** Of both other ports; undefined: none. */
+  readonly tls: Tls | undefined
+  /** How long a gRPC connection lives, in seconds; 0: for ever. */
+  readonly grpcMaxAgeS: number
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
   /** Undefined: there is none. */
@@ -48,6 +56,7 @@ export interface Service {
   readonly storeState: StoreState
   readonly httpPort: number
   readonly grpcPort: number
+  readonly healthPort: number | undefined
   /**
    * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets who is being served
    * finish, ends whoever still waits after `graceMs`, and closes. Without the first, a request on a kept connection may meet its end.
@@ -69,12 +78,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
-  const server = httpServer({ limiters, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds })
+  const http = { limiters, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
+  const server = httpServer(http, options.tls)
   await storeWatch.start()
   const httpPort = await listening(server, options.httpPort, options.host)
-  const grpc = await grpcServer(limiters, held, options).catch((error) => {
+  const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
+  const health = new HealthService(readiness, clock ?? systemClock)
+  const opening = Promise.all([
+    grpcServer(limiters, held, health, options),
+    healthServer === undefined ? undefined : listening(healthServer, options.healthPort as number, options.host),
+  ])
+  const [grpc, healthPort] = await opening.catch((error) => {
     // Half a service would keep the process alive.
     server.close()
+    healthServer?.close()
     storeWatch.close()
     throw error
   })
@@ -88,6 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
     httpPort,
     grpcPort: grpc.port,
+    healthPort,
     async stop(graceMs, drainMs = 0) {
       readiness.stop()
       hub.close()
@@ -97,6 +115,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)
       await Promise.all([closed, grpc.stop()])
+      // Whoever looks after the service may see it to its end.
+      healthServer?.close()
+      healthServer?.closeAllConnections()
       clearTimeout(impatience)
       limiters.close()
       storeWatch.close()

@@ -51,11 +51,17 @@ export class Client {
   }
 }
 
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
 /** Told of the first unanswered request of a connection that is refused; it must be answered so that the connection ends. */
 export type OnRefused = (first: ServerResponse) => void
 
 export class Connections {
   readonly #known = new WeakMap<Socket, Connection>()
+  /** By address and port of the client. */
+  readonly #byClient = new Map<string, Connection>()
   /** Those without a request, and those that are spare; the one that has been so for the longest first. */
   readonly #idle = new Set<Connection>()
   readonly #spare = new Set<Connection>()
@@ -69,6 +75,12 @@ export class Connections {
     this.#max = max
     this.#onRefused = onRefused
     server.on('connection', (socket) => this.#watch(socket))
+    // With TLS requests come on another socket, of the same client.
+    server.on('secureConnection', (socket: Socket) => {
+      const connection = this.#byClient.get(clientOf(socket))
+      if (connection !== undefined) this.#known.set(socket, connection)
+      else socket.destroy()
+    })
   }
 
   /** Undefined if the request is not to be answered. */
@@ -93,15 +105,18 @@ export class Connections {
   #watch(socket: Socket): void {
     if (this.#count >= this.#max) this.#end(this.#idle)
     const isSpare = this.#count >= this.#max
-    if (this.#spare.size >= SPARE_CONNECTIONS) this.#end(this.#spare)
+    if (isSpare && this.#spare.size >= SPARE_CONNECTIONS) this.#end(this.#spare)
     const connection: Connection = { socket, isSpare, underWay: new Map(), isRefused: false, isOver: false }
     this.#known.set(socket, connection)
+    const client = clientOf(socket)
+    this.#byClient.set(client, connection)
     if (isSpare) this.#spare.add(connection)
     else {
       this.#count += 1
       this.#idle.add(connection)
     }
     socket.once('close', () => {
+      if (this.#byClient.get(client) === connection) this.#byClient.delete(client)
       this.#leave(connection)
       // Node does not tell the responses whose turn has not come.
       for (const response of connection.underWay.keys()) if (response.socket === null) response.emit('close')

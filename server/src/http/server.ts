@@ -1,8 +1,10 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Held } from '../held.ts'
 import type { Journal } from '../journal.ts'
 import { nothingAt } from '../page/answer-page.ts'
+import type { Tls } from '../tls.ts'
 import { REQUEST_TIMEOUT_MS } from './body.ts'
 import { type Client, Connections, MAX_AT_ONCE, MAX_CONNECTIONS } from './connections.ts'
 import { MAX_TIMEOUT_MS } from './input.ts'
@@ -40,25 +42,27 @@ export interface HttpOptions extends Context {
   /** The names that the service answers to, apart from addresses and localhost; undefined: all. */
   readonly hostNames: readonly string[] | undefined
   readonly journal: Journal
+  /** Only their questions are answered. */
+  readonly isForSupervisors?: boolean
 }
 
-export function httpServer(options: HttpOptions): Server {
+export function httpServer(options: HttpOptions, tls?: Tls): Server {
   const { maxConnections, headersTimeoutMs, requestTimeoutMs } = { ...BOUNDS, ...options.httpBounds }
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: Math.min(TIMEOUTS_CHECKED_EVERY_MS, headersTimeoutMs),
-    },
-    (request, response) => {
-      const client = connections.begin(request, response)
-      if (client !== undefined) void answer(options, request, response, client)
-    },
-  )
+  const settings = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(TIMEOUTS_CHECKED_EVERY_MS, headersTimeoutMs),
+  }
+  const onRequest: RequestListener = (request, response) => {
+    const client = connections.begin(request, response)
+    if (client !== undefined) void answer(options, request, response, client)
+  }
+  const server = tls === undefined ? createServer(settings, onRequest) : createTlsServer({ ...settings, ...tls.options }, onRequest)
   const connections = new Connections(server, maxConnections, (first) =>
     refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE)),
   )
+  tls?.add(server)
   return server
 }
 
@@ -68,6 +72,7 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
     checkOrigin(request)
     const { handler, path, params, query } = routed(request)
     if (client.isSpare) checkSpare(path, response)
+    if (options.isForSupervisors && !OF_SUPERVISORS.includes(path)) throw nothingAt(path)
     checkToken(options, request)
     const call: Call = { request, response, path, params, query, client }
     const reply = await handler(options, call)
