@@ -40,7 +40,7 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
     },
     storeChanged({ state, error }) {
       const ms = downMs('', state)
-      if (state === 'down') log.error({ reason: error?.message }, 'the store does not answer')
+      if (state === 'down') log.warn({ reason: error?.message }, 'the store does not answer')
       else log.info({ downMs: ms }, 'the store answers again')
       if (state === 'up') lastReason = ''
     },
