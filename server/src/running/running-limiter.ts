@@ -1,5 +1,6 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
-import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits } from '../config/config.ts'
+import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
+import type { Journal } from '../journal.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import type { Tally } from '../metrics/tally.ts'
 import {
@@ -47,6 +48,7 @@ export interface Ground {
   /** Told of every key that is refused; undefined: nobody wants to know. */
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
   readonly waiters: Waiters
+  readonly journal: Journal
 }
 
 /** How many wait at all limiters, and how many may. */
@@ -54,6 +56,9 @@ export interface Waiters {
   count: number
   max: number
 }
+
+/** With less than this part of its limit left, a key is near it: a fifth. */
+const NEAR = 5
 
 export class RunningLimiter {
   /** What it has done. */
@@ -68,7 +73,7 @@ export class RunningLimiter {
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused, waiters }: Ground, { tally, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused, waiters, journal }: Ground, { tally, listener }: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
     this.tally = tally
@@ -83,7 +88,7 @@ export class RunningLimiter {
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
-    this.#limiter.listen(listener)
+    this.#limiter.listen(this.#hearing(listener, journal))
   }
 
   get config(): LimiterConfig {
@@ -149,6 +154,7 @@ export class RunningLimiter {
       // Who finds no place has its turn only if that can be at once.
       const options = { cost, timeoutMs: places === 0 ? 0 : timeoutMs, signal, ...planned(plan) }
       const decision = await this.#limiter.acquire(this.#keptAs(key), options)
+      this.#note(key, decision)
       return { ...this.#told(decision), waitedMs: decision.waitedMs }
     } catch (error) {
       if (!(error instanceof WaitError)) throw error
@@ -176,6 +182,28 @@ export class RunningLimiter {
     this.#limiter.close()
   }
 
+  /** One listener and not two: it is told of every decision. */
+  #hearing({ onDecision, onFailure, onHealth }: Listener, journal: Journal): Listener {
+    const title = titleOf(this.#config)
+    const { decided } = journal
+    const told: Listener['onDecision'] = (event) => {
+      onDecision?.(event)
+      decided?.(title, event, this.#config.shadow)
+    }
+    return {
+      ...(decided === undefined ? { onDecision } : { onDecision: told }),
+      onFailure(event) {
+        onFailure?.(event)
+        const { error } = event
+        if (error instanceof SluiceError && error.isolated) journal.decisionFailed(title, error)
+      },
+      onHealth(event) {
+        onHealth?.(event)
+        journal.limiterChanged(title, event)
+      },
+    } as Listener
+  }
+
   #closeIfDone(): void {
     if (this.#retired && this.#waits === 0) this.#limiter.close()
   }
@@ -198,8 +226,14 @@ export class RunningLimiter {
   #answer({ verb, key }: DecisionRequest, decision: Decision | undefined): Answer | Refunded {
     if (decision === undefined) return { limiter: this.#config.name, refunded: true }
     // A question decides nothing.
-    if (!decision.allowed && verb !== 'peek') this.#refused(key, decision)
+    if (verb !== 'peek') this.#note(key, decision)
     return this.#told(decision)
+  }
+
+  /** What the library's listeners do not count. */
+  #note(key: Key<string>, decision: Decision): void {
+    if (!decision.allowed) this.#refused(key, decision)
+    else if (decision.remaining * NEAR < decision.limit) this.tally.nearLimit += 1
   }
 
   /** In shadow it is let through. Of several keys it is the one of the limit that refused. */
@@ -209,7 +243,7 @@ export class RunningLimiter {
       return
     }
     const limit = decision?.policy ?? (this.#names[0] as { name: string }).name
-    this.#onRefused?.(this.#config.name, typeof key === 'string' ? key : (key[limit] as string))
+    this.#onRefused?.(titleOf(this.#config), typeof key === 'string' ? key : (key[limit] as string))
   }
 
   #told({ outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded }: Decision): Answer {
