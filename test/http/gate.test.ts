@@ -1,7 +1,8 @@
 /** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Entry, Gate } from '../../src/http/gate.ts'
+import type { Entry } from '../../src/http/entry.ts'
+import { Gate } from '../../src/http/gate.ts'
 import { byHeader, byUser } from '../../src/http/keys.ts'
 import { sha256 } from '../../src/http/sha256.ts'
 import { createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
@@ -56,13 +57,17 @@ describe('a decision that the store had no part in', () => {
     const parts = { default: { ...decision.parts.default, outcome: 'limited' } }
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true, parts }
     const entry = new Gate({ limiter: limiterThat(denied), status: 420 }, noConnection).enter(undefined, http, undefined)
-    expect(entry).toMatchObject({ refusal: { status: 503, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
+    expect(entry).toMatchObject({
+      refusal: { status: 503, headers: ['retry-after', '2', 'cache-control', 'no-store', 'content-type', 'application/problem+json'] },
+    })
     const { refusal } = entry as { refusal: { body: string } }
     expect(JSON.parse(refusal.body)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
       status: 503,
+      detail: 'Service unavailable. Please try again in 2 seconds.',
       'violated-policies': ['default'],
+      retryAfterMs: 1_500,
     })
   })
 
@@ -81,7 +86,9 @@ describe('a decision that the store had no part in', () => {
   test('refused by the memory of the process it is a refusal like any other', () => {
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true }
     const entry = new Gate({ limiter: limiterThat(denied, 'local'), status: 420 }, noConnection).enter(undefined, http, undefined)
-    expect(entry).toMatchObject({ refusal: { status: 420, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
+    expect(entry).toMatchObject({
+      refusal: { status: 420, headers: ['retry-after', '2', 'cache-control', 'no-store', 'content-type', 'application/problem+json'] },
+    })
   })
 
   test('is not refunded', () => {
