@@ -7,6 +7,7 @@ import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import type { Scope, Store } from '../stores/store.ts'
+import { noticeStore } from './misuse.ts'
 import type { HttpOptions } from './options.ts'
 import { type MaybePromise, whenKnown } from './request.ts'
 
@@ -52,6 +53,7 @@ function byNumbers<Native>(
 ): (native: Native) => MaybePromise<AnyLimiter> {
   unnamed += 1
   const shared = { name: `by-request-${unnamed}`, store: memoryStore(), ...options }
+  noticeStore(shared.store)
   const ready = new Map<string, AnyLimiter>()
   const limiterOf = (limits: Limits): AnyLimiter => {
     // A limit as JSON is its type and its numbers.

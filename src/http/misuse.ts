@@ -29,7 +29,12 @@ export class Made {
 
 interface Named {
   readonly name: string
-  readonly store: Pick<Store, 'mode' | 'shared'>
+  readonly store: Store | undefined
+}
+
+/** A memory of this process alone, though there are others that serve the same. */
+export function noticeStore(store: Store | undefined): void {
+  if (store?.mode === 'sync' && !store.shared && isOneOfSeveral()) explainOnce('SLUICE_MEMORY_PER_PROCESS')
 }
 
 /** The limiters in use by name; not held on to, so that one that was dropped may be made again. */
@@ -37,7 +42,7 @@ const named = new Map<string, WeakRef<Named>>()
 
 /** Limiters without a name have one of their own. */
 export function noticeLimiter(limiter: Named): void {
-  if (limiter.store?.mode === 'sync' && !limiter.store.shared && isOneOfSeveral()) explainOnce('SLUICE_MEMORY_PER_PROCESS')
+  noticeStore(limiter.store)
   const known = named.get(limiter.name)?.deref()
   if (known !== undefined && known !== limiter) explainOnce('SLUICE_SAME_NAME', limiter.name)
   named.set(limiter.name, new WeakRef(limiter))
