@@ -1,9 +1,8 @@
 /** Which limits a handler of Nest has: those that decorators name or hold, or the module's own. */
 import { GUARDS_METADATA } from '@nestjs/common/constants.js'
-import { type Limit as Numbers, RULE } from '../algorithms/algorithm.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { Gate } from '../http/gate.ts'
-import type { HttpChoices, HttpOptions } from '../http/options.ts'
+import { type HttpChoices, type HttpOptions, isNumbers, type Numbers } from '../http/options.ts'
 import type { AnyRequest } from '../http/request.ts'
 import type { Store } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
@@ -129,10 +128,6 @@ export class NestLimits {
 /** GraphQL may have no response to watch. */
 function signalOf(response: NodeResponse | undefined) {
   return response && closing(response)
-}
-
-function isNumbers(limit: unknown): limit is Numbers {
-  return typeof limit === 'object' && limit !== null && RULE in limit
 }
 
 /** A single limit is told to clients by the name that the application has for it. */

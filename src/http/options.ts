@@ -1,4 +1,5 @@
 /** What the middleware is made from. */
+import { type Limit, RULE } from '../algorithms/algorithm.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
 import type { Limiter } from '../limiter/limiter.ts'
@@ -112,6 +113,13 @@ export function hasLimits(options: object): boolean {
 
 export function hasOwnLimits(options: object): boolean {
   return hasLimits(options) || (options as Partial<HttpOptions<never>>).limiter !== undefined
+}
+
+/** One limit, not several by name. */
+export type Numbers = Limit
+
+export function isNumbers(limit: unknown): limit is Numbers {
+  return typeof limit === 'object' && limit !== null && RULE in limit
 }
 
 /** Plans, and keys and costs by the names of limits, mean nothing to other limits. */

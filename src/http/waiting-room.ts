@@ -1,6 +1,8 @@
 /** Where requests are held until their turn (`maxWaitMs`), and for how many there is room. */
+import { SluiceError } from '../errors.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
+import type { WaitError } from '../limiter/waiting/wait-error.ts'
 import type { Scope } from '../stores/store.ts'
 import type { AnyCost, AnyKey, AnyLimiter } from './limiters.ts'
 
@@ -60,9 +62,9 @@ export class WaitingRoom {
   }
 }
 
-/** By its name: the limiter may come from another copy of the package. */
-function isWaitError(error: unknown): error is { decision: Decision | undefined } {
-  return error instanceof Error && error.name === 'WaitError'
+/** Also of another copy of the package: what a limit ends is told with a decision, if there was one. */
+function isWaitError(error: unknown): error is WaitError {
+  return error instanceof SluiceError && 'decision' in error
 }
 
 /** How many of one key can have their turn within so many milliseconds, were none let in before: within a few and the most that may wait at all. */

@@ -158,7 +158,7 @@ export function inPlaceOf<Name extends string>(
   next: readonly NamedRule<Name>[],
   what: string,
 ): NamedRule<Name>[] {
-  const same = first.map(({ name, rule }) => next.find((other) => other.name === name && other.rule.algorithm === rule.algorithm))
+  const same = first.map(({ name, rule }) => next.find((other) => other.name === name && other.rule.algorithm.type === rule.algorithm.type))
   if (first.length === next.length && !same.includes(undefined)) return same as NamedRule<Name>[]
   throw new SluiceError('CONFIG', `${what} with ${listed(next)} must have the same limits with the same algorithms: ${listed(first)}`)
 }
