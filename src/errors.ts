@@ -19,9 +19,22 @@ export interface SluiceErrorOptions {
   readonly isolated?: boolean
 }
 
+/** Which errors are ours, whatever copy of the package made them: a process may hold one for `import` and one for `require`. */
+const OURS = Symbol.for('sluice.error')
+
 export class SluiceError extends Error {
   readonly code: SluiceErrorCode
   readonly isolated: boolean
+
+  /** What extends it has instances of its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: it is inherited
+    return this === SluiceError ? OURS in Object(value) : super[Symbol.hasInstance](value)
+  }
+
+  get [OURS](): true {
+    return true
+  }
 
   constructor(code: SluiceErrorCode, message: string, options: SluiceErrorOptions = {}) {
     super(message, options)

@@ -60,14 +60,29 @@ async function packedAndInstalled(folder: string): Promise<Pick<Project, 'tarbal
 /** Beside `sluice/nest` there is always Nest, beside `sluice/otel` OpenTelemetry. Nothing has to be fetched: of Nest what is needed stands in for it. */
 function standIn(folder: string): void {
   cpSync(join(root, 'node_modules/@opentelemetry/api'), join(folder, 'node_modules/@opentelemetry/api'), { recursive: true })
-  const nest = join(folder, 'node_modules/@nestjs/common')
-  mkdirSync(nest, { recursive: true })
-  writeFileSync(join(nest, 'package.json'), JSON.stringify({ name: '@nestjs/common', version: '12.0.0', type: 'module', main: 'index.js' }))
-  writeFileSync(join(nest, 'index.js'), 'export class HttpException extends Error {}\n')
-  writeFileSync(
-    join(nest, 'index.d.ts'),
-    'export declare class HttpException extends Error {\n  constructor(response: string | object, status: number)\n}\n',
-  )
+  standInFor(folder, '@nestjs/common', {
+    'index.js': 'export class HttpException extends Error {}\nexport const Catch = () => () => {}\nexport const Inject = Catch\n',
+    'index.d.ts': [
+      'export declare class HttpException extends Error {',
+      '  constructor(response: string | object, status: number)',
+      '  getResponse(): string | object',
+      '}',
+    ].join('\n'),
+    'constants.js': "export const GUARDS_METADATA = '__guards__'\n",
+    'constants.d.ts': 'export declare const GUARDS_METADATA: string\n',
+  })
+  const classes = ['DiscoveryModule', 'DiscoveryService', 'MetadataScanner']
+  standInFor(folder, '@nestjs/core', {
+    'index.js': classes.map((name) => `export class ${name} {}`).join('\n'),
+    'index.d.ts': classes.map((name) => `export declare class ${name} {}`).join('\n'),
+  })
+}
+
+function standInFor(folder: string, name: string, files: Readonly<Record<string, string>>): void {
+  const path = join(folder, 'node_modules', name)
+  mkdirSync(path, { recursive: true })
+  writeFileSync(join(path, 'package.json'), JSON.stringify({ name, version: '12.0.0', type: 'module', main: 'index.js' }))
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text)
 }
 
 interface Packed {

@@ -133,7 +133,7 @@ export class Table {
 
   /** Refuses a rule of another algorithm. */
   check({ algorithm }: Rule): void {
-    if (algorithm === this.#algorithm) return
+    if (algorithm.type === this.#algorithm.type) return
     throw new SluiceError(
       'CONFIG',
       `limit '${this.limit}' is a ${this.#algorithm.type} in this store, it cannot be a ${algorithm.type} too`,

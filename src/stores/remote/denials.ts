@@ -113,7 +113,7 @@ function isAlike(denied: readonly Part[], asked: readonly Part[]): boolean {
 
 function isSame(a: Part, b: Part): boolean {
   if (a.cost !== b.cost || a.limit !== b.limit) return false
-  return a.rule === b.rule || (a.rule.algorithm === b.rule.algorithm && a.rule.numbers === b.rule.numbers)
+  return a.rule === b.rule || (a.rule.algorithm.type === b.rule.algorithm.type && a.rule.numbers === b.rule.numbers)
 }
 
 function longestWaitUs(verdicts: readonly Verdict[]): number {
