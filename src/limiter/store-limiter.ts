@@ -3,6 +3,9 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { Queue } from '../stores/queue/queue.ts'
+import type { Turn } from '../stores/queue/waiter.ts'
+import { Waiting } from '../stores/queue/waiting.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
@@ -29,11 +32,7 @@ import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRu
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
-import type { Verb } from './waiting/desk.ts'
-import type { Queue } from './waiting/queue.ts'
-import { WaitError } from './waiting/wait-error.ts'
-import type { Turn } from './waiting/waiter.ts'
-import { Waiting } from './waiting/waiting.ts'
+import { WaitError } from './wait-error.ts'
 
 const DEFAULT_MAX_AHEAD_MS = 60_000
 const DEFAULT_STORE_TIMEOUT_MS = 1_000
@@ -46,6 +45,9 @@ const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 const REFUND_OPTIONS = ['plan', 'atMs']
 const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
 const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
+
+/** What a step does, apart from to whom. */
+type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
@@ -159,7 +161,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       const decision = this.consume(key, cost) as Decision<LimitName<L>>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
-    return this.#wait('acquire', key, cost, options, ended)
+    const acquired = await this.#wait('acquire', key, cost, options, ended)
+    if (acquired instanceof WaitError) throw acquired
+    return acquired
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -219,7 +223,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
     this.#checkOpen()
-    this.#waiting.renumber(this.#plans.changed(limits as Limits, plans))
+    const change = this.#plans.changed(limits as Limits, plans)
+    const queues = this.#waiting.all()
+    // What is booked is given back under the old numbers, and everybody asks anew, in order, under the new.
+    for (const queue of queues) queue.unbook()
+    change()
+    for (const queue of queues) queue.renumber(this.#plans.still(queue.planName))
   }
 
   health(): Health {
@@ -227,7 +236,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   close(): void {
-    this.#waiting.close(() => this.#closedError())
+    for (const queue of this.#waiting.all()) queue.close(this.#closedError())
     if (this.#store.mode === 'async') this.#store.close()
     if (!this.#closed) this.#plans.close()
     this.#closed = true
@@ -327,70 +336,60 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   #waitingRoom({ maxQueue = DEFAULT_MAX_QUEUE, maxWaiting, unref = false }: LimiterOptions<L, S, P>): Waiting {
-    const clock = this.#ownClock
-    const desk = {
-      maxQueue,
-      maxAheadUs: this.#maxAheadUs,
+    const store = this.#store
+    const isSync = store.mode === 'sync'
+    return new Waiting(store.queue ?? Queue, {
+      clock: this.#ownClock,
+      store: isSync ? undefined : store,
+      storeClock: isSync ? undefined : this.#clock,
       isShared: this.store.shared,
-      nowUs: () => clock.nowUs(),
-      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
-        const store = this.#store
-        const { scope, states } = this.#plans.still(plan)
-        const step = this.#step(verb, scope, parts)
-        if (store.mode === 'sync') return answered(states as OpenStates, step)
-        // What the store was charged is not given back to who stands in for it.
-        if (verb.op === 'give' && store.isDownFor(step)) return []
-        return store.apply(step)
-      },
-    }
-    return new Waiting(desk, clock, !unref, maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue))
+      maxQueue,
+      maxWaiting: maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue),
+      maxAheadUs: this.#maxAheadUs,
+      keepAlive: !unref,
+    })
   }
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    try {
-      await this.#wait('tryAcquire', key, cost, options, undefined)
-      return true
-    } catch (error) {
-      if (error instanceof WaitError) return false
-      throw error
-    }
+    return !((await this.#wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
   }
 
+  /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
   async #wait(
     verb: 'acquire' | 'tryAcquire',
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>>> {
-    const parts = partsOf(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
-    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal, ended }
-    checkSignal(options.signal)
+  ): Promise<Acquired<LimitName<L>> | WaitError> {
+    const plan = this.#planOf(options, ACQUIRE_OPTIONS)
+    const parts = partsOf(plan, key, cost)
+    const withinUs = timeoutUs(options.timeoutMs)
+    const { signal } = options
+    checkSignal(signal)
     this.#checkOpen()
     const sinceUs = this.#ownClock.nowUs()
-    const plan = options.plan
-    const request = {
-      plan,
-      parts,
-      renumbered: (old: readonly Part[]) => this.#plans.renumbered(old, plan),
-      read: (verdicts: readonly Verdict[]) => decisionOf(this.#plans.still(plan).scope.limits, verdicts),
-      what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
-    }
-    const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
+    const signals = [signal, ended].filter((each) => each !== undefined)
     let turn: Turn
     try {
-      turn = await this.#waiting.wait(request, bounds)
+      turn = await this.#waiting.wait(parts, options.plan, plan, withinUs, signals)
     } catch (error) {
-      // What was booked once, before the numbers changed, is no decision on a wait that ended.
-      if (!(error instanceof WaitError) || error.decision?.allowed !== false) return this.#failed(error)
-      tell(error.decision, 0)
-      throw error
+      return this.#failed(error)
     }
-    const { servedUs } = turn
+    const { refusal, answer, delayUs, servedUs } = turn
+    const decision = answer && (decisionOf(answer.limits, answer.verdicts) as Decision<LimitName<L>>)
+    const tell = (told: Decision) => this.#tell(verb, key, cost, options, told, sinceUs, servedUs)
+    if (refusal !== undefined) {
+      const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
+      // What was booked once, before the numbers changed, is no decision on a wait that ended.
+      if (decision?.allowed !== false) this.#listeners.tellFailure({ limiter: this.name, error })
+      else tell(decision)
+      return error
+    }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-    const acquired = atItsTime(turn.decision, turn.delayUs, isBooked)
-    tell(acquired, servedUs)
+    const acquired = atItsTime(decision as Decision<LimitName<L>>, delayUs, isBooked)
+    tell(acquired)
     return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
   }
 

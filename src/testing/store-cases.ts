@@ -189,6 +189,14 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
         equal(JSON.stringify([parts.burst.remaining, parts.bucket.remaining, parts.window.remaining]), '[2,1,5]', 'remaining')
       },
     ],
+    [
+      'a store that is shared says how callers wait in line at it',
+      async () => {
+        const store = await open()
+        const needsQueue = store.mode === 'sync' && store.shared
+        if (needsQueue) equal(typeof store.queue, 'function', 'queue of a shared store (SharedQueue of sluice/store)')
+      },
+    ],
     ...['gcra', 'tokenBucket'].map(
       (type): StoreCase => [
         `${type}: a reservation is booked behind the others, and given back before its time`,

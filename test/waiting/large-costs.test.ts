@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
+import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { stepByStep } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
@@ -28,7 +29,7 @@ type Verdicts = readonly Verdict[]
 /** One memory for all, at hand. */
 function near(): () => Store {
   const memory = memoryStore()
-  return () => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) })
+  return () => ({ mode: 'sync', shared: true, queue: SharedQueue, open: (scope, nowUs) => memory.open(scope, nowUs) })
 }
 
 /** One memory for all, some milliseconds away: what is asked in one turn is decided at once. */

@@ -7,8 +7,8 @@
  * taken, in one turn. A claim is given back when its caller leaves; that of a process which ends leaves with its window.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { Part } from '../../stores/store.ts'
-import type { Taken } from '../taken.ts'
+import type { Part } from '../store.ts'
+import type { Taken } from './taken.ts'
 import type { Waiter } from './waiter.ts'
 
 /** How often the first caller looks at the key in a window, first and at last. */

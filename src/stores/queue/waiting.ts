@@ -1,0 +1,99 @@
+/** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+import { Alarms } from '../../clock/alarms.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { Part } from '../store.ts'
+import type { Queue, QueueClass, QueuePlan, Room } from './queue.ts'
+import { type Abortable, Signals } from './signals.ts'
+import { type Turn, Waiter } from './waiter.ts'
+
+/** How its queues are, apart from who waits in them. */
+export type WaitingOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
+  /** Whether a process stays alive for those who wait. */
+  readonly keepAlive: boolean
+}
+
+export class Waiting {
+  readonly #room: Room
+  readonly #Queue: QueueClass
+  readonly #clock: Clock
+
+  constructor(Queue: QueueClass, options: WaitingOptions) {
+    const { clock, keepAlive } = options
+    this.#Queue = Queue
+    this.#clock = clock
+    this.#room = { ...options, alarms: new Alarms(clock, keepAlive), signals: new Signals(), queues: new Map(), waiters: 0 }
+  }
+
+  /**
+   * Waits in the queue of its keys. Rejects with the reason of the signal that ends the wait, with the store's error, or with that of `close`.
+   * `timeoutUs`: how long the caller is willing to wait.
+   */
+  wait(
+    parts: readonly Part[],
+    planName: string | undefined,
+    plan: QueuePlan,
+    timeoutUs: number,
+    signals: readonly Abortable[],
+  ): Promise<Turn> {
+    return new Promise((resolve, reject) => {
+      const aborted = signals.find((signal) => signal.aborted)
+      if (aborted !== undefined) {
+        reject(aborted.reason)
+        return
+      }
+      const room = this.#room
+      const queue = this.#queueFor(parts, planName, plan)
+      const deadlineUs = this.#clock.nowUs() + timeoutUs
+      const waiter = new Waiter(queue, parts, deadlineUs, { resolve, reject })
+      waiter.mayNotWait = timeoutUs === 0
+      room.waiters += 1
+      queue.enter(waiter)
+      if (waiter.state === 'gone') return
+      waiter.signals = signals
+      for (const signal of signals) room.signals.watch(signal, waiter)
+      if (deadlineUs < Number.POSITIVE_INFINITY) waiter.alarm = room.alarms.set(deadlineUs, () => queue.timeOut(waiter))
+    })
+  }
+
+  get isEmpty(): boolean {
+    return this.#room.queues.size === 0
+  }
+
+  /** How many wait in all queues. */
+  count(): number {
+    let count = 0
+    for (const { size } of this.all()) count += size
+    return count
+  }
+
+  all(): Queue[] {
+    return [...this.#room.queues.values()]
+  }
+
+  /** The queue of these keys under a plan, if anybody waits there. */
+  queue(parts: readonly Part[], plan: string | undefined): Queue | undefined {
+    return this.#room.queues.get(queueId(parts, plan))
+  }
+
+  /** The queues of these keys, under whatever plan. */
+  queues(parts: readonly Part[], plans: Iterable<string>): Queue[] {
+    return [undefined, ...plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
+  }
+
+  #queueFor(parts: readonly Part[], planName: string | undefined, plan: QueuePlan): Queue {
+    const id = queueId(parts, planName)
+    const known = this.#room.queues.get(id)
+    if (known !== undefined) return known
+    const queue = new this.#Queue(this.#room, id, planName, plan)
+    this.#room.queues.set(id, queue)
+    return queue
+  }
+}
+
+/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const [{ key }] = parts as [Part]
+  const isOne = parts.every((part) => part.key === key)
+  if (isOne && plan === undefined) return `=${key}`
+  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+}
