@@ -10,7 +10,7 @@ import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
-import { Part, type Scope, Step } from '../stores/step.ts'
+import { type Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
@@ -28,7 +28,7 @@ import type {
   VerbOptions,
   WaitOptions,
 } from './limiter.ts'
-import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
+import { clockOf, type LimiterOptions, type LimitName, type Limits, nameOf, type SameLimits, storeOf } from './options.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
@@ -82,10 +82,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, {
-      open: (opened) => this.#plan(opened),
-      release: ({ scope, states }) => (this.#store.mode === 'sync' ? states?.close() : this.#store.release(scope)),
-    })
+    this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs)
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -255,21 +252,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       localShare,
       onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
     })
-  }
-
-  #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
-    const scope = { name: this.name, limits }
-    const store = this.#store
-    const states = store.mode === 'sync' ? store.open(scope, this.#ownClock.nowUs) : store.open(scope)
-    const spaced = limits.some(({ rule }) => rule.algorithm.spaced)
-    const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
-    return {
-      scope,
-      spaced,
-      states: states as OpenStates | undefined,
-      step: new Step('take', scope, parts, -1, -1, undefined),
-      verdicts: parts.map(({ verdict }) => verdict),
-    }
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
