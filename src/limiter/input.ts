@@ -7,6 +7,13 @@ export type { Abortable } from '../stores/queue/signals.ts'
 
 export const MAX_KEY_LENGTH = 1024
 
+/** The options of the verbs. */
+export const VERB_OPTIONS = ['plan']
+export const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
+export const REFUND_OPTIONS = ['plan', 'atMs']
+export const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
+export const ACQUIRE_OPTIONS = ['cost', 'plan', 'timeoutMs', 'signal']
+
 /** One key for all limits, or one for each by name. */
 export type Key<Name extends string> = string | Readonly<Record<Name, string>>
 

@@ -51,6 +51,12 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly onHealth?: (health: HealthEvent) => void
 }
 
+export const DEFAULT_MAX_AHEAD_MS = 60_000
+export const DEFAULT_STORE_TIMEOUT_MS = 1_000
+/** A waiting call takes 2 to 6 kB. */
+export const DEFAULT_MAX_QUEUE = 10_000
+export const DEFAULT_MAX_WAITING = 25_000
+
 const POLICIES: readonly string[] = ['throw', 'allow', 'deny', 'local'] satisfies FailurePolicy[]
 
 /** Options that are checked by themselves: what is right, and the rule in words. */

@@ -14,7 +14,20 @@ import { type Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
+import {
+  type Abortable,
+  ACQUIRE_OPTIONS,
+  type Cost,
+  checkSignal,
+  instantUs,
+  type Key,
+  REFUND_OPTIONS,
+  RESERVE_OPTIONS,
+  spanUs,
+  TIMED_OPTIONS,
+  timeoutUs,
+  VERB_OPTIONS,
+} from './input.ts'
 import type {
   Acquired,
   AcquireOptions,
@@ -28,23 +41,23 @@ import type {
   VerbOptions,
   WaitOptions,
 } from './limiter.ts'
-import { clockOf, type LimiterOptions, type LimitName, type Limits, nameOf, type SameLimits, storeOf } from './options.ts'
-import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import {
+  clockOf,
+  DEFAULT_MAX_AHEAD_MS,
+  DEFAULT_MAX_QUEUE,
+  DEFAULT_MAX_WAITING,
+  DEFAULT_STORE_TIMEOUT_MS,
+  type LimiterOptions,
+  type LimitName,
+  type Limits,
+  nameOf,
+  type SameLimits,
+  storeOf,
+} from './options.ts'
+import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { WaitError } from './wait-error.ts'
-
-const DEFAULT_MAX_AHEAD_MS = 60_000
-const DEFAULT_STORE_TIMEOUT_MS = 1_000
-/** A waiting call takes 2 to 6 kB. */
-const DEFAULT_MAX_QUEUE = 10_000
-const DEFAULT_MAX_WAITING = 25_000
-
-const VERB_OPTIONS = ['plan']
-const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
-const REFUND_OPTIONS = ['plan', 'atMs']
-const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
-const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
 
 /** What a step does, apart from to whom. */
 type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
@@ -173,8 +186,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
-    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
     const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
     return wrapped(this, takesAtOnce, key, fn, options)
   }
@@ -184,9 +195,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
-    if (!isIterable(source))
-      throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
-    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
     return paced((of, bounds, ended) => this.#acquire(of, bounds, ended), key, source, options)
   }
 
@@ -196,20 +204,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   waiting(key?: Key<LimitName<L>>): number {
     if (key === undefined) return this.#waiting.count()
-    return this.#queuesOf(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+    return this.#waiting.queues(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
   }
 
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
     const parts = partsOf(plan, key, cost)
-    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, options.plan))
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#waiting.given(parts, verdicts, options.plan))
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
     const parts = partsOf(this.#plans.base, key, 0)
     return this.#apply(FORGET, this.#plans.base, parts, () => {
-      for (const queue of this.#queuesOf(parts)) queue.startAnew()
+      for (const queue of this.#waiting.queues(parts)) queue.startAnew()
     })
   }
 
@@ -375,11 +383,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
   }
 
-  /** The queues of a key, under whatever plan. */
-  #queuesOf(parts: readonly Part[]): Queue[] {
-    return this.#waiting.queues(parts, this.#plans.names)
-  }
-
   /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
   #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
     const { parts } = reserved
@@ -387,7 +390,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
     const tellQueues = () => {
-      for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+      for (const queue of this.#waiting.queues(parts)) queue.tryAgain()
     }
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.#plans.still(planName)
@@ -395,21 +398,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       .given(this.#plans.renumbered(parts, planName))
       .map(({ ofUs, parts: given }) => this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, given), tellQueues))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
-  }
-
-  /**
-   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
-   * others try again.
-   */
-  #given(parts: readonly Part[], verdicts: readonly Verdict[], plan: P | undefined): void {
-    if (verdicts[0]?.degraded) return
-    const own = this.#waiting.queue(parts, plan)
-    // Read now: a synchronous store overwrites its verdicts with the next step.
-    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
-    for (const queue of this.#queuesOf(parts)) {
-      if (queue === own) queue.moveUp(costs)
-      else queue.tryAgain()
-    }
   }
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {

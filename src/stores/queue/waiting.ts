@@ -1,4 +1,5 @@
 /** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+import type { Verdict } from '../../algorithms/decide.ts'
 import { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { Part } from '../store.ts'
@@ -16,6 +17,8 @@ export class Waiting {
   readonly #room: Room
   readonly #Queue: QueueClass
   readonly #clock: Clock
+  /** Under which somebody has waited. */
+  readonly #plans = new Set<string | undefined>()
 
   constructor(Queue: QueueClass, options: WaitingOptions) {
     const { clock, keepAlive } = options
@@ -76,8 +79,23 @@ export class Waiting {
   }
 
   /** The queues of these keys, under whatever plan. */
-  queues(parts: readonly Part[], plans: Iterable<string>): Queue[] {
-    return [undefined, ...plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
+  queues(parts: readonly Part[]): Queue[] {
+    return [...this.#plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
+  }
+
+  /**
+   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
+   * others try again.
+   */
+  given(parts: readonly Part[], verdicts: readonly Verdict[], plan: string | undefined): void {
+    if (verdicts[0]?.degraded) return
+    const own = this.queue(parts, plan)
+    // Read now: a synchronous store overwrites its verdicts with the next step.
+    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
+    for (const queue of this.queues(parts)) {
+      if (queue === own) queue.moveUp(costs)
+      else queue.tryAgain()
+    }
   }
 
   #queueFor(parts: readonly Part[], planName: string | undefined, plan: QueuePlan): Queue {
@@ -86,6 +104,7 @@ export class Waiting {
     if (known !== undefined) return known
     const queue = new this.#Queue(this.#room, id, planName, plan)
     this.#room.queues.set(id, queue)
+    this.#plans.add(planName)
     return queue
   }
 }
