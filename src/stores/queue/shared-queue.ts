@@ -8,7 +8,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
 import type { Step } from '../step.ts'
 import { allAllowed, type Part } from '../store.ts'
-import { type Claim, claimOf, HeldUp, isClaimable, renewalUs } from './claim.ts'
+import { type Claim, claimedParts, claimOf, HeldUp, renewalUs } from './claim.ts'
 import { bookedOf } from './holding.ts'
 import { Horizon } from './horizon.ts'
 import type { Line } from './line.ts'
@@ -114,10 +114,12 @@ export class SharedQueue extends Queue {
 
   protected override ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
     // In one turn with what follows, so that a store which is far away decides both at once.
-    if (op === 'take' && this.#claim?.waiter === waiter) {
+    const claim = this.#claim
+    if (op === 'take' && claim?.waiter === waiter) {
       this.#giveUpClaim()
-      if (this.nowUs() < this.retryAtUs) {
-        this.#claimFor(waiter, this.retryAtUs)
+      const nowUs = this.nowUs()
+      if (nowUs < this.retryAtUs && waiter.heldUp?.mayRenew(nowUs)) {
+        this.#claimFor(waiter, claim.parts, this.retryAtUs)
         return
       }
     }
@@ -334,23 +336,23 @@ export class SharedQueue extends Queue {
 
   /** Where nothing can be booked, the first was refused: others may have been faster. */
   #heldUp(waiter: Waiter, verdicts: readonly Verdict[]): void {
-    if (!isClaimable(waiter.parts, verdicts)) return
+    const claimed = claimedParts(waiter.parts, verdicts, this.room.store !== undefined)
+    if (claimed === undefined) return
     const nowUs = this.nowUs()
-    waiter.heldUp ??= new HeldUp(waiter.parts, nowUs)
+    waiter.heldUp ??= new HeldUp(claimed, nowUs)
     const { heldUp } = waiter
-    if (heldUp.mayClaim(nowUs)) this.#claimFor(waiter, this.retryAtUs)
+    if (heldUp.mayClaim(nowUs)) this.#claimFor(waiter, claimed, this.retryAtUs)
     if (this.#claim === undefined) this.retryAtUs = Math.min(this.retryAtUs, heldUp.nextUs)
   }
 
   /** Others shall leave room for it until its time has come, as far as is known now. */
-  #claimFor(waiter: Waiter, dueUs: number): void {
+  #claimFor(waiter: Waiter, parts: readonly Part[], dueUs: number): void {
     const { plan } = this
     const { store } = this.room
-    const parts = claimOf(waiter.parts)
-    const step = this.step('take', parts, -1, -1)
+    const step = this.step('take', claimOf(parts), -1, -1)
     const answered = (verdicts: readonly Verdict[]) => {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
-      const claim = { waiter, parts, taken: takenOf(verdicts), renewUs: this.nowUs() + renewalUs(waiter.parts) }
+      const claim = { waiter, parts, taken: takenOf(verdicts), renewUs: this.nowUs() + renewalUs(parts) }
       if (plan !== this.plan || waiter.state !== 'outside' || waiter !== this.line.firstOutside) {
         this.refund(parts, claim)
         return
