@@ -91,7 +91,7 @@ function storm() {
 
 function sourceFiles() {
   const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const sources = [...algorithms.filter((path) => /(?<!\.test)\.ts$/.test(path)), ...LUA_SOURCES]
+  const sources = [...algorithms.filter((path) => /(?<!\.test|about|abouts)\.ts$/.test(path)), ...LUA_SOURCES]
   return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
 }
 

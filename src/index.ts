@@ -24,7 +24,7 @@ export {
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
 export type { PaceOptions, Wrapped } from './limiter/pacing.ts'
-export { WaitError } from './limiter/waiting/wait-error.ts'
+export { WaitError } from './limiter/wait-error.ts'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
 export type { AsyncStore } from './stores/remote/async-store.ts'
 export type { Health, HealthEvent } from './stores/remote/health.ts'

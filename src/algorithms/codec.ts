@@ -245,6 +245,11 @@ function nameIn(reader: Reader, headEnd: number): string {
   return name === '' ? ONLY : name
 }
 
+/** Whether a state under these numbers can be read again: others are taken for damage. */
+export function isReadable({ capacity, windowUs, words }: Rule): boolean {
+  return capacity >= 1 && capacity <= MAX_PERMITS && windowUs >= 1 && windowUs <= MAX_FILL_US && words <= MAX_WORDS
+}
+
 function ruleIn(reader: Reader, headEnd: number, ruleOf: (figures: readonly number[]) => Rule, count: number): Rule {
   const { at } = reader
   const figures = unpacked(reader.text(headEnd, 'its figures'))
@@ -252,8 +257,7 @@ function ruleIn(reader: Reader, headEnd: number, ruleOf: (figures: readonly numb
     throw foreign(at, `${shown(figures ?? [])} are not ${count} figures from 0 to ${MAX_PERIOD_US}`)
   }
   const rule = ruleOf(figures)
-  const { capacity, windowUs, words } = rule
-  if (capacity >= 1 && capacity <= MAX_PERMITS && windowUs >= 1 && windowUs <= MAX_FILL_US && words <= MAX_WORDS) return rule
+  if (isReadable(rule)) return rule
   throw foreign(at, `the figures ${rule.numbers} are no limit of the type ${rule.algorithm.type}`)
 }
 

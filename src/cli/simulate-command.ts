@@ -1,6 +1,6 @@
 /** `sluice simulate`: what limits do to traffic, drawn in the terminal. */
 import { parseArgs } from 'node:util'
-import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../algorithms/all.ts'
+import { ABOUTS } from '../algorithms/abouts.ts'
 import { limitFrom } from '../config/config.ts'
 import { SluiceError } from '../errors.ts'
 import { type Colours, drawn, explained, slicesFor } from './draw.ts'
@@ -19,38 +19,11 @@ const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
 
   It is as wide as the terminal, or as COLUMNS says. NO_COLOR turns colours off.`
 
-const CONTESTANTS: readonly Contestant[] = [
-  {
-    name: 'fixedWindow',
-    limit: fixedWindow({ limit: 10, window: '1s' }),
-    explanation: 'ten in each second of the clock: twenty may pass around the boundary, and a busy second is closed after its first half',
-  },
-  {
-    name: 'slidingWindow',
-    limit: slidingWindow({ limit: 10, window: '1s' }),
-    explanation: 'ten in a second that slides in tenths: no burst at the boundary, places come back bit by bit',
-  },
-  {
-    name: 'slidingLog',
-    limit: slidingLog({ limit: 10, window: '1s' }),
-    explanation: 'never more than ten in any second, wherever one looks; places come back exactly a second after they were taken',
-  },
-  {
-    name: 'tokenBucket',
-    limit: tokenBucket({ capacity: 10, refill: '10/s' }),
-    explanation: 'saves up ten while idle and lets them go at once, then one every 100 ms',
-  },
-  {
-    name: 'gcra',
-    limit: gcra({ rate: '10/s', burst: 10 }),
-    explanation: 'decides like the token bucket, and keeps a single number for it',
-  },
-  {
-    name: 'leakyBucket',
-    limit: leakyBucket({ capacity: 10, leak: '10/s' }),
-    explanation: 'takes in ten at once, but lets them act one every 100 ms: the burst is spread out',
-  },
-]
+const CONTESTANTS: readonly Contestant[] = ABOUTS.map(({ type, sample, explanation }) => ({
+  name: type,
+  limit: sample(10, { permits: 10, per: '1s' }),
+  explanation,
+}))
 
 /** For other programs, whatever the terminal is like. */
 const SLICES_OF_JSON = 60

@@ -2,7 +2,7 @@
 import { SluiceError } from '../errors.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
-import type { WaitError } from '../limiter/waiting/wait-error.ts'
+import type { WaitError } from '../limiter/wait-error.ts'
 import type { Scope } from '../stores/store.ts'
 import type { AnyCost, AnyKey, AnyLimiter } from './limiters.ts'
 

@@ -9,7 +9,7 @@ import { atItsTime, type Decision } from './decision.ts'
 import { type Cost, type Key, timeoutUs } from './input.ts'
 import type { Acquired, Limiter, Reservation } from './limiter.ts'
 import type { LimitName, Limits } from './options.ts'
-import { WaitError } from './waiting/wait-error.ts'
+import { WaitError } from './wait-error.ts'
 
 export interface AcquireSyncOptions<Name extends string = string, P extends string = string> {
   readonly cost?: Cost<Name> | undefined

@@ -77,8 +77,6 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
   if (asked.length === 1) return decisionOfOne(asked[0] as Asked<Name>, verdicts[0] as Verdict, degraded)
   const outcome = outcomeOf(verdicts)
   const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
-  const { name, rule } = asked[binding] as Asked<Name>
-  const { remaining, retryUs } = verdicts[binding] as Verdict
   let resetUs = 0
   let delayUs = 0
   let enteredUs = 0
@@ -88,19 +86,14 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
     // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
     enteredUs = Math.max(enteredUs, verdict.enteredUs)
   }
-  return {
+  return Object.assign(decisionOfOne(asked[binding] as Asked<Name>, verdicts[binding] as Verdict, degraded), {
     outcome,
     allowed: outcome === 'allowed',
-    limit: rule.capacity,
-    remaining,
-    retryAfterMs: retryUs / 1000,
     resetAfterMs: resetUs / 1000,
     delayMs: outcome === 'allowed' ? delayUs / 1000 : 0,
     atMs: enteredUs / 1000,
-    policy: name,
     parts: partsOf(asked, verdicts),
-    degraded,
-  } as Decision<Name>
+  }) as Decision<Name>
 }
 
 /**

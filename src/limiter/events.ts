@@ -57,6 +57,10 @@ const NOBODY: Channel = { hasSubscribers: false, publish() {} }
 const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
 const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
+/** What a listener may have. */
+const HANDLERS = ['onDecision', 'onFailure', 'onHealth'] as const
+type Handler = (typeof HANDLERS)[number]
+
 /** Somebody who listens: who does so twice has two. */
 interface Seat {
   readonly listener: Listener
@@ -66,10 +70,13 @@ export class Listeners {
   #all: readonly Seat[] = []
   /** Whether one of them wants decisions: looked at for each. */
   #hasEars = false
-  #hearFailures = false
+  hearFailures = false
 
   add(listener: Listener): () => void {
-    checkHandlers(listener)
+    for (const name of HANDLERS) {
+      const fn: unknown = listener[name]
+      if (fn !== undefined && typeof fn !== 'function') throw refused(name, fn, 'must be a function')
+    }
     const seat = { listener }
     this.#set([...this.#all, seat])
     return () => this.#set(this.#all.filter((other) => other !== seat))
@@ -79,41 +86,45 @@ export class Listeners {
     return this.#hasEars || channel.hasSubscribers
   }
 
-  get hearFailures(): boolean {
-    return this.#hearFailures
-  }
-
   /** Tells everybody, and then throws what the first of them threw: the others count what was taken all the same. */
   tell(event: DecisionEvent): void {
-    let thrown: { readonly error: unknown } | undefined
-    for (const { listener } of this.#all) {
-      try {
-        warnIfRejected('onDecision', event.limiter, listener.onDecision?.(event))
-      } catch (error) {
-        thrown ??= { error }
-      }
-    }
+    const thrown: unknown[] = []
+    this.#tellEach('onDecision', event, (error) => thrown.push(error))
     channel.publish(event)
-    if (thrown !== undefined) throw thrown.error
+    if (thrown.length > 0) throw thrown[0]
   }
 
   tellFailure(event: FailureEvent): void {
-    for (const { listener } of this.#all) warnOf('onFailure', event.limiter, () => listener.onFailure?.(event))
+    this.#tellEach('onFailure', event)
   }
 
   tellHealth(event: HealthEvent): void {
-    for (const { listener } of this.#all) warnOf('onHealth', event.limiter, () => listener.onHealth?.(event))
+    this.#tellEach('onHealth', event)
     healthChannel.publish(event)
   }
 
+  /** `onThrown`: without it, an error is a warning: the caller of the verb has nothing to do with it. */
+  #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent, onThrown?: (error: unknown) => void): void {
+    const warnOf = (how: string) => (error: unknown) =>
+      warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' ${how}: ${String(error)}`, error)
+    for (const { listener } of this.#all) {
+      try {
+        const told: unknown = listener[name]?.(event as never)
+        // An async listener that fails would otherwise be an unhandled rejection, which ends a process.
+        if (told instanceof Promise) told.catch(warnOf('rejected'))
+      } catch (error) {
+        ;(onThrown ?? warnOf('threw'))(error)
+      }
+    }
+  }
+
   #set(seats: readonly Seat[]): void {
+    const hear = (name: Handler) => seats.some(({ listener }) => listener[name] !== undefined)
     this.#all = seats
-    this.#hasEars = seats.some(({ listener }) => listener.onDecision !== undefined)
-    this.#hearFailures = seats.some(({ listener }) => listener.onFailure !== undefined)
+    this.#hasEars = hear('onDecision')
+    this.hearFailures = hear('onFailure')
   }
 }
-
-const HANDLERS = ['onDecision', 'onFailure', 'onHealth'] as const
 
 /** What is given to `listen` must hear something, and a misspelt handler must not go unnoticed. It may have properties of its own besides. */
 export function checkListener(listener: Listener): void {
@@ -121,36 +132,11 @@ export function checkListener(listener: Listener): void {
     throw refused('listener', listener, 'must be an object with onDecision, onFailure or onHealth')
   }
   for (const [name, value] of Object.entries(listener)) {
-    if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.some((known) => known === name)) {
+    if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.includes(name as Handler)) {
       throw refused('listener', name, `is not told anything: it has ${HANDLERS.join(', ')}`)
     }
   }
   if (HANDLERS.every((name) => listener[name] === undefined)) {
     throw refused('listener', listener, 'must have onDecision, onFailure or onHealth')
   }
-}
-
-function checkHandlers(listener: Listener): void {
-  for (const name of HANDLERS) {
-    const fn: unknown = listener[name]
-    if (fn !== undefined && typeof fn !== 'function') throw refused(name, fn, 'must be a function')
-  }
-}
-
-/** The caller of the verb has nothing to do with what a listener throws. */
-function warnOf(name: string, limiter: string, tell: () => unknown): void {
-  try {
-    warnIfRejected(name, limiter, tell())
-  } catch (error) {
-    warnOfError(name, limiter, 'threw', error)
-  }
-}
-
-/** An async listener that fails would otherwise be an unhandled rejection, which ends a process. */
-function warnIfRejected(name: string, limiter: string, told: unknown): void {
-  if (told instanceof Promise) told.catch((error) => warnOfError(name, limiter, 'rejected', error))
-}
-
-function warnOfError(name: string, limiter: string, how: 'threw' | 'rejected', error: unknown): void {
-  warn('SLUICE_LISTENER', `${name} of limiter '${limiter}' ${how}: ${String(error)}`, error)
 }

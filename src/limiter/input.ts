@@ -1,8 +1,18 @@
 /** What callers pass to the verbs, checked before anything is touched. */
 import { MAX_NOW_US, MAX_PERMITS, refused } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
+import type { Abortable } from '../stores/queue/signals.ts'
+
+export type { Abortable } from '../stores/queue/signals.ts'
 
 export const MAX_KEY_LENGTH = 1024
+
+/** The options of the verbs. */
+export const VERB_OPTIONS = ['plan']
+export const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
+export const REFUND_OPTIONS = ['plan', 'atMs']
+export const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
+export const ACQUIRE_OPTIONS = ['cost', 'plan', 'timeoutMs', 'signal']
 
 /** One key for all limits, or one for each by name. */
 export type Key<Name extends string> = string | Readonly<Record<Name, string>>
@@ -80,14 +90,6 @@ export function spanUs(ms: number, what: string): number {
 /** How long a caller is willing to wait: without a time, for ever. */
 export function timeoutUs(ms: number | undefined): number {
   return ms === undefined || ms === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : spanUs(ms, 'timeoutMs')
-}
-
-/** What Sluice needs of an `AbortSignal`: declared here, because not every project has the types of a browser or of Node. */
-export interface Abortable {
-  readonly aborted: boolean
-  readonly reason: unknown
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void
-  removeEventListener(type: 'abort', listener: () => void): void
 }
 
 export function checkSignal(signal: Abortable | undefined): void {

@@ -51,22 +51,25 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly onHealth?: (health: HealthEvent) => void
 }
 
-const OPTION_NAMES = [
-  'name',
-  'store',
-  'clock',
-  'plans',
-  'maxAheadMs',
-  'maxQueue',
-  'maxWaiting',
-  'unref',
-  'onDecision',
-  'onStoreError',
-  'storeTimeoutMs',
-  'localShare',
-  'onHealth',
-]
-const FAILURE_POLICIES: readonly FailurePolicy[] = ['throw', 'allow', 'deny', 'local']
+export const DEFAULT_MAX_AHEAD_MS = 60_000
+export const DEFAULT_STORE_TIMEOUT_MS = 1_000
+/** A waiting call takes 2 to 6 kB. */
+export const DEFAULT_MAX_QUEUE = 10_000
+export const DEFAULT_MAX_WAITING = 25_000
+
+const POLICIES: readonly string[] = ['throw', 'allow', 'deny', 'local'] satisfies FailurePolicy[]
+
+/** Options that are checked by themselves: what is right, and the rule in words. */
+const CHECKED: Readonly<Record<string, readonly [isRight: (value: unknown) => boolean, rule: string]>> = {
+  maxQueue: [isCount, 'must be a whole number, 0 or more, or Infinity'],
+  maxWaiting: [isCount, 'must be a whole number, 0 or more, or Infinity'],
+  unref: [(value) => typeof value === 'boolean', 'must be true or false'],
+  onStoreError: [(value) => POLICIES.includes(value as string), `must be one of ${POLICIES.join(', ')}`],
+  storeTimeoutMs: [(value) => typeof value === 'number' && value > 0, 'must be above 0 milliseconds, or Infinity'],
+  localShare: [(value) => typeof value === 'number' && value > 0 && value <= 1, 'must be above 0 and at most 1'],
+}
+
+const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'onDecision', 'onHealth', ...Object.keys(CHECKED)]
 
 export interface NamedRule<Name extends string = string> {
   readonly name: Name
@@ -79,26 +82,14 @@ export interface NamedScope<Name extends string = string> extends Scope {
 
 export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
-  const { maxQueue, maxWaiting, unref = false } = options as LimiterOptions
-  for (const [name, most = 0] of Object.entries({ maxQueue, maxWaiting })) {
-    if (most !== Number.POSITIVE_INFINITY && !(Number.isInteger(most) && most >= 0)) {
-      throw refused(name, most, 'must be a whole number, 0 or more, or Infinity')
-    }
+  for (const [name, [isRight, rule]] of Object.entries(CHECKED)) {
+    const value: unknown = options[name as keyof object]
+    if (value !== undefined && !isRight(value)) throw refused(name, value, rule)
   }
-  if (typeof unref !== 'boolean') throw refused('unref', unref, 'must be true or false')
-  checkOutage(options)
 }
 
-function checkOutage({ onStoreError = 'throw', storeTimeoutMs = 1, localShare = 1 }: LimiterOptions): void {
-  if (!FAILURE_POLICIES.includes(onStoreError)) {
-    throw refused('onStoreError', onStoreError, `must be one of ${FAILURE_POLICIES.join(', ')}`)
-  }
-  if (typeof storeTimeoutMs !== 'number' || !(storeTimeoutMs > 0)) {
-    throw refused('storeTimeoutMs', storeTimeoutMs, 'must be above 0 milliseconds, or Infinity')
-  }
-  if (typeof localShare !== 'number' || !(localShare > 0 && localShare <= 1)) {
-    throw refused('localShare', localShare, 'must be above 0 and at most 1')
-  }
+function isCount(value: unknown): boolean {
+  return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
 }
 
 export function storeOf(store: Store | undefined): Store {

@@ -1,5 +1,7 @@
 /** Waiting without writing `acquire`: functions that wait their turn, and work that comes at the limiter's pace. */
-import type { Abortable, Cost, Key } from './input.ts'
+import { onlyKnown } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { type Abortable, ACQUIRE_OPTIONS, type Cost, type Key } from './input.ts'
 import type { AcquireOptions, WaitOptions } from './limiter.ts'
 
 /** What `wrap` needs of a limiter. */
@@ -24,18 +26,21 @@ export function wrapped<Name extends string, P extends string, Fn extends AnyFun
   takesAtOnce: (key: Key<Name>, cost: Cost<Name>) => boolean,
   key: Key<Name> | ((...args: Parameters<Fn>) => Key<Name>),
   fn: Fn,
-  { cost = 1, ...options }: PaceOptions<Name, P, Parameters<Fn>>,
+  options: PaceOptions<Name, P, Parameters<Fn>>,
 ): Wrapped<Fn> {
-  const isBounded = Object.keys(options).length > 0
+  if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
+  onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
+  const { cost = 1, ...bounds } = options
+  const isBounded = Object.keys(bounds).length > 0
   return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
     const keyOfCall = found(key, args)
     const costOfCall = found(cost, args)
-    if (isBounded || !takesAtOnce(keyOfCall, costOfCall)) await limiter.acquire(keyOfCall, { ...options, cost: costOfCall })
+    if (isBounded || !takesAtOnce(keyOfCall, costOfCall)) await limiter.acquire(keyOfCall, { ...bounds, cost: costOfCall })
     return fn.apply(this as never, args as never) as Awaited<ReturnType<Fn>>
   }
 }
 
-export function isIterable(source: unknown): boolean {
+function isIterable(source: unknown): boolean {
   const { [Symbol.iterator]: now, [Symbol.asyncIterator]: later } = Object(source)
   return typeof now === 'function' || typeof later === 'function'
 }
@@ -57,6 +62,8 @@ export function paced<Name extends string, P extends string, Item>(
   source: Iterable<Item> | AsyncIterable<Item>,
   options: PaceOptions<Name, P, [item: Item]>,
 ): AsyncGenerator<Item, void, undefined> {
+  if (!isIterable(source)) throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
+  onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
   const ended = new AbortController()
   const items = pacedItems(acquire, key, source, options, ended.signal)
   const { return: endWith, throw: failWith } = items

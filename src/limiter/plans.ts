@@ -1,8 +1,9 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import type { Verdict } from '../algorithms/decide.ts'
 import { refused } from '../algorithms/rate.ts'
-import { Part, type Step } from '../stores/step.ts'
-import type { OpenStates } from '../stores/store.ts'
+import type { GuardedStore } from '../stores/remote/guarded-store.ts'
+import { Part, Step } from '../stores/step.ts'
+import type { OpenStates, SyncStore } from '../stores/store.ts'
 import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
@@ -25,22 +26,19 @@ type PlanLimits = Readonly<Record<string, unknown>>
 /** Most limiters have no plans. */
 const NO_PLANS: ReadonlyMap<string, Plan<never>> = new Map()
 
-/** What the limiter does with a plan. */
-export interface PlanDesk<Name extends string> {
-  /** Shows limits to the store, which may refuse them. */
-  open(limits: readonly NamedRule<Name>[]): Plan<Name>
-  /** Tells the store that nobody decides by this plan any more. */
-  release(plan: Plan<Name>): void
-}
-
 export class Plans<Name extends string> {
-  readonly #desk: PlanDesk<Name>
+  readonly #limiter: string
+  readonly #store: SyncStore | GuardedStore
+  readonly #nowUs: () => number
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
-  constructor(limits: Limits, plans: PlanLimits, desk: PlanDesk<Name>) {
-    this.#desk = desk
+  /** `limiter`: its name. `nowUs`: what a synchronous store reads the time by. */
+  constructor(limits: Limits, plans: PlanLimits, limiter: string, store: SyncStore | GuardedStore, nowUs: () => number) {
+    this.#limiter = limiter
+    this.#store = store
+    this.#nowUs = nowUs
     const base = compiled<Name>(limits)
     const named = this.#compiled(base, plans)
     ;[this.base, this.#named] = this.#opened(base, named)
@@ -102,7 +100,7 @@ export class Plans<Name extends string> {
   ): [Plan<Name>, ReadonlyMap<string, Plan<Name>>] {
     const opened: Plan<Name>[] = []
     try {
-      for (const limits of [base, ...named.map(([, limits]) => limits)]) opened.push(this.#desk.open(limits))
+      for (const limits of [base, ...named.map(([, limits]) => limits)]) opened.push(this.#open(limits))
     } catch (error) {
       this.#release(opened)
       throw error
@@ -112,7 +110,23 @@ export class Plans<Name extends string> {
   }
 
   #release(plans: readonly Plan<Name>[]): void {
-    for (const plan of plans) this.#desk.release(plan)
+    const store = this.#store
+    for (const { scope, states } of plans) store.mode === 'sync' ? states?.close() : store.release(scope)
+  }
+
+  /** Shows limits to the store, which may refuse them. */
+  #open(limits: readonly NamedRule<Name>[]): Plan<Name> {
+    const store = this.#store
+    const scope = { name: this.#limiter, limits }
+    const states = store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)
+    const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
+    return {
+      scope,
+      spaced: limits.some(({ rule }) => rule.algorithm.spaced),
+      states: states as OpenStates | undefined,
+      step: new Step('take', scope, parts, -1, -1, undefined),
+      verdicts: parts.map(({ verdict }) => verdict),
+    }
   }
 }
 

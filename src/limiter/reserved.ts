@@ -1,8 +1,8 @@
 /** A reservation that was granted, and what gives it back. */
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
+import { type Booked, bookedOf } from '../stores/queue/holding.ts'
+import { type Given, givenOf, type Taken, takenOf } from '../stores/queue/taken.ts'
 import { allAllowed, type Part } from '../stores/store.ts'
-import { partsAt, type Taken, takenOf } from './taken.ts'
-import { type Booked, bookedOf } from './waiting/holding.ts'
 
 /** Everything is read when it is made: a synchronous store overwrites its verdicts with the next step. */
 export class Reserved {
@@ -32,8 +32,10 @@ export class Reserved {
   }
 
   /** What is given back to the store, by the numbers of now: together what was entered at one time. */
-  given(parts: readonly Part[]): { readonly ofUs: number; readonly parts: readonly Part[] }[] {
-    const given = parts.map((part, k) => part.with({ ticket: this.#tickets[k] }))
-    return this.#taken.map(({ atUs, places }) => ({ ofUs: atUs, parts: partsAt(given, places) }))
+  given(parts: readonly Part[]): Given[] {
+    return givenOf(
+      parts.map((part, k) => part.with({ ticket: this.#tickets[k] })),
+      this.#taken,
+    )
   }
 }

@@ -3,15 +3,31 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { Queue } from '../stores/queue/queue.ts'
+import type { Turn } from '../stores/queue/waiter.ts'
+import { Waiting } from '../stores/queue/waiting.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
-import { Part, type Scope, Step } from '../stores/step.ts'
+import { type Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { type Abortable, type Cost, checkSignal, instantUs, type Key, spanUs, timeoutUs } from './input.ts'
+import {
+  type Abortable,
+  ACQUIRE_OPTIONS,
+  type Cost,
+  checkSignal,
+  instantUs,
+  type Key,
+  REFUND_OPTIONS,
+  RESERVE_OPTIONS,
+  spanUs,
+  TIMED_OPTIONS,
+  timeoutUs,
+  VERB_OPTIONS,
+} from './input.ts'
 import type {
   Acquired,
   AcquireOptions,
@@ -25,27 +41,26 @@ import type {
   VerbOptions,
   WaitOptions,
 } from './limiter.ts'
-import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
-import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import {
+  clockOf,
+  DEFAULT_MAX_AHEAD_MS,
+  DEFAULT_MAX_QUEUE,
+  DEFAULT_MAX_WAITING,
+  DEFAULT_STORE_TIMEOUT_MS,
+  type LimiterOptions,
+  type LimitName,
+  type Limits,
+  nameOf,
+  type SameLimits,
+  storeOf,
+} from './options.ts'
+import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
-import type { Verb } from './waiting/desk.ts'
-import type { Queue } from './waiting/queue.ts'
-import { WaitError } from './waiting/wait-error.ts'
-import type { Turn } from './waiting/waiter.ts'
-import { Waiting } from './waiting/waiting.ts'
+import { WaitError } from './wait-error.ts'
 
-const DEFAULT_MAX_AHEAD_MS = 60_000
-const DEFAULT_STORE_TIMEOUT_MS = 1_000
-/** A waiting call takes 2 to 6 kB. */
-const DEFAULT_MAX_QUEUE = 10_000
-const DEFAULT_MAX_WAITING = 25_000
-
-const VERB_OPTIONS = ['plan']
-const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
-const REFUND_OPTIONS = ['plan', 'atMs']
-const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
-const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
+/** What a step does, apart from to whom. */
+type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
@@ -80,10 +95,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, {
-      open: (opened) => this.#plan(opened),
-      release: ({ scope, states }) => (this.#store.mode === 'sync' ? states?.close() : this.#store.release(scope)),
-    })
+    this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs)
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -159,7 +171,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       const decision = this.consume(key, cost) as Decision<LimitName<L>>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
-    return this.#wait('acquire', key, cost, options, ended)
+    const acquired = await this.#wait('acquire', key, cost, options, ended)
+    if (acquired instanceof WaitError) throw acquired
+    return acquired
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -172,8 +186,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
-    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
     const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
     return wrapped(this, takesAtOnce, key, fn, options)
   }
@@ -183,9 +195,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
-    if (!isIterable(source))
-      throw new SluiceError('CONFIG', `what pace is given, ${shown(source)}, must be an iterable or an async iterable`)
-    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of pace')
     return paced((of, bounds, ended) => this.#acquire(of, bounds, ended), key, source, options)
   }
 
@@ -195,20 +204,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   waiting(key?: Key<LimitName<L>>): number {
     if (key === undefined) return this.#waiting.count()
-    return this.#queuesOf(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+    return this.#waiting.queues(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
   }
 
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
     const parts = partsOf(plan, key, cost)
-    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#given(parts, verdicts, options.plan))
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#waiting.given(parts, verdicts, options.plan))
   }
 
   reset(key: Key<LimitName<L>>): Answer<S, void> {
     const parts = partsOf(this.#plans.base, key, 0)
     return this.#apply(FORGET, this.#plans.base, parts, () => {
-      for (const queue of this.#queuesOf(parts)) queue.startAnew()
+      for (const queue of this.#waiting.queues(parts)) queue.startAnew()
     })
   }
 
@@ -219,7 +228,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
     this.#checkOpen()
-    this.#waiting.renumber(this.#plans.changed(limits as Limits, plans))
+    const change = this.#plans.changed(limits as Limits, plans)
+    const queues = this.#waiting.all()
+    // What is booked is given back under the old numbers, and everybody asks anew, in order, under the new.
+    for (const queue of queues) queue.unbook()
+    change()
+    for (const queue of queues) queue.renumber(this.#plans.still(queue.planName))
   }
 
   health(): Health {
@@ -227,7 +241,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   close(): void {
-    this.#waiting.close(() => this.#closedError())
+    for (const queue of this.#waiting.all()) queue.close(this.#closedError())
     if (this.#store.mode === 'async') this.#store.close()
     if (!this.#closed) this.#plans.close()
     this.#closed = true
@@ -246,21 +260,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       localShare,
       onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
     })
-  }
-
-  #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
-    const scope = { name: this.name, limits }
-    const store = this.#store
-    const states = store.mode === 'sync' ? store.open(scope, this.#ownClock.nowUs) : store.open(scope)
-    const spaced = limits.some(({ rule }) => rule.algorithm.spaced)
-    const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
-    return {
-      scope,
-      spaced,
-      states: states as OpenStates | undefined,
-      step: new Step('take', scope, parts, -1, -1, undefined),
-      verdicts: parts.map(({ verdict }) => verdict),
-    }
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
@@ -327,76 +326,61 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   #waitingRoom({ maxQueue = DEFAULT_MAX_QUEUE, maxWaiting, unref = false }: LimiterOptions<L, S, P>): Waiting {
-    const clock = this.#ownClock
-    const desk = {
-      maxQueue,
-      maxAheadUs: this.#maxAheadUs,
+    const store = this.#store
+    const isSync = store.mode === 'sync'
+    return new Waiting(store.queue ?? Queue, {
+      clock: this.#ownClock,
+      store: isSync ? undefined : store,
+      storeClock: isSync ? undefined : this.#clock,
       isShared: this.store.shared,
-      nowUs: () => clock.nowUs(),
-      apply: (verb: Verb, plan: string | undefined, parts: readonly Part[]) => {
-        const store = this.#store
-        const { scope, states } = this.#plans.still(plan)
-        const step = this.#step(verb, scope, parts)
-        if (store.mode === 'sync') return answered(states as OpenStates, step)
-        // What the store was charged is not given back to who stands in for it.
-        if (verb.op === 'give' && store.isDownFor(step)) return []
-        return store.apply(step)
-      },
-    }
-    return new Waiting(desk, clock, !unref, maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue))
+      maxQueue,
+      maxWaiting: maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue),
+      maxAheadUs: this.#maxAheadUs,
+      keepAlive: !unref,
+    })
   }
 
   async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    try {
-      await this.#wait('tryAcquire', key, cost, options, undefined)
-      return true
-    } catch (error) {
-      if (error instanceof WaitError) return false
-      throw error
-    }
+    return !((await this.#wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
   }
 
+  /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
   async #wait(
     verb: 'acquire' | 'tryAcquire',
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>>> {
-    const parts = partsOf(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
-    const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal, ended }
-    checkSignal(options.signal)
+  ): Promise<Acquired<LimitName<L>> | WaitError> {
+    const plan = this.#planOf(options, ACQUIRE_OPTIONS)
+    const parts = partsOf(plan, key, cost)
+    const withinUs = timeoutUs(options.timeoutMs)
+    const { signal } = options
+    checkSignal(signal)
     this.#checkOpen()
     const sinceUs = this.#ownClock.nowUs()
-    const plan = options.plan
-    const request = {
-      plan,
-      parts,
-      renumbered: (old: readonly Part[]) => this.#plans.renumbered(old, plan),
-      read: (verdicts: readonly Verdict[]) => decisionOf(this.#plans.still(plan).scope.limits, verdicts),
-      what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
-    }
-    const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
+    const signals = [signal, ended].filter((each) => each !== undefined)
     let turn: Turn
     try {
-      turn = await this.#waiting.wait(request, bounds)
+      turn = await this.#waiting.wait(parts, options.plan, plan, withinUs, signals)
     } catch (error) {
-      // What was booked once, before the numbers changed, is no decision on a wait that ended.
-      if (!(error instanceof WaitError) || error.decision?.allowed !== false) return this.#failed(error)
-      tell(error.decision, 0)
-      throw error
+      return this.#failed(error)
     }
-    const { servedUs } = turn
+    const { refusal, answer, delayUs, servedUs } = turn
+    const decision = answer && (decisionOf(answer.limits, answer.verdicts) as Decision<LimitName<L>>)
+    const tell = (told: Decision) => this.#tell(verb, key, cost, options, told, sinceUs, servedUs)
+    if (refusal !== undefined) {
+      const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
+      // What was booked once, before the numbers changed, is no decision on a wait that ended.
+      if (decision?.allowed !== false) this.#listeners.tellFailure({ limiter: this.name, error })
+      else tell(decision)
+      return error
+    }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-    const acquired = atItsTime(turn.decision, turn.delayUs, isBooked)
-    tell(acquired, servedUs)
+    const acquired = atItsTime(decision as Decision<LimitName<L>>, delayUs, isBooked)
+    tell(acquired)
     return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
-  }
-
-  /** The queues of a key, under whatever plan. */
-  #queuesOf(parts: readonly Part[]): Queue[] {
-    return this.#waiting.queues(parts, this.#plans.names)
   }
 
   /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
@@ -406,7 +390,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
     const tellQueues = () => {
-      for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+      for (const queue of this.#waiting.queues(parts)) queue.tryAgain()
     }
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.#plans.still(planName)
@@ -414,21 +398,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       .given(this.#plans.renumbered(parts, planName))
       .map(({ ofUs, parts: given }) => this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, given), tellQueues))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
-  }
-
-  /**
-   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
-   * others try again.
-   */
-  #given(parts: readonly Part[], verdicts: readonly Verdict[], plan: P | undefined): void {
-    if (verdicts[0]?.degraded) return
-    const own = this.#waiting.queue(parts, plan)
-    // Read now: a synchronous store overwrites its verdicts with the next step.
-    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
-    for (const queue of this.#queuesOf(parts)) {
-      if (queue === own) queue.moveUp(costs)
-      else queue.tryAgain()
-    }
   }
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {

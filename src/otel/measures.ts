@@ -6,7 +6,7 @@
 import type { Outcome } from '../algorithms/decide.ts'
 import { SluiceError } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
-import { WaitError } from '../limiter/waiting/wait-error.ts'
+import { WaitError } from '../limiter/wait-error.ts'
 import type { Store } from '../stores/store.ts'
 
 export interface Measure {

@@ -14,6 +14,7 @@
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
  */
 import type { Verdict } from '../algorithms/decide.ts'
+import type { QueueClass } from './queue/queue.ts'
 import type { AsyncStore } from './remote/async-store.ts'
 import type { Part, Scope, Step } from './step.ts'
 
@@ -26,6 +27,8 @@ export interface SyncStore {
   readonly shared: boolean
   /** The store's own time in whole microseconds, where it has one: limiters go by it unless they are given a clock. */
   readonly nowUs?: (() => number) | undefined
+  /** How callers wait in line at it: `SharedQueue`, if it is shared. Without it they wait as if nobody else used it. */
+  readonly queue?: QueueClass | undefined
   /** Opens the states of a limiter, for each plan and update anew. Throws what its first step would. `nowUs` reads the limiter's clock. */
   open(scope: Scope, nowUs: () => number): OpenStates
 }

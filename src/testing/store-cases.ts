@@ -5,8 +5,9 @@
  *
  * `open` makes a store that holds nothing. The cases tell it the time, so a store with a clock of its own must take `step.nowUs` instead.
  */
+
+import { ABOUTS } from '../algorithms/abouts.ts'
 import type { Limit } from '../algorithms/algorithm.ts'
-import * as factories from '../algorithms/all.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
@@ -19,22 +20,11 @@ export type StoreCase = readonly [name: string, run: () => Promise<void>]
 const START_MS = 1_700_000_000_000
 
 /** Each algorithm as "three at once", and the same with room for five. */
-const THREE: Readonly<Record<string, Limit>> = {
-  gcra: factories.gcra({ rate: '1/s', burst: 3 }),
-  tokenBucket: factories.tokenBucket({ refill: '1/s', capacity: 3 }),
-  leakyBucket: factories.leakyBucket({ leak: '1/s', capacity: 3 }),
-  fixedWindow: factories.fixedWindow({ limit: 3, window: '3s' }),
-  slidingWindow: factories.slidingWindow({ limit: 3, window: '3s', slots: 3 }),
-  slidingLog: factories.slidingLog({ limit: 3, window: '3s' }),
-}
+const THREE = samplesOf(3)
+const FIVE = samplesOf(5)
 
-const FIVE: Readonly<Record<string, Limit>> = {
-  gcra: factories.gcra({ rate: '1/s', burst: 5 }),
-  tokenBucket: factories.tokenBucket({ refill: '1/s', capacity: 5 }),
-  leakyBucket: factories.leakyBucket({ leak: '1/s', capacity: 5 }),
-  fixedWindow: factories.fixedWindow({ limit: 5, window: '3s' }),
-  slidingWindow: factories.slidingWindow({ limit: 5, window: '3s', slots: 3 }),
-  slidingLog: factories.slidingLog({ limit: 5, window: '3s' }),
+function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
+  return Object.fromEntries(ABOUTS.map(({ type, sample }) => [type, sample(capacity, { permits: 3, per: '3s' })]))
 }
 
 /** The stage of one case: a store and its clock, and limiters on it as if answers were always promises. */
@@ -187,6 +177,14 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
         await several.consume('key', { burst: 1, bucket: 4, window: 0 })
         const { parts } = await several.peek('key', 0)
         equal(JSON.stringify([parts.burst.remaining, parts.bucket.remaining, parts.window.remaining]), '[2,1,5]', 'remaining')
+      },
+    ],
+    [
+      'a store that is shared says how callers wait in line at it',
+      async () => {
+        const store = await open()
+        const needsQueue = store.mode === 'sync' && store.shared
+        if (needsQueue) equal(typeof store.queue, 'function', 'queue of a shared store (SharedQueue of sluice/store)')
       },
     ],
     ...['gcra', 'tokenBucket'].map(

@@ -35,3 +35,10 @@ test('the cases tell a store that charges what it refuses', async () => {
   const results = await Promise.allSettled(cases.map(([, run]) => run()))
   expect(results.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(10)
 })
+
+test('the cases tell a shared store that does not say how callers wait', async () => {
+  const memory = memoryStore()
+  const cases = storeCases(() => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) }))
+  const [, run] = cases.find(([name]) => name.includes('wait in line')) ?? []
+  await expect(run?.()).rejects.toThrow('SharedQueue')
+})

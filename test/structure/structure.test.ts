@@ -1,4 +1,4 @@
-/** What the folders promise: imports point one way, every algorithm has its three files, the embedded Lua is what its sources give. */
+/** What the folders promise: imports point one way, every algorithm has its four files, the embedded Lua is what its sources give. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -79,9 +79,9 @@ describe('imports point one way', () => {
   })
 })
 
-describe('every algorithm folder has its three files', () => {
+describe('every algorithm folder has its four files', () => {
   test.each(algorithmFolders())('%s', (name) => {
-    const wanted = ['.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
+    const wanted = ['.about.ts', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
     expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
   })
 })
@@ -101,7 +101,21 @@ describe('the embedded Lua', () => {
   })
 })
 
-test('the one list of algorithms has every folder', () => {
-  const listed = importsOf('algorithms/all.ts').map((path) => path.split('/')[1])
+test.each(['all', 'abouts', 'formats'])('the list algorithms/%s.ts has every folder', (list) => {
+  const listed = importsOf(`algorithms/${list}.ts`).flatMap((path) => path.split('/').slice(1, -1))
   expect(listed.sort()).toEqual(algorithmFolders().sort())
+})
+
+test('only its folder and the lists name an algorithm, apart from what tests it', () => {
+  const lists = ['all', 'abouts', 'formats'].map((list) => `algorithms/${list}.ts`)
+  const names = new RegExp(
+    `\\b(?:${Object.keys(factories)
+      .filter((name) => name !== 'gcra')
+      .join('|')})\\b`,
+  )
+  const naming = sources
+    .map(({ path }) => path)
+    .filter((path) => !lists.includes(path) && !/^algorithms\/[^/]+\/|^testing\//.test(path) && !path.includes('generated'))
+    .filter((path) => names.test(readFileSync(join(src, path), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')))
+  expect(naming).toEqual([])
 })

@@ -3,8 +3,12 @@
  * cost less take each permit as it comes free, nobody is admitted beyond the limit, and the small ones go on.
  */
 import { describe, expect, test } from 'vitest'
-import type { Verdict } from '../../src/algorithms/decide.ts'
+import { RULE } from '../../src/algorithms/algorithm.ts'
+import { emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
+import { claimedParts } from '../../src/stores/queue/claim.ts'
+import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'
+import { Part } from '../../src/stores/step.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { stepByStep } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
@@ -28,7 +32,7 @@ type Verdicts = readonly Verdict[]
 /** One memory for all, at hand. */
 function near(): () => Store {
   const memory = memoryStore()
-  return () => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) })
+  return () => ({ mode: 'sync', shared: true, queue: SharedQueue, open: (scope, nowUs) => memory.open(scope, nowUs) })
 }
 
 /** One memory for all, some milliseconds away: what is asked in one turn is decided at once. */
@@ -137,7 +141,10 @@ describe.each(STORES)('on a store %s', (_, storesOf) => {
     },
   )
 
-  test.each(LIMITS)('of a %s two that need more than half each, and small ones, all have turns', async (_name, limit, spanUs) => {
+  // A log at hand is not claimed: there two large costs may take turns to keep each other waiting.
+  const claimed = LIMITS.filter(([, { type }]) => storesOf === far || type !== 'slidingLog')
+
+  test.each(claimed)('of a %s two that need more than half each, and small ones, all have turns', async (_name, limit, spanUs) => {
     const world = new World(storesOf, limit)
     for (let k = 0; k < 60; k++) void world.busy(world.process(), 1)
     for (const cost of [60, 70]) void world.busy(world.process(), cost)
@@ -145,6 +152,79 @@ describe.each(STORES)('on a store %s', (_, storesOf) => {
     await world.stop()
     for (const cost of [1, 60, 70]) expect(world.served(cost, 0, Number.POSITIVE_INFINITY), `${cost}`).toBeGreaterThanOrEqual(2)
     expect(world.most(spanUs)).toBeLessThanOrEqual(LIMIT)
+  })
+})
+
+describe('what a claim leaves alone', () => {
+  interface Calls {
+    admitted: number
+    refused: number
+  }
+
+  const count = async (calls: Calls, answer: unknown) => {
+    if ((await (answer as Promise<{ readonly allowed: boolean }>)).allowed) calls.admitted += 1
+    else calls.refused += 1
+  }
+
+  test('a caller that waits for its own limit takes nothing of the one that it shares with others', async () => {
+    const clock = fakeClock()
+    const storeOf = far(clock)
+    const limits = { user: slidingLog({ limit: 5, window: '1s' }), tenant: slidingWindow({ limit: 1_000, window: '1s' }) }
+    const [busy, waits] = [0, 1].map(() => createLimiter(limits, { name: 'api', store: storeOf(), clock, ...PATIENT })) as [
+      Limiter<typeof limits, Store>,
+      Limiter<typeof limits, Store>,
+    ]
+    const others: Calls = { admitted: 0, refused: 0 }
+    let isServed = false
+    for (let ms = 0; ms < 5_000; ms++) {
+      if (ms % 100 === 0) void busy.consume({ user: 'one', tenant: 't' })
+      if (ms === 300) void waits.acquire({ user: 'one', tenant: 't' }, { cost: 5 }).then(() => (isServed = true))
+      if (ms % 10 === 5) void count(others, busy.consume({ user: `another ${ms}`, tenant: 't' }))
+      clock.advanceMs(1)
+      await told()
+    }
+    expect([isServed, others.refused]).toEqual([true, 0])
+    for (const limiter of [busy, waits]) limiter.close()
+  })
+
+  test('where callers with a larger capacity keep it from coming true, it ends, and the others go on', async () => {
+    const clock = fakeClock()
+    const storeOf = far(clock)
+    const limit = slidingWindow({ limit: 10, window: 200 })
+    const plans = { pro: slidingWindow({ limit: 100, window: 200 }) }
+    const [busy, waits] = [0, 1].map(() => createLimiter(limit, { name: 'api', store: storeOf(), clock, plans, ...PATIENT })) as [
+      Limiter<typeof limit, Store, 'pro'>,
+      Limiter<typeof limit, Store, 'pro'>,
+    ]
+    const base: Calls = { admitted: 0, refused: 0 }
+    const left = new AbortController()
+    for (let ms = 0; ms < 6_000; ms++) {
+      if (ms === 400) void Promise.resolve(waits.acquire('k', { cost: 10, signal: left.signal })).catch(() => {})
+      if (ms % 50 === 0) void count(base, busy.consume('k'))
+      if (ms % 90 === 7) void busy.consume('k', 1, { plan: 'pro' })
+      clock.advanceMs(1)
+      await told()
+    }
+    left.abort()
+    expect(base.admitted).toBeGreaterThanOrEqual(80)
+    for (const limiter of [busy, waits]) limiter.close()
+  })
+
+  test.each([
+    [slidingLog({ limit: 50_000, window: '1s' }), true],
+    [slidingLog({ limit: 100_000, window: '1s' }), false],
+    [slidingWindow({ limit: 400_000_000, window: '1s' }), true],
+    [slidingWindow({ limit: 1_000_000_000, window: '1s' }), false],
+  ])('of %j a claim that others could not read is not made: %s', (limit, isMade) => {
+    const part = new Part('default', limit[RULE], 'k', 1)
+    const verdict = { ...emptyVerdict(), outcome: 'limited' as const, retryUs: 1 }
+    expect(claimedParts([part], [verdict], true) !== undefined).toBe(isMade)
+  })
+
+  test('a log in records of a fixed size is not claimed: a claim would need more of them', () => {
+    const part = new Part('default', slidingLog({ limit: 20, window: '1s' })[RULE], 'k', 1)
+    const verdict = { ...emptyVerdict(), outcome: 'limited' as const, retryUs: 1 }
+    expect(claimedParts([part], [verdict], false)).toBe(undefined)
   })
 })
 

@@ -6,7 +6,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, gcra, type Limiter, memoryStore, type Step, type Store, tokenBucket } from '../../src/index.ts'
-import { HORIZON_US } from '../../src/limiter/waiting/horizon.ts'
+import { HORIZON_US } from '../../src/stores/queue/horizon.ts'
+import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { SEED } from '../model/trace.ts'
@@ -24,7 +25,7 @@ type Verdicts = readonly Verdict[]
 /** One memory for all, at hand. */
 function near(): () => Store {
   const memory = memoryStore()
-  return () => ({ mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) })
+  return () => ({ mode: 'sync', shared: true, queue: SharedQueue, open: (scope, nowUs) => memory.open(scope, nowUs) })
 }
 
 /** One memory for all, a few milliseconds away: it decides half way, in the order in which the questions came. */

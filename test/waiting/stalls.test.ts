@@ -1,6 +1,7 @@
 /** An event loop that stood still: those who came due meanwhile leave at the pace of the limit, not all at once. */
 import { describe, expect, test } from 'vitest'
 import { type Clock, createLimiter, gcra, leakyBucket, memoryStore, type SyncStore, tokenBucket } from '../../src/index.ts'
+import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { SEED } from '../model/trace.ts'
@@ -35,7 +36,7 @@ function stallingClock() {
 /** The same memory, as if other processes used it too. */
 function sharedMemory(): SyncStore {
   const memory = memoryStore()
-  return { mode: 'sync', shared: true, open: (scope, nowUs) => memory.open(scope, nowUs) }
+  return { mode: 'sync', shared: true, queue: SharedQueue, open: (scope, nowUs) => memory.open(scope, nowUs) }
 }
 
 describe.each([

@@ -12,6 +12,8 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
+import type { QueueClass } from '../queue/queue.ts'
+import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
 import type { Failures, OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
@@ -42,6 +44,8 @@ const MOST_IN_A_ROW = 256
 export class GuardedStore {
   readonly mode = 'async'
   readonly shared: boolean
+  /** How callers wait in line at it. */
+  readonly queue: QueueClass = SharedQueue
   readonly #driver: StoreDriver
   readonly #dispatcher: Dispatcher
   readonly #watch: Watch

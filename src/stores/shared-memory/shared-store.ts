@@ -5,6 +5,8 @@
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
+import type { QueueClass } from '../queue/queue.ts'
+import { SharedQueue } from '../queue/shared-queue.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { Cells } from './cells.ts'
@@ -46,6 +48,7 @@ export function sharedStore(from: SharedStoreOptions | SharedHandle): SharedStor
 class Shared implements SharedStore {
   readonly mode = 'sync'
   readonly shared = true
+  readonly queue: QueueClass = SharedQueue
   readonly handle: SharedHandle
   readonly nowUs: () => number
   collisions = 0

@@ -1,8 +1,6 @@
-import { SluiceError } from '../../errors.ts'
-import type { Decision } from '../decision.ts'
-
-/** Why a limit ends a wait. */
-export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
+import { SluiceError } from '../errors.ts'
+import type { Refusal } from '../stores/queue/waiter.ts'
+import type { Decision } from './decision.ts'
 
 const REASONS: Record<Refusal, string> = {
   TIMEOUT: 'cannot have its turn within timeoutMs',

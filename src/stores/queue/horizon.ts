@@ -6,7 +6,8 @@
  * caller who leaves costs nobody a permit. Where nobody else books, everything is booked at once.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { Part } from '../../stores/store.ts'
+import type { Part } from '../store.ts'
+import { paceUs } from './departures.ts'
 
 /** Longer than an answer of a store takes. Others may book as much before the first caller of a process that holds nothing yet. */
 export const HORIZON_US = 100_000
@@ -21,11 +22,6 @@ export class Horizon {
 
   constructor(isShared: boolean) {
     this.#isShared = isShared
-  }
-
-  /** Whether bookings of others may lie between those of this queue. */
-  get isShared(): boolean {
-    return this.#isShared
   }
 
   answered(parts: readonly Part[], verdicts: readonly Verdict[]): void {
@@ -45,13 +41,6 @@ export class Horizon {
     if (lastDueUs === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY
     return lastDueUs + onTheirWay * paceUs(parts) - HORIZON_US
   }
-}
-
-/** How long the limits take to drain what the parts ask for. */
-export function paceUs(parts: readonly Part[]): number {
-  let longestUs = 0
-  for (const { cost, rule } of parts) longestUs = Math.max(longestUs, (cost * rule.windowUs) / rule.capacity)
-  return longestUs
 }
 
 function fewest(parts: readonly Part[], calls: (part: Part, k: number) => number): number {

@@ -1,5 +1,5 @@
 /** Waiters in their order: booked ones in front, then those outside; beside the line those who are yet to find their place in it. Anybody can leave from anywhere. */
-import type { Part } from '../../stores/store.ts'
+import type { Part } from '../store.ts'
 import type { Waiter } from './waiter.ts'
 
 export class Line {
@@ -14,34 +14,8 @@ export class Line {
   /** How many permits of each limit all who stand here ask for. */
   readonly #permits: number[] = []
 
-  /** How many are here. */
-  get size(): number {
-    return this.length + this.asking.size
-  }
-
   all(): Waiter[] {
     return [...this, ...this.asking]
-  }
-
-  /** Whether all who are here ask for the same. */
-  allAskFor(parts: readonly Part[]): boolean {
-    if (this.isMixed || this.first?.asksForTheSameAs(parts) === false) return false
-    for (const asking of this.asking) if (!asking.asksForTheSameAs(parts)) return false
-    return true
-  }
-
-  /** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
-  firstWithout(parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
-    const mayHave = (waiter: Waiter) =>
-      (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
-    let outside = this.firstOutside
-    while (outside !== undefined && !mayHave(outside)) outside = outside.behind
-    if (!alsoAsking) return outside
-    for (const asking of this.asking) {
-      if (outside !== undefined && outside.number < asking.number) break
-      if (mayHave(asking)) return asking
-    }
-    return outside
   }
 
   /** How many permits of each limit those before a waiter ask for. */

@@ -2,6 +2,7 @@
  * When callers really left. Booked times assume an event loop that runs: if it stood still, everybody who came due meanwhile would go at once. From
  * then on callers are spaced as the limits drain, until one is on time again.
  */
+import type { Part } from '../store.ts'
 
 /** Timers are late by a few milliseconds all the time: so much is caught up with. */
 const LATENESS_US = 10_000
@@ -31,4 +32,11 @@ export class Departures {
     this.#isBehind = nowUs - dueUs > LATENESS_US
     this.#notBeforeUs = this.#isBehind ? Math.max(nowUs - LATENESS_US, this.#notBeforeUs) + Math.ceil(paceUs) : Number.NEGATIVE_INFINITY
   }
+}
+
+/** How long the limits take to drain what the parts ask for. */
+export function paceUs(parts: readonly Part[]): number {
+  let longestUs = 0
+  for (const { cost, rule } of parts) longestUs = Math.max(longestUs, (cost * rule.windowUs) / rule.capacity)
+  return longestUs
 }

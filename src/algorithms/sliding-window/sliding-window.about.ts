@@ -1,0 +1,26 @@
+import { type About, limitSchema, permitsOf, windowOf } from '../about.ts'
+import { slidingWindow } from './sliding-window.ts'
+
+export const slidingWindowAbout: About = {
+  type: 'slidingWindow',
+  explanation: 'ten in a second that slides in tenths: no burst at the boundary, places come back bit by bit',
+  sample: (capacity, { per }) => slidingWindow({ limit: capacity, window: per }),
+  schema: limitSchema(
+    'slidingWindow',
+    'A window that slides in small steps: no burst at the boundary, at a fixed cost per key.',
+    {
+      limit: permitsOf('How many are admitted in a window: whole permits, 1 to 1e9. Required.', 100),
+      window: windowOf('How long the window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
+    },
+    {
+      slots: {
+        description: 'Into how many sub-windows it is cut: whole, 1 to 1000. More are smoother and take 8 bytes per key each.',
+        default: 10,
+        examples: [10, 60],
+        type: 'integer',
+        minimum: 1,
+        maximum: 1000,
+      },
+    },
+  ),
+}

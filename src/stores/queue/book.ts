@@ -1,0 +1,97 @@
+/** What the waiters of one key hold, limit by limit, and what is given back of it. */
+import { Part } from '../step.ts'
+import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
+import type { Given } from './taken.ts'
+
+export class Book {
+  /** One for each limit, in their order. */
+  #holdings: readonly Holding[] = []
+
+  /** Whether somebody else holds permits in between. */
+  get hasGaps(): boolean {
+    return this.#holdings.some((holding) => holding.hasGaps)
+  }
+
+  /** Whether permits lie right before all that are held here, with nobody else's in between. */
+  isLedBy(booked: readonly (Booked | undefined)[]): boolean {
+    return this.#holdings.every((holding, k) => {
+      const added = booked[k]
+      return !holding.hasGaps && (added === undefined || holding.isLedBy(added))
+    })
+  }
+
+  add(booked: readonly (Booked | undefined)[]): void {
+    if (this.#holdings.length === 0) this.#holdings = booked.map(() => new Holding())
+    this.#holdings.forEach((holding, k) => {
+      const added = booked[k]
+      if (added !== undefined) holding.add(added)
+    })
+  }
+
+  /** What was used before all bookings has been given back, so many permits of each limit. */
+  moveUp(costs: readonly number[]): void {
+    if (this.hasGaps) return
+    for (const [k, holding] of this.#holdings.entries()) holding.moveUp(costs[k] as number)
+  }
+
+  /** The earliest permits are used, as many as the parts ask for. */
+  spend(parts: readonly Part[]): void {
+    for (const [k, holding] of this.#holdings.entries()) holding.spend((parts[k] as Part).cost)
+  }
+
+  /** When the earliest permits of every limit may be acted on, by the time of this process or by the store's. */
+  dueUs(parts: readonly Part[], isStoreTime = false): number {
+    return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost) + (isStoreTime ? 0 : holding.offsetUs))
+  }
+
+  /** When a call may act that has the latest permits, but for those of so many calls `behind` it that ask for the same. */
+  dueFromEndUs(parts: readonly Part[], behind: number): number {
+    return this.#latestUs(parts, (holding, cost) => holding.dueFromEndUs(cost, cost * behind) + holding.offsetUs)
+  }
+
+  /** Whether those who hold the latest permits, but for those `behind` them of each limit, may act later than `forUs` by the store's time. */
+  isLaterThan(forUs: number, parts: readonly Part[], behind: readonly number[]): boolean {
+    return this.#latestUs(parts, (holding, cost, k) => holding.dueFromEndUs(cost, behind[k] as number)) > forUs
+  }
+
+  /** The store has forgotten everything. */
+  forget(): void {
+    this.#holdings = []
+  }
+
+  /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
+  giveUpLatest(parts: readonly Part[], nowUs: number): Given[] {
+    return this.#givenUp(parts, nowUs, (holding, cost) => holding.giveUp(cost))
+  }
+
+  /** Gives up what lies behind so many permits of each limit, and nobody moves up. */
+  giveUpHole(parts: readonly Part[], before: readonly number[], nowUs: number): Given[] {
+    return this.#givenUp(parts, nowUs, (holding, cost, k) => holding.giveUpHole(before[k] as number, cost))
+  }
+
+  #latestUs(parts: readonly Part[], timeUs: (holding: Holding, cost: number, k: number) => number): number {
+    let latestUs = Number.NEGATIVE_INFINITY
+    this.#holdings.forEach((holding, k) => {
+      const { cost } = parts[k] as Part
+      // Whoever asks for nothing of a limit does not wait for those who do.
+      if (cost > 0) latestUs = Math.max(latestUs, timeUs(holding, cost, k))
+    })
+    return latestUs
+  }
+
+  /**
+   * A booking is cancelled by its ticket until its time has come. One whose time has come can be held because it was only a part of what its waiter
+   * needs: it was not used, and is given back like any charge.
+   */
+  #givenUp(parts: readonly Part[], nowUs: number, giveUp: (holding: Holding, cost: number, k: number) => readonly Booked[]): Given[] {
+    return this.#holdings.flatMap((holding, limit) =>
+      giveUp(holding, (parts[limit] as Part).cost, limit).map((booked) => {
+        const dueUs = dueAtStoreUs(booked)
+        const hasCome = dueUs + holding.offsetUs <= nowUs
+        const back = (part: Part, k: number) =>
+          new Part(part.limit, part.rule, part.key, k === limit ? booked.cost : 0, k === limit && !hasCome ? booked.ticket : undefined)
+        return { parts: parts.map(back), ofUs: hasCome ? Math.max(dueUs, booked.takenAtUs) : -1 }
+      }),
+    )
+  }
+}

@@ -1,0 +1,441 @@
+/**
+ * The waiters of one key, first come, first served. Those in front hold permits that are booked ahead and wait for their time; those
+ * behind wait outside, because nothing can be booked (windows, logs) or not that far ahead. Only two of them ever have something to wait
+ * for: the first of all for its time, and the first outside for its next try. So a queue needs one alarm.
+ *
+ * This is the queue of a store that answers at once and that nobody else shares. What it takes to wait at any other is in shared-queue.ts, and
+ * comes with such stores.
+ */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Alarm, Alarms } from '../../clock/alarms.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { GuardedStore } from '../remote/guarded-store.ts'
+import { type Scope, Step } from '../step.ts'
+import { allAllowed, type OpenStates, type Part } from '../store.ts'
+import { Book } from './book.ts'
+import { Departures, paceUs } from './departures.ts'
+import { type Booked, bookedOf } from './holding.ts'
+import { addCosts, Line } from './line.ts'
+import type { Signals } from './signals.ts'
+import { type Given, givenOf, takenOf } from './taken.ts'
+import { type Answer, mayBook, type Refusal, type Waiter } from './waiter.ts'
+
+/** What all queues of a limiter have in common. */
+export interface Room {
+  /** What this process goes by. */
+  readonly clock: Clock
+  /** Of a remote store: the store, and what it is told of the time; undefined if it goes by its own. */
+  readonly store: GuardedStore | undefined
+  readonly storeClock: Clock | undefined
+  /** Whether other processes or threads may book at the same store. */
+  readonly isShared: boolean
+  /** How many may wait for one key, and for all together. */
+  readonly maxQueue: number
+  readonly maxWaiting: number
+  /** How far ahead permits may be booked. */
+  readonly maxAheadUs: number
+  readonly alarms: Alarms
+  readonly signals: Signals
+  /** Those in which somebody waits. */
+  readonly queues: Map<string, Queue>
+  /** How many wait in all queues. */
+  waiters: number
+}
+
+/** The numbers that all of one queue are decided by, and the states that a synchronous store holds for them. */
+export interface QueuePlan {
+  readonly scope: Scope
+  readonly states: OpenStates | undefined
+}
+
+export type QueueClass = new (room: Room, id: string, planName: string | undefined, plan: QueuePlan) => Queue
+
+/** What the store is asked for a waiter. */
+export interface Question {
+  readonly op: 'take' | 'ask'
+  readonly waiter: Waiter
+  readonly parts: readonly Part[]
+  readonly aheadUs: number
+  /** The numbers that were in force when it was asked. */
+  readonly plan: QueuePlan
+}
+
+export class Queue {
+  readonly room: Room
+  readonly planName: string | undefined
+  protected plan: QueuePlan
+  protected readonly line: Line = new Line()
+  protected readonly book: Book = new Book()
+  protected readonly departures: Departures = new Departures()
+  /** When the first outside tries again. */
+  protected retryAtUs = 0
+  readonly #id: string
+  #entered = 0
+  #alarm: Alarm | undefined = undefined
+
+  constructor(room: Room, id: string, planName: string | undefined, plan: QueuePlan) {
+    this.room = room
+    this.#id = id
+    this.planName = planName
+    this.plan = plan
+  }
+
+  /** How many have neither got their turn nor left. */
+  get size(): number {
+    return this.line.length + this.line.asking.size
+  }
+
+  /** Nobody waits any longer: the queue is forgotten. An idle one may still hear from the store, when another has long taken its place. */
+  endIfIdle(): void {
+    const { queues } = this.room
+    if (this.size === 0 && queues.get(this.#id) === this) queues.delete(this.#id)
+  }
+
+  enter(waiter: Waiter): void {
+    const { room, line } = this
+    waiter.number = this.#entered++
+    waiter.isOneTooMany = room.waiters > room.maxWaiting
+    line.asking.add(waiter)
+    // A timer may be late: whoever is due goes first.
+    if (line.length > 0) this.goOn()
+    const isFull = this.#isFullFor(waiter)
+    if (!waiter.canBeBehindOthers || !this.mustStandOutside(waiter)) this.ask('take', waiter, isFull)
+    else {
+      if (!isFull) {
+        waiter.notBeforeUs = this.nowUs() + line.leastUs(waiter.parts)
+        line.standOutside(waiter)
+      }
+      // Behind others nothing may be taken: the question is only whether it is worth waiting.
+      if (isFull || waiter.deadlineUs < Number.POSITIVE_INFINITY) this.ask('ask', waiter, isFull)
+    }
+    this.goOn()
+  }
+
+  /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up: `goOn` when all have left. */
+  leave(waiter: Waiter): void {
+    const { state, parts } = waiter
+    const before = state === 'booked' && this.standsFast ? this.line.permitsBefore(waiter) : undefined
+    this.takeOut(waiter).state = 'gone'
+    if (state !== 'booked') return
+    if (before === undefined) {
+      this.handOn(parts, waiter.answer as Answer)
+      return
+    }
+    this.retryAtUs = 0
+    this.#giveAll(this.book.giveUpHole(parts, before, this.nowUs()))
+  }
+
+  /** The deadline of a waiter has come. */
+  timeOut(waiter: Waiter): void {
+    // At the deadline is still in time, if that is when it may try again.
+    this.goOn()
+    // A booked waiter is served in time: it was booked no further than its deadline, unless the event loop stood still.
+    if (waiter.state === 'gone' || (waiter.state === 'booked' && !this.departures.isBehind)) return
+    this.leave(waiter)
+    waiter.refuse('TIMEOUT')
+    this.goOn()
+  }
+
+  /**
+   * A reservation that was made beside the queue is given up: like a waiter who leaves, it hands its permits to those who wait, and the latest are
+   * given back. False if nobody can use them: then it is cancelled by itself.
+   */
+  takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
+    const { first, isMixed } = this.line
+    if (first?.state !== 'booked' || !first.mayBook) return false
+    if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
+    const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
+    if (!isOneOfThem && !this.book.isLedBy(booked)) return false
+    this.book.add(booked)
+    this.releaseBooked(parts)
+    this.goOn()
+    return true
+  }
+
+  /** Something may have become free: whoever is first outside tries again. */
+  tryAgain(): void {
+    this.retryAtUs = 0
+    this.goOn()
+  }
+
+  /** Permits that were in use before all bookings were given back, so many of each limit: the booked ones move up. */
+  moveUp(costs: readonly number[]): void {
+    this.book.moveUp(costs)
+    this.tryAgain()
+  }
+
+  /** The key was forgotten, and with it what was booked: everybody asks anew, in order. */
+  startAnew(): void {
+    this.book.forget()
+    this.line.allOutside()
+    this.tryAgain()
+  }
+
+  /** Gives back everything that is booked: everybody waits outside until told to try again. */
+  unbook(): void {
+    for (const { state, parts, answer } of this.line) {
+      if (state !== 'booked') continue
+      if (mayBook(parts)) this.giveUpLatest(parts)
+      else this.refund(parts, answer as Answer)
+    }
+    this.line.allOutside()
+  }
+
+  /** New numbers are in force: everybody asks anew, in order. */
+  renumber(plan: QueuePlan): void {
+    this.plan = plan
+    for (const waiter of this.line.all()) waiter.parts = this.renumbered(waiter.parts)
+    this.tryAgain()
+  }
+
+  /** Ends every wait, and gives back what was booked. */
+  close(reason: unknown): void {
+    this.unbook()
+    for (const waiter of this.line.all()) this.takeOut(waiter).fail(reason)
+    this.#setAlarm()
+  }
+
+  /** Serves whoever is due, lets the first outside try if it is time, and sets the alarm for what comes next. */
+  goOn(): void {
+    if (this.#alarm !== undefined) this.departures.woke(this.#alarm.atUs, this.nowUs())
+    this.#serveDue()
+    for (let next = this.nextToTry(); next !== undefined; next = this.nextToTry()) {
+      this.ask('take', next, false)
+      this.#serveDue()
+    }
+    this.#setAlarm()
+  }
+
+  protected nowUs(): number {
+    return this.room.clock.nowUs()
+  }
+
+  /** Whether somebody is before it whom it must not overtake. */
+  protected mustStandOutside(_waiter: Waiter): boolean {
+    return this.line.firstOutside !== undefined
+  }
+
+  /**
+   * Whether nobody may move up. Between what is held here lie bookings of others, and with different costs a waiter would get permits from before
+   * and behind them: too many at one time. A hole is lost then.
+   */
+  protected get standsFast(): boolean {
+    return this.line.isMixed && this.book.hasGaps
+  }
+
+  /** Whoever outside may try now. */
+  protected nextToTry(): Waiter | undefined {
+    const { firstOutside } = this.line
+    return firstOutside !== undefined && this.triesAtUs(firstOutside) <= this.nowUs() ? firstOutside : undefined
+  }
+
+  /** When the first outside may ask. */
+  protected triesAtUs(_first: Waiter): number {
+    return this.retryAtUs
+  }
+
+  /** Asks the store. `mayNotWait`: takes only what can be acted on at once. */
+  protected ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
+    if (op === 'take') waiter.state = 'asking'
+    const { parts, deadlineUs } = waiter
+    // Never beyond its deadline. -1 if its limits cannot be booked ahead.
+    const mostUs = mayNotWait ? 0 : Math.min(this.room.maxAheadUs, deadlineUs - this.nowUs())
+    this.send({ op, waiter, parts, aheadUs: mayBook(parts) ? Math.max(0, mostUs) : -1, plan: this.plan })
+  }
+
+  protected send(question: Question): void {
+    try {
+      this.answered(question, this.apply(this.step(question.op, question.parts, question.aheadUs, -1)))
+    } catch (error) {
+      this.failed(question, error)
+    }
+  }
+
+  /** With parts of its own, because the verdicts are written into them. */
+  protected step(op: Step['op'], parts: readonly Part[], aheadUs: number, ofUs: number): Step {
+    const own = parts.map((part) => part.with({}))
+    return new Step(op, this.plan.scope, own, aheadUs, ofUs, this.room.storeClock?.nowUs())
+  }
+
+  protected answered(question: Question, verdicts: readonly Verdict[]): void {
+    if (question.op === 'take' && allAllowed(verdicts)) this.taken(question, verdicts)
+    else this.notTaken(question, verdicts)
+  }
+
+  protected failed({ waiter }: Question, error: unknown): void {
+    if (waiter.state === 'asking' || waiter.state === 'outside') this.takeOut(waiter).fail(error)
+  }
+
+  protected taken({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
+    const answer = this.answerOf(verdicts)
+    const { answeredUs: nowUs, bookedForUs } = answer
+    waiter.answer = answer
+    const mustWait = bookedForUs > nowUs || (mayBook(parts) && this.departures.fromUs(nowUs) > nowUs)
+    if (!mustWait) {
+      this.takeOut(waiter).serve(0, nowUs)
+      return
+    }
+    const behind = parts.some(({ cost }) => cost === 0) ? this.whoIsBehind(waiter) : undefined
+    if (mayBook(parts)) this.book.add(bookedOf(parts, verdicts, nowUs))
+    this.booked(waiter, behind)
+  }
+
+  /** A waiter that has permits stands with those who are booked, unless they come too late for it. */
+  protected booked(waiter: Waiter, behind: Waiter | undefined): void {
+    const answer = waiter.answer as Answer
+    const refusal = this.#refusal(waiter, answer.bookedForUs)
+    if (refusal === undefined) {
+      this.line.standBooked(waiter, behind)
+      return
+    }
+    this.takeOut(waiter)
+    this.handOn(waiter.parts, answer)
+    waiter.refuse(refusal)
+  }
+
+  protected notTaken({ op, waiter, aheadUs }: Question, verdicts: readonly Verdict[]): void {
+    const retryUs = longest(verdicts, 'retryUs')
+    waiter.answer = this.answerOf(verdicts)
+    const againUs = waiter.answer.answeredUs + retryUs
+    // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
+    const earliestUs = Math.max(retryUs > 0 ? againUs + Math.max(aheadUs, 0) : againUs, waiter.notBeforeUs)
+    const refusal = retryUs === Number.POSITIVE_INFINITY ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs)
+    if (refusal !== undefined) {
+      this.takeOut(waiter).refuse(refusal)
+      return
+    }
+    if (op === 'take' || this.line.asking.has(waiter)) this.standOutside(waiter)
+    if (op === 'take' || waiter === this.line.firstOutside) this.retryAtUs = againUs
+  }
+
+  protected standOutside(waiter: Waiter): void {
+    this.line.standOutside(waiter)
+  }
+
+  protected answerOf(verdicts: readonly Verdict[]): Answer {
+    const nowUs = this.nowUs()
+    const taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
+    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), taken }
+  }
+
+  protected takeOut(waiter: Waiter): Waiter {
+    // Whoever is first outside now may ask for less.
+    if (waiter === this.line.firstOutside) this.retryAtUs = 0
+    this.line.remove(waiter)
+    return waiter
+  }
+
+  /**
+   * Before whom of the booked ones a waiter stands: those whose time comes later. There are none, unless answers came out of order, or it asks nothing
+   * of a limit that they wait for. What counts is their time now: it may have moved up.
+   */
+  protected whoIsBehind({ parts, answer }: Waiter): Waiter | undefined {
+    const { bookedForUs, answeredUs, verdicts } = answer as Answer
+    const forUs = (verdicts[0] as Verdict).atUs + bookedForUs - answeredUs
+    const permits = parts.map(() => 0)
+    let behind: Waiter | undefined
+    for (let other = this.line.lastBooked; other !== undefined; other = other.before) {
+      const isLater = mayBook(parts)
+        ? this.book.isLaterThan(forUs, other.parts, permits)
+        : (other.answer as Answer).bookedForUs > bookedForUs
+      if (!isLater) break
+      addCosts(permits, other)
+      behind = other
+    }
+    return behind
+  }
+
+  /** What a waiter held who left is given back, and the first outside may try. */
+  protected handOn(parts: readonly Part[], answer: Answer): void {
+    this.retryAtUs = 0
+    if (mayBook(parts)) this.releaseBooked(parts)
+    else this.refund(parts, answer)
+  }
+
+  protected releaseBooked(parts: readonly Part[]): void {
+    this.retryAtUs = 0
+    this.giveUpLatest(parts)
+  }
+
+  protected giveUpLatest(parts: readonly Part[]): void {
+    this.#giveAll(this.book.giveUpLatest(parts, this.nowUs()))
+  }
+
+  /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
+  protected refund(parts: readonly Part[], { taken }: Pick<Answer, 'taken'>): void {
+    this.#giveAll(givenOf(parts, taken))
+  }
+
+  /** If the store fails now, what was not given back drains. */
+  protected give(step: Step): void {
+    try {
+      this.apply(step)
+    } catch {}
+  }
+
+  /** Parts of some time ago, by the numbers of now. */
+  protected renumbered(parts: readonly Part[]): Part[] {
+    const { limits } = this.plan.scope
+    return parts.map((part, k) => part.with({ rule: (limits[k] as Scope['limits'][number]).rule }))
+  }
+
+  #giveAll(all: readonly Given[]): void {
+    for (const { parts, ofUs } of all) this.give(this.step('give', parts, -1, ofUs))
+  }
+
+  protected apply(step: Step): readonly Verdict[] {
+    ;(this.plan.states as OpenStates).apply(step, true)
+    return step.parts.map(({ verdict }) => verdict)
+  }
+
+  #serveDue(): void {
+    for (let { first } = this.line; first?.state === 'booked'; { first } = this.line) {
+      const { parts } = first
+      const nowUs = this.nowUs()
+      const dueUs = this.#dueUs(first)
+      if (this.departures.fromUs(dueUs) > nowUs) return
+      const delayUs = this.#delayUs(first)
+      this.line.remove(first)
+      if (mayBook(parts)) this.book.spend(parts)
+      this.departures.left(dueUs, nowUs, paceUs(parts))
+      first.serve(delayUs, nowUs)
+    }
+  }
+
+  /** When the first waiter may act: when the earliest permits of every limit may. */
+  #dueUs({ parts, answer }: Waiter): number {
+    return mayBook(parts) ? this.book.dueUs(parts) : (answer as Answer).bookedForUs
+  }
+
+  /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
+  #delayUs({ parts, answer }: Waiter): number {
+    const { bookedForUs, answeredUs, taken } = answer as Answer
+    return mayBook(parts) ? this.book.dueUs(parts, true) - (taken[0]?.atUs as number) : bookedForUs - answeredUs
+  }
+
+  #setAlarm(): void {
+    const { first, firstOutside } = this.line
+    const dueUs = first?.state === 'booked' ? this.departures.fromUs(this.#dueUs(first)) : Number.POSITIVE_INFINITY
+    const nextUs = firstOutside?.state === 'outside' ? Math.min(dueUs, this.triesAtUs(firstOutside)) : dueUs
+    const { alarms } = this.room
+    if (this.#alarm !== undefined) {
+      if (this.#alarm.place >= 0 && this.#alarm.atUs === nextUs) return
+      alarms.stop(this.#alarm)
+    }
+    this.#alarm = nextUs < Number.POSITIVE_INFINITY ? alarms.set(nextUs, () => this.goOn()) : undefined
+  }
+
+  /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
+  #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
+    if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
+    return this.line.asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
+  }
+
+  #isFullFor({ isOneTooMany }: Waiter): boolean {
+    return isOneTooMany || this.line.length >= this.room.maxQueue
+  }
+}
+
+function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs'): number {
+  return Math.max(...verdicts.map((verdict) => verdict[figure]))
+}

@@ -1,0 +1,128 @@
+/** One call that waits, from its first question until it has got its turn, was refused, or left. */
+import type { Verdict } from '../../algorithms/decide.ts'
+import type { Alarm } from '../../clock/alarms.ts'
+import type { Part, Scope } from '../store.ts'
+import type { HeldUp } from './claim.ts'
+import type { Queue } from './queue.ts'
+import type { Abortable } from './signals.ts'
+import type { Taken } from './taken.ts'
+
+/** Why a limit ends a wait. */
+export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
+
+/** What a wait ends with, unless it fails. */
+export interface Turn {
+  /** Undefined if its turn has come. */
+  readonly refusal: Refusal | undefined
+  /** The last answer to it; undefined if it ended before one came. */
+  readonly answer: Answer | undefined
+  /** How long after the decision its time came: maybe less than it says, because somebody before left. */
+  readonly delayUs: number
+  /** When its caller was told, by the clock of this process. */
+  readonly servedUs: number
+}
+
+/** What a store answered. */
+export interface Answer {
+  readonly limits: Scope['limits']
+  readonly verdicts: readonly Verdict[]
+  /** When the store answered, and when the caller may then act, both by the clock of this process. */
+  readonly answeredUs: number
+  readonly bookedForUs: number
+  /** What the answer took, by the store's time; nothing if it was not the store that answered. */
+  readonly taken: Taken
+}
+
+/** How a wait ends for its caller. */
+interface Settle {
+  readonly resolve: (turn: Turn) => void
+  readonly reject: (reason: unknown) => void
+}
+
+export class Waiter {
+  readonly queue: Queue
+  readonly deadlineUs: number
+  parts: readonly Part[]
+  /** In which order it came to its queue. */
+  number = 0
+  /**
+   * - `asking`: the store was asked to take for it, and has not answered yet.
+   * - `booked`: permits are held for it, and it waits for their time.
+   * - `outside`: nothing is held for it.
+   * - `gone`: got its turn, was refused, or left.
+   */
+  state: 'asking' | 'booked' | 'outside' | 'gone' = 'asking'
+  /** The last answer to it, or to another whose permits it has now. */
+  answer: Answer | undefined = undefined
+  /** Whether as many as may waited at the limiter already when it came. */
+  isOneTooMany = false
+  /** Whether it has no time to wait. */
+  mayNotWait = false
+  /** When those before it can have had their turns, at the earliest. */
+  notBeforeUs = 0
+  before: Waiter | undefined = undefined
+  behind: Waiter | undefined = undefined
+  /** What ends the wait from outside. */
+  alarm: Alarm | undefined = undefined
+  signals: readonly Abortable[] = []
+  /** How many of its questions the store has not answered yet. */
+  questions = 0
+  /** Its time is up, but the answer to its question may still be yes. */
+  isOverdue = false
+  /** Where nothing can be booked: how long it has been the first and was refused. */
+  heldUp: HeldUp | undefined = undefined
+  readonly #settle: Settle
+
+  constructor(queue: Queue, parts: readonly Part[], deadlineUs: number, settle: Settle) {
+    this.queue = queue
+    this.parts = parts
+    this.deadlineUs = deadlineUs
+    this.#settle = settle
+  }
+
+  get mayBook(): boolean {
+    return mayBook(this.parts)
+  }
+
+  asksForTheSameAs(parts: readonly Part[]): boolean {
+    return this.parts.every(({ cost }, k) => cost === parts[k]?.cost)
+  }
+
+  /** Whether others can be before it: nothing is had at once, and too much never. */
+  get canBeBehindOthers(): boolean {
+    return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
+  }
+
+  serve(delayUs: number, nowUs: number): void {
+    this.#end({ delayUs, servedUs: nowUs, answer: this.answer, refusal: undefined })
+  }
+
+  refuse(refusal: Refusal): void {
+    this.#end({ delayUs: 0, servedUs: 0, answer: this.answer, refusal })
+  }
+
+  fail(reason: unknown): void {
+    this.#gone()
+    this.#settle.reject(reason)
+  }
+
+  #end(turn: Turn): void {
+    this.#gone()
+    this.#settle.resolve(turn)
+  }
+
+  #gone(): void {
+    const { room } = this.queue
+    this.state = 'gone'
+    room.waiters -= 1
+    if (this.alarm !== undefined) room.alarms.stop(this.alarm)
+    for (const signal of this.signals) room.signals.unwatch(signal, this)
+    this.queue.endIfIdle()
+  }
+}
+
+/** Whether permits can be booked ahead: of every limit, and all of one key, so that one queue sees all who wait for them. */
+export function mayBook(parts: readonly Part[]): boolean {
+  const [{ key }] = parts as [Part]
+  return parts.every((part) => part.rule.algorithm.bookable && part.key === key)
+}

@@ -1,0 +1,118 @@
+/** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+import type { Verdict } from '../../algorithms/decide.ts'
+import { Alarms } from '../../clock/alarms.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { Part } from '../store.ts'
+import type { Queue, QueueClass, QueuePlan, Room } from './queue.ts'
+import { type Abortable, Signals } from './signals.ts'
+import { type Turn, Waiter } from './waiter.ts'
+
+/** How its queues are, apart from who waits in them. */
+export type WaitingOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
+  /** Whether a process stays alive for those who wait. */
+  readonly keepAlive: boolean
+}
+
+export class Waiting {
+  readonly #room: Room
+  readonly #Queue: QueueClass
+  readonly #clock: Clock
+  /** Under which somebody has waited. */
+  readonly #plans = new Set<string | undefined>()
+
+  constructor(Queue: QueueClass, options: WaitingOptions) {
+    const { clock, keepAlive } = options
+    this.#Queue = Queue
+    this.#clock = clock
+    this.#room = { ...options, alarms: new Alarms(clock, keepAlive), signals: new Signals(), queues: new Map(), waiters: 0 }
+  }
+
+  /**
+   * Waits in the queue of its keys. Rejects with the reason of the signal that ends the wait, with the store's error, or with that of `close`.
+   * `timeoutUs`: how long the caller is willing to wait.
+   */
+  wait(
+    parts: readonly Part[],
+    planName: string | undefined,
+    plan: QueuePlan,
+    timeoutUs: number,
+    signals: readonly Abortable[],
+  ): Promise<Turn> {
+    return new Promise((resolve, reject) => {
+      const aborted = signals.find((signal) => signal.aborted)
+      if (aborted !== undefined) {
+        reject(aborted.reason)
+        return
+      }
+      const room = this.#room
+      const queue = this.#queueFor(parts, planName, plan)
+      const deadlineUs = this.#clock.nowUs() + timeoutUs
+      const waiter = new Waiter(queue, parts, deadlineUs, { resolve, reject })
+      waiter.mayNotWait = timeoutUs === 0
+      room.waiters += 1
+      queue.enter(waiter)
+      if (waiter.state === 'gone') return
+      waiter.signals = signals
+      for (const signal of signals) room.signals.watch(signal, waiter)
+      if (deadlineUs < Number.POSITIVE_INFINITY) waiter.alarm = room.alarms.set(deadlineUs, () => queue.timeOut(waiter))
+    })
+  }
+
+  get isEmpty(): boolean {
+    return this.#room.queues.size === 0
+  }
+
+  /** How many wait in all queues. */
+  count(): number {
+    let count = 0
+    for (const { size } of this.all()) count += size
+    return count
+  }
+
+  all(): Queue[] {
+    return [...this.#room.queues.values()]
+  }
+
+  /** The queue of these keys under a plan, if anybody waits there. */
+  queue(parts: readonly Part[], plan: string | undefined): Queue | undefined {
+    return this.#room.queues.get(queueId(parts, plan))
+  }
+
+  /** The queues of these keys, under whatever plan. */
+  queues(parts: readonly Part[]): Queue[] {
+    return [...this.#plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
+  }
+
+  /**
+   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
+   * others try again.
+   */
+  given(parts: readonly Part[], verdicts: readonly Verdict[], plan: string | undefined): void {
+    if (verdicts[0]?.degraded) return
+    const own = this.queue(parts, plan)
+    // Read now: a synchronous store overwrites its verdicts with the next step.
+    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
+    for (const queue of this.queues(parts)) {
+      if (queue === own) queue.moveUp(costs)
+      else queue.tryAgain()
+    }
+  }
+
+  #queueFor(parts: readonly Part[], planName: string | undefined, plan: QueuePlan): Queue {
+    const id = queueId(parts, planName)
+    const known = this.#room.queues.get(id)
+    if (known !== undefined) return known
+    const queue = new this.#Queue(this.#room, id, planName, plan)
+    this.#room.queues.set(id, queue)
+    this.#plans.add(planName)
+    return queue
+  }
+}
+
+/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const [{ key }] = parts as [Part]
+  const isOne = parts.every((part) => part.key === key)
+  if (isOne && plan === undefined) return `=${key}`
+  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+}
