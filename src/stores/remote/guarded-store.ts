@@ -168,7 +168,7 @@ export class GuardedStore {
       return
     }
     const nowUs = this.#watch.clock.nowUs()
-    onVerdicts(this.#substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US))
+    onVerdicts(this.#substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
   }
 
   /** The first open breaker of the parts that a step needs. */
@@ -181,8 +181,13 @@ export class GuardedStore {
     return undefined
   }
 
+  /** A driver that cannot tell now, because it throws, is taken as one whole. */
   #shardOf(scope: Scope, part: Part): string {
-    return this.#driver.shardOf?.(scope, part) ?? WHOLE
+    try {
+      return this.#driver.shardOf?.(scope, part) ?? WHOLE
+    } catch {
+      return WHOLE
+    }
   }
 
   /** Which of several parts failed is not known: those that are well say so to their first probe. */
