@@ -73,6 +73,8 @@ export class Step {
   declare ofUs: number
   /** The time, for a remote store that is to decide by another clock than its own. */
   declare readonly nowUs: number | undefined
+  /** Set when a remote store took too long: the caller was told that it failed. What was not sent until then shall not be. */
+  declare isGivenUp: boolean
 
   constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {
     this.op = op
@@ -81,6 +83,7 @@ export class Step {
     this.aheadUs = aheadUs
     this.ofUs = ofUs
     this.nowUs = nowUs
+    this.isGivenUp = false
   }
 }
 

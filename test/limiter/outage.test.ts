@@ -440,6 +440,20 @@ describe('while the store is down', () => {
     await expect(limiter.refund('k', 2)).rejects.toMatchObject({ code: 'STORE' })
   })
 
+  test('refund with a time: of what the store was charged before the outage the memory gives nothing back', async () => {
+    const { limiter, store, moveTo } = setUp({ onStoreError: 'local' })
+    await moveTo(1_000)
+    const ofTheStore = await limiter.consume('k', 4)
+    store.illness = new Error('no connection')
+    await moveTo(1_010)
+    const ofTheMemory = await limiter.consume('k', 4)
+    expect([ofTheStore.degraded, ofTheMemory.degraded]).toEqual([false, true])
+    await limiter.refund('k', 4, { atMs: ofTheStore.atMs })
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 0 })
+    await limiter.refund('k', 4, { atMs: ofTheMemory.atMs })
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 4 })
+  })
+
   test.each(POLICIES)('%s: reset rejects, because nothing was forgotten', async (onStoreError) => {
     const { limiter } = await down({ onStoreError })
     await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'STORE' })

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RULE as OF } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
-import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, type Step, tokenBucket } from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { Denials } from '../../src/stores/remote/denials.ts'
-import { Part } from '../../src/stores/step.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import { Opened } from '../support/opened.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 
@@ -19,7 +19,7 @@ const OTHER_RULE = ruleOf(gcra({ rate: '1/s', burst: 3 }))
 function stepOf(changes: Partial<Step> & { key?: string; cost?: number; rule?: typeof RULE } = {}): Step {
   const { key = 'k', cost = 1, rule = RULE, ...rest } = changes
   const scope = { name: 'api', limits: [{ name: 'default', rule }] }
-  return { op: 'take', scope, parts: [new Part('default', rule, key, cost)], aheadUs: -1, ofUs: -1, nowUs: undefined, ...rest }
+  return Object.assign(new Step('take', scope, [new Part('default', rule, key, cost)], -1, -1, undefined), rest)
 }
 
 function refusal(retryUs: number): Verdict {

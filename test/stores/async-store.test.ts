@@ -16,7 +16,7 @@ import {
 } from '../../src/index.ts'
 import { type AsyncStore, asyncStore, type StoreDriver } from '../../src/stores/index.ts'
 import type { AsyncStoreOptions } from '../../src/stores/remote/options.ts'
-import { storeCases } from '../../src/testing/index.ts'
+import { fakeClock, storeCases } from '../../src/testing/index.ts'
 import { Opened } from '../support/opened.ts'
 
 /** States in memory, a turn of the event loop away. */
@@ -147,6 +147,52 @@ describe('a failure', () => {
       { value: { remaining: 4 } },
     ])
     expect(limiter.health().state).toBe('up')
+  })
+
+  test('of a decision about several groups that took too long takes nothing, or gives back what it took', async () => {
+    /** Answers each call when it is told to. */
+    class Held extends GroupedDriver {
+      readonly #held: (() => void)[] = []
+      readonly ops: string[] = []
+      override async apply(steps: readonly Step[]): Promise<unknown[]> {
+        await new Promise<void>((resolve) => this.#held.push(resolve))
+        this.ops.push(...steps.map(({ op }) => op))
+        return super.apply(steps)
+      }
+      async answer(): Promise<void> {
+        for (const answer of this.#held.splice(0)) answer()
+        for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+      }
+    }
+    const limits = { user: HOURLY, tenant: HOURLY }
+    for (const [answersInTime, ops] of [
+      [0, ['ask', 'ask']],
+      [1, ['ask', 'ask', 'take', 'take', 'give', 'give']],
+    ] as const) {
+      const driver = new Held()
+      const clock = fakeClock()
+      const options = { name: 'api', store: asyncStore(driver) as AsyncStore, clock, storeTimeoutMs: 100, onStoreError: 'deny' } as const
+      const limiter = createLimiter(limits, options)
+      const decided = limiter.consume({ user: 'a', tenant: 'b' })
+      await new Promise(setImmediate)
+      for (let k = 0; k < answersInTime; k++) await driver.answer()
+      clock.advanceMs(100)
+      expect(await decided).toMatchObject({ outcome: 'limited', degraded: true })
+      for (let k = 0; k < 4; k++) await driver.answer()
+      expect(driver.ops).toEqual(ops)
+      limiter.close()
+    }
+  })
+
+  test('to tell the shard of a key is taken for an outage of all', async () => {
+    const shardOf = () => {
+      throw new TypeError('slots are not known yet')
+    }
+    const apply = () => Promise.reject(new Error('no connection'))
+    const limiter = on({ shared: true, apply, shardOf }, HOURLY)
+    await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE' })
+    expect(limiter.health().state).toBe('down')
+    limiter.close()
   })
 
   test('to find a group is that of the caller', async () => {

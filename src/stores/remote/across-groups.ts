@@ -1,7 +1,8 @@
 /**
  * One decision whose parts lie in several groups (`groupOf` of the driver), as keys on several servers of a cluster do, where no call reaches all of
  * them: ask all, take all, and give back exactly what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it
- * may refuse somebody, it never admits anybody. If this process dies in between, the charge stays, and drains.
+ * may refuse somebody, it never admits anybody. If this process dies in between, the charge stays, and drains. If the caller was told meanwhile that
+ * the store took too long, nothing is taken any more, and what was taken is given back.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { Part, Step } from '../step.ts'
@@ -15,12 +16,12 @@ export async function acrossGroups(step: Step, places: readonly (readonly number
   const ofGroup = (op: Step['op']) => places.map((indexes) => stepOf(step, op, indexes))
   if (step.op !== 'take') return inOrder(places, await Promise.all(ofGroup(step.op).map(run)))
   const asked = await Promise.all(ofGroup('ask').map(run))
-  if (!asked.every(allAllowed)) return inOrder(places, asked)
+  if (step.isGivenUp || !asked.every(allAllowed)) return inOrder(places, asked)
   const takes = ofGroup('take')
   const taken = await Promise.allSettled(takes.map(run))
   const failed = taken.find((result) => result.status === 'rejected')
   const answers = taken.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
-  if (failed === undefined && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
+  if (failed === undefined && !step.isGivenUp && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
     return inOrder(places, answers as (readonly Verdict[])[])
   }
   // What cannot be given back drains; the answer is what it is.

@@ -15,6 +15,8 @@ export type Probe = (onWell: () => void, onIll: () => void) => void
 export class Breaker {
   /** Why it is open; undefined while it is closed. */
   error: SluiceError | undefined = undefined
+  /** When it opened last. */
+  openedUs = 0
   /** Since when it is closed: what was sent before says nothing about it. */
   closedUs = 0
   readonly #clock: Clock
@@ -30,6 +32,7 @@ export class Breaker {
 
   open(error: SluiceError, probe: Probe): void {
     this.error = error
+    this.openedUs = this.#clock.nowUs()
     this.#pauseUs = FIRST_PAUSE_US
     this.#probeLater(probe)
   }

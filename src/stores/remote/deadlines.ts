@@ -48,6 +48,7 @@ export class Deadlines {
       const stoodStill = lateUs > STOOD_STILL_US
       if (!stoodStill) leftUs -= lateUs
       if (leftUs < 0 || (leftUs === 0 && !stoodStill)) {
+        step.isGivenUp = true
         onFailure(timedOut(this.#timeoutUs), sentUs)
         return
       }

@@ -9,8 +9,8 @@ import { shareOf } from './share.ts'
 /** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */
 export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
 
-/** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. */
-export type Substitute = (step: Step, nowUs: number, retryUs: number) => Verdict[]
+/** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. `sinceUs`: since when it is down. */
+export type Substitute = (step: Step, nowUs: number, retryUs: number, sinceUs: number) => Verdict[]
 
 /** Undefined: nobody decides, and the failure is the answer. */
 export function substituteFor(policy: FailurePolicy, localShare: number): Substitute | undefined {
@@ -77,12 +77,13 @@ function deciding(share: number): Substitute {
     shares.set(rule, made)
     return made
   }
-  return (step, nowUs, retryUs) => {
+  return (step, nowUs, retryUs, sinceUs) => {
     const parts = step.parts.map((part) => new Part(part.limit, shareFor(part.rule), part.key, part.cost))
     // What is more than the share, but not more than the limit, must wait for the store.
     if (step.op !== 'give' && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
-    // What the store booked is not the memory's to cancel.
-    if (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) return denied(step, nowUs, retryUs)
+    // What the store was charged, or has booked, is not the memory's to give back.
+    const isOfTheStore = step.parts.some(({ ticket }) => ticket !== undefined) || (step.ofUs >= 0 && step.ofUs < sinceUs)
+    if (step.op === 'give' && isOfTheStore) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
     const verdicts = memory.apply(new Step(step.op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
     return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
