@@ -5,7 +5,7 @@ import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
@@ -218,7 +218,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 6;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 7;/)
   })
 
   test('a buffer that is something else', () => {
