@@ -1,5 +1,5 @@
 /** Looks into shared memory while no thread is in the middle of a step: every record must be in exactly one place. */
-import { NEXT, POCKET, SCOPE_AND_TAG, type SharedHandle, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { NEXT, SCOPE_AND_TAG, type SharedHandle, SharedMemory, SPARES } from '../../src/stores/shared-memory/layout.ts'
 
 /** As in cells.ts. */
 const HELD = 2
@@ -9,7 +9,7 @@ export interface Audit {
   /** What is wrong, in words; nothing when all is well. */
   readonly faults: readonly string[]
   readonly keys: number
-  /** Cells whose thread died in the middle of a step. */
+  /** Journals whose thread died in the middle of a step. */
   readonly takenCells: number
   readonly longestChain: number
 }
@@ -29,18 +29,18 @@ export function audit(handle: SharedHandle, { ofTaken = false } = {}): Audit {
   let longestChain = 0
   for (let head = 0; head < memory.headCount; head++) {
     let length = 0
-    for (let next = ints[memory.headAt(head)] as number; next !== 0 && length <= POCKET; length++) {
+    for (let next = ints[memory.headAt(head)] as number; next !== 0 && length <= SPARES; length++) {
       found(next, `chain ${head}`)
       const at = memory.recordAt(next)
       if ((ints[at + SCOPE_AND_TAG] as number) >>> 20 !== 0) keys += 1
       next = ints[at + NEXT] as number
     }
-    if (length > POCKET) faults.push(`chain ${head} is longer than ${POCKET}`)
+    if (length > SPARES) faults.push(`chain ${head} is longer than ${SPARES}`)
     longestChain = Math.max(longestChain, length)
   }
   let takenCells = 0
-  for (let cell = 0; cell < memory.cellCount; cell++) {
-    const at = memory.cellAt(cell)
+  for (let cell = 0; cell < memory.journalCount; cell++) {
+    const at = memory.journalAt(cell)
     const isTaken = ((ints[at] as number) & 1) === 1
     if (isTaken) takenCells += 1
     if (isTaken && !ofTaken) continue
@@ -48,7 +48,7 @@ export function audit(handle: SharedHandle, { ofTaken = false } = {}): Audit {
   }
   const missing = memory.recordCount - places.size
   // A dead thread's records are found again when its cell is taken over. It has 13 of its own at most.
-  if (missing > takenCells * (POCKET + 1)) faults.push(`${missing} records are nowhere`)
+  if (missing > takenCells * (SPARES + 1)) faults.push(`${missing} records are nowhere`)
   if (takenCells === 0 && missing !== 0) faults.push(`${missing} records are nowhere, though no thread has any`)
   return { faults, keys, takenCells, longestChain }
 }

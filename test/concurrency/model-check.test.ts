@@ -15,11 +15,11 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
-import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
 import { type SharedHandle, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
-import { numberOf } from '../../src/stores/shared-memory/thread-number.ts'
+import { Journals } from '../../src/stores/shared-memory/journals.ts'
+import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { numberOf } from '../../src/stores/shared-memory/thread.ts'
 import { audit } from './audit.ts'
 import { type Explored, explore, runFor } from './scheduler.ts'
 
@@ -56,8 +56,7 @@ interface Setting {
   readonly mayBeFull?: boolean
 }
 
-// Without WebAssembly every operation goes through `Atomics`, and on a processor that keeps less order than x86 every fence is one too.
-const arch = Object.getOwnPropertyDescriptor(process, 'arch') as PropertyDescriptor
+// Without WebAssembly every operation goes through `Atomics`.
 /** What the thread at work is called: all of them are one to Node. */
 let threadId = 0
 beforeAll(() => {
@@ -65,12 +64,10 @@ beforeAll(() => {
   vi.stubGlobal('WebAssembly', undefined)
   // The same seed every time: which keys share a chain must not change from run to run.
   vi.stubGlobal('crypto', { getRandomValues: (seeds: Int32Array) => seeds.fill(1) })
-  Object.defineProperty(process, 'arch', { ...arch, value: 'arm64' })
 })
 afterAll(() => {
   vi.restoreAllMocks()
   vi.unstubAllGlobals()
-  Object.defineProperty(process, 'arch', arch)
 })
 
 /** `time`: where it is noted by how much the clock is ahead, if it moves while the threads are at work. Reading it is an operation like others. */
@@ -168,7 +165,7 @@ function checked(setting: Setting): Explored {
         expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
         asExpected()
       },
-      siteOf: (index) => (index >= memory.headsAt ? 'head' : index >= memory.cellsAt ? 'cell' : 'catalog'),
+      siteOf: (index) => (index >= memory.headsAt ? 'head' : index >= memory.journalsAt ? 'cell' : 'catalog'),
     },
     { stoppable, brokenSite },
   )
@@ -181,10 +178,10 @@ function catalogOf({ catalogAt, catalogEnd }: SharedMemory): readonly [number, n
 }
 
 /** Takes over the cells of dead threads and gives them back. A cell must have been seen twice. */
-function takeOverAll({ handle, ints, cellCount }: SharedMemory): void {
+function takeOverAll({ handle, ints, journalCount }: SharedMemory): void {
   ints[RECLAIM_AFTER_MS] = 0
-  const cells = new Cells(new SharedMemory(handle))
-  for (let cell = 0; cell < cellCount; cell++) if (cells.takeOver(cell) || cells.takeOver(cell)) cells.release()
+  const cells = new Journals(new SharedMemory(handle))
+  for (let cell = 0; cell < journalCount; cell++) if (cells.takeOver(cell) || cells.takeOver(cell)) cells.release()
 }
 
 function print(title: string, { schedules, states, ends, collisions, longest }: Explored): void {
@@ -368,7 +365,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
       }
       isDone = runFor(world, threadFor(dying), points)
       // It may have died between two steps, with no cell of its own.
-      if (((memory.ints[memory.cellAt(1)] as number) & 1) === 0) continue
+      if (((memory.ints[memory.journalAt(1)] as number) & 1) === 0) continue
       const explored = explore(world)
       schedules += explored.schedules
       lost += explored.collisions.head ?? 0
@@ -402,7 +399,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
       const threadFor = (calls: readonly Call[]) => ({ run: () => calls.map(callsOn(limits, sharedStore(handle))) })
       const isFirstDone = runFor(world, threadFor(first), pointsOfFirst, { abruptly })
       const isSecondDone = runFor(world, threadFor(second), pointsOfSecond, { abruptly })
-      const areTaken = [1, 2].every((cell) => ((memory.ints[memory.cellAt(cell)] as number) & 1) === 1)
+      const areTaken = [1, 2].every((cell) => ((memory.ints[memory.journalAt(cell)] as number) & 1) === 1)
       if (areTaken) {
         schedules += explore(world).schedules
         pairs += 1
@@ -426,7 +423,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
     const memory = new SharedMemory(handle)
     // For this thread alone, and between two operations.
     memory.ints[RECLAIM_AFTER_MS] = 0
-    const cells = new Cells(new SharedMemory(handle))
+    const cells = new Journals(new SharedMemory(handle))
     memory.ints[RECLAIM_AFTER_MS] = 3_600_000
     const taken = cells.takeOver(cell) || cells.takeOver(cell)
     if (taken) cells.release()
@@ -451,7 +448,7 @@ describe('a thread that has ended is taken over at once', () => {
 
   const freeing = (handle: SharedHandle, id: number, ended: readonly number[]) => ({
     run() {
-      const cells = as(id, () => new Cells(new SharedMemory(handle)))
+      const cells = as(id, () => new Journals(new SharedMemory(handle)))
       for (const each of ended) cells.free(numberOf(each))
     },
   })
@@ -512,13 +509,13 @@ describe('a thread that has ended is taken over at once', () => {
     // There is one cell for all, and it was the ended one's last.
     const { handle, world } = storeWith([take(held)], 1)
     as(ENDED, () => callsOn(limits, sharedStore(handle))(take(held)))
-    const { ints, cellsAt } = new SharedMemory(handle)
-    const state = ints[cellsAt] as number
+    const { ints, journalsAt } = new SharedMemory(handle)
+    const state = ints[journalsAt] as number
     const check = ([answer]: readonly unknown[]) => {
       expect(answer).toBe(true)
       expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
       // Claimed and given back by that one, and by nobody else.
-      expect(ints[cellsAt]).toBe(state + 2)
+      expect(ints[journalsAt]).toBe(state + 2)
     }
     const threads = [threadFor(handle, WORKING, take(held)), freeing(handle, WATCHING, [ENDED])]
     const explored = explore({ ...world, threads, check })
@@ -529,13 +526,13 @@ describe('a thread that has ended is taken over at once', () => {
   test('and the cell of one that goes on is left alone', () => {
     const { handle } = storeWith([take(held)], 4)
     const memory = new SharedMemory(handle)
-    const working = as(WORKING, () => new Cells(memory))
+    const working = as(WORKING, () => new Journals(memory))
     working.claim()
-    as(WATCHING, () => new Cells(new SharedMemory(handle))).free(numberOf(ENDED))
+    as(WATCHING, () => new Journals(new SharedMemory(handle))).free(numberOf(ENDED))
     expect(audit(handle)).toMatchObject({ faults: [], takenCells: 1 })
     working.release()
     // Nobody has it now, and it bears the last one's name.
-    as(WATCHING, () => new Cells(new SharedMemory(handle))).free(numberOf(WORKING))
+    as(WATCHING, () => new Journals(new SharedMemory(handle))).free(numberOf(WORKING))
     expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
   })
 })

@@ -9,10 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { build } from 'rolldown'
 import { createLimiter, gcra, SluiceError } from '../../src/index.ts'
-import { STATE, THREAD } from '../../src/stores/shared-memory/cell-layout.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
-import { numberOf } from '../../src/stores/shared-memory/thread-number.ts'
+import { SharedMemory, STATE, THREAD } from '../../src/stores/shared-memory/layout.ts'
+import { numberOf } from '../../src/stores/shared-memory/thread.ts'
 import { Random } from '../model/random.ts'
 import { audit } from './audit.ts'
 
@@ -122,8 +121,8 @@ export async function storm({ victims, isWatched, maxThreads, reclaimAfterMs }: 
   }
 
   function placesOf(thread: number): DeadPlace[] {
-    const { ints, cellCount } = memory
-    const cells = Array.from({ length: cellCount }, (_, cell) => memory.cellAt(cell))
+    const { ints, journalCount } = memory
+    const cells = Array.from({ length: journalCount }, (_, cell) => memory.journalAt(cell))
     const held = cells.filter((at) => ((ints[at + STATE] as number) & 1) === 1 && ints[at + THREAD] === thread)
     return held.map((at) => ({ at, state: ints[at + STATE] as number, sinceMs: performance.now() }))
   }

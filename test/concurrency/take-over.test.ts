@@ -1,10 +1,9 @@
 /** When a cell counts as that of a dead thread, and what becomes of the cell of one that was only slow. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
-import { BORE_AT, FREED_AT } from '../../src/stores/shared-memory/cell-layout.ts'
-import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { SCOPE_AND_TAG, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { Journals } from '../../src/stores/shared-memory/journals.ts'
+import { FREED_AT, SCOPE_AND_TAG, SEEN_AT, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { audit } from './audit.ts'
 
 /** As in cells.ts and memory.ts. */
@@ -28,9 +27,9 @@ describe('the time after which a cell is taken over', () => {
     let nowMs = 5_000
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
     const { memory } = opened(reclaimAfterMs)
-    const cells = new Cells(memory)
+    const cells = new Journals(memory)
     // Somebody died with it.
-    memory.ints[memory.cellAt(2) + STATE] = 7
+    memory.ints[memory.journalAt(2) + STATE] = 7
     expect(cells.takeOver(2)).toBe(false)
     return (afterMs: number) => {
       nowMs += afterMs
@@ -55,9 +54,9 @@ describe('the time after which a cell is taken over', () => {
     const { memory } = opened(1_000)
     let nowMs = 0
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
-    const cells = new Cells(memory)
+    const cells = new Journals(memory)
     for (let step = 1; step < 20; step += 2, nowMs += 900) {
-      memory.ints[memory.cellAt(2) + STATE] = step
+      memory.ints[memory.journalAt(2) + STATE] = step
       expect(cells.takeOver(2)).toBe(false)
     }
   })
@@ -69,7 +68,7 @@ describe('when all cells are taken', () => {
     const { store, memory } = opened(1_000)
     const limiter = createLimiter(LIMIT, { name: 'taken', store })
     expect(limiter.tryAcquire('held')).toBe(true)
-    for (const cell of cells) memory.ints[memory.cellAt(cell) + STATE] = 7
+    for (const cell of cells) memory.ints[memory.journalAt(cell) + STATE] = 7
     return { store, memory, limiter }
   }
 
@@ -87,10 +86,10 @@ describe('when all cells are taken', () => {
     expect(failed()).toEqual([])
     // One that changes nothing needs none.
     expect(limiter.tryAcquire('held')).toBe(false)
-    memory.ints[memory.cellAt(1) + STATE] = 8
+    memory.ints[memory.journalAt(1) + STATE] = 8
     limiter.reset('held')
     expect(limiter.tryAcquire('held')).toBe(true)
-    for (const cell of [0, 1, 2]) memory.ints[memory.cellAt(cell) + STATE] = 7
+    for (const cell of [0, 1, 2]) memory.ints[memory.journalAt(cell) + STATE] = 7
     expect(failed()).toHaveLength(20)
   })
 
@@ -110,9 +109,9 @@ describe('when all cells are taken', () => {
     const clock = { nowUs: () => 1_700_000_000_000_000 + nowMs * 1000, setTimer: () => () => undefined }
     const limiter = createLimiter(LIMIT, { name: 'taken', store, clock })
     expect(limiter.tryAcquire('held')).toBe(true)
-    const taken = [0, 1, 2].filter((cell) => memory.ints[memory.cellAt(cell) + STATE] === 0)
+    const taken = [0, 1, 2].filter((cell) => memory.ints[memory.journalAt(cell) + STATE] === 0)
     expect(taken).toHaveLength(2)
-    for (const cell of taken) memory.ints[memory.cellAt(cell) + STATE] = 7
+    for (const cell of taken) memory.ints[memory.journalAt(cell) + STATE] = 7
     const seen: number[] = []
     for (; nowMs <= 4_000; nowMs += 250) {
       limiter.tryAcquire('held')
@@ -139,7 +138,7 @@ describe('a thread that ended', () => {
     const { store, memory } = opened()
     const [exit, worker] = [[] as (() => void)[], { threadId: 1_000, once: (_: 'exit', listener: () => void) => exit.push(listener) }]
     expect(store.watch(worker)).toBe(worker)
-    const dying = new Cells(memory, 1_001)
+    const dying = new Journals(memory, 1_001)
     dying.claim()
     worker.threadId = -1
     expect(audit(store.handle).takenCells).toBe(1)
@@ -156,14 +155,14 @@ describe('a thread that ended', () => {
 
 test('a thread that wakes up after its cell was taken over does not give it back for the other', () => {
   const { store, memory } = opened()
-  const slow = new Cells(memory)
+  const slow = new Journals(memory)
   slow.claim()
   memory.ints[RECLAIM_AFTER_MS] = 0
-  const other = new Cells(new SharedMemory(store.handle))
+  const other = new Journals(new SharedMemory(store.handle))
   const taken = [0, 1, 2].find((cell) => other.takeOver(cell) || other.takeOver(cell)) as number
-  const state = memory.ints[memory.cellAt(taken) + STATE]
+  const state = memory.ints[memory.journalAt(taken) + STATE]
   slow.release()
-  expect(memory.ints[memory.cellAt(taken) + STATE]).toBe(state)
+  expect(memory.ints[memory.journalAt(taken) + STATE]).toBe(state)
   other.release()
   expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0 })
 })
@@ -176,38 +175,32 @@ test('a record of another key that bears a repeated tag is not taken for the one
   const live = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => ints[memory.headAt(k - 1)] as number).find((record) => record !== 0) as number
   // Long ago a thread died that was about to let the record go; since then the same cell, 4,096 steps later, wrote another key into it, in another chain.
   const emptyHead = [0, 1, 2, 3, 4, 5, 6, 7].find((head) => ints[memory.headAt(head)] === 0) as number
-  const at = memory.cellAt(2)
+  const at = memory.journalAt(2)
   const [low, high] = [1234, 5678]
   ints.set([1, 0, 12, 1 | (1 << 8) | (12 << 12), memory.headAt(emptyHead), 0, 0, low, high], at)
   ints[at + FREED_AT] = live
-  ints[at + BORE_AT] = ints[memory.recordAt(live) + SCOPE_AND_TAG] as number
+  ints[at + SEEN_AT] = ints[memory.recordAt(live) + SCOPE_AND_TAG] as number
   ints[RECLAIM_AFTER_MS] = 0
-  const cells = new Cells(new SharedMemory(store.handle))
+  const cells = new Journals(new SharedMemory(store.handle))
   expect(cells.takeOver(2) || cells.takeOver(2)).toBe(true)
   cells.release()
   expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0, keys: 4 })
 })
 
-test('where writes may pass each other, a note is complete and done with by an atomic write', () => {
-  const arch = Object.getOwnPropertyDescriptor(process, 'arch') as PropertyDescriptor
+test('a note is complete and done with by an atomic write, behind everything that it speaks of', () => {
   const written: number[] = []
   vi.stubGlobal('WebAssembly', undefined)
-  Object.defineProperty(process, 'arch', { ...arch, value: 'arm64' })
-  try {
-    const { store, memory } = opened(60_000, 1)
-    const limiter = createLimiter(LIMIT, { name: 'notes', store })
-    limiter.tryAcquire('k')
-    const { store: storeAtomic } = Atomics
-    const spy = (array: Int32Array, index: number, value: number) => {
-      const isCounts = [0, 1, 2].some((cell) => memory.cellAt(cell) + COUNTS === index)
-      if (isCounts) written.push(value)
-      return storeAtomic(array, index, value)
-    }
-    vi.spyOn(Atomics, 'store').mockImplementation(spy as typeof Atomics.store)
-    // In the place of a record of its chain.
-    limiter.reset('k')
-    expect(written).toEqual([1 | (1 << 4) | (1 << 8), 0])
-  } finally {
-    Object.defineProperty(process, 'arch', arch)
+  const { store, memory } = opened(60_000, 1)
+  const limiter = createLimiter(LIMIT, { name: 'notes', store })
+  limiter.tryAcquire('k')
+  const { store: storeAtomic } = Atomics
+  const spy = (array: Int32Array, index: number, value: number) => {
+    const isCounts = [0, 1, 2].some((journal) => memory.journalAt(journal) + COUNTS === index)
+    if (isCounts) written.push(value)
+    return storeAtomic(array, index, value)
   }
+  vi.spyOn(Atomics, 'store').mockImplementation(spy as typeof Atomics.store)
+  // In the place of a record of its chain.
+  limiter.reset('k')
+  expect(written).toEqual([1 | (1 << 4) | (1 << 8) | (12 << 12), 0])
 })

@@ -2,9 +2,9 @@
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra } from '../../src/index.ts'
-import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { Journals } from '../../src/stores/shared-memory/journals.ts'
+import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Random } from '../model/random.ts'
 import { audit } from './audit.ts'
 
@@ -71,9 +71,9 @@ test(`${VICTIMS} threads, each terminated at a random instant, leave everything 
   function takeOverAll(): void {
     const memory = new SharedMemory(handle)
     memory.ints[RECLAIM_AFTER_MS] = 0
-    const cells = new Cells(new SharedMemory(handle))
+    const cells = new Journals(new SharedMemory(handle))
     // A cell must have been seen twice.
-    for (let cell = 0; cell < memory.cellCount; cell++) if (cells.takeOver(cell) || cells.takeOver(cell)) cells.release()
+    for (let cell = 0; cell < memory.journalCount; cell++) if (cells.takeOver(cell) || cells.takeOver(cell)) cells.release()
   }
 })
 

@@ -1,9 +1,9 @@
 /** A full table in shared memory: new keys are refused without searching it again and again, and told when to come again all the same. */
 import { describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
-import { Cells } from '../../src/stores/shared-memory/cells.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { Journals } from '../../src/stores/shared-memory/journals.ts'
+import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Table } from '../../src/stores/shared-memory/table.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 
@@ -28,12 +28,12 @@ describe('a table that was searched in vain', () => {
   test('is not searched again for five milliseconds, and then once', () => {
     const { clock, store } = full(1_000)
     const memory = new SharedMemory(store.handle)
-    const table = new Table(memory, new Cells(memory))
-    const look = vi.spyOn(table.chains, 'look')
+    const table = new Table(memory, new Journals(memory))
+    const look = vi.spyOn(table.chain, 'look')
     const words = new Float64Array(memory.recordWords)
     const looksFor = (key: string, nowUs: number) => {
       look.mockClear()
-      table.chains.find(key, { scope: 1, seedLow: 5, seedHigh: 6 }, words)
+      table.chain.find(key, { scope: 1, seedLow: 5, seedHigh: 6 }, words)
       return { inserted: table.insert(1, words, nowUs), looks: look.mock.calls.length }
     }
     const startUs = clock.nowUs()

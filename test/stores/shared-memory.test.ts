@@ -5,7 +5,7 @@ import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/memory.ts'
+import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
@@ -140,6 +140,50 @@ describe('is refused', () => {
     )
   })
 
+  describe('numbers that would not fit beside those of before', () => {
+    const slots = (count: number) => slidingWindow({ limit: 5, window: '1s', slots: count })
+    /** The one limit becomes larger, the other smaller: either set needs 38 doubles, both at their largest 54. */
+    const before = { a: slots(20), b: slots(4) }
+    const after = { a: slots(4), b: slots(20) }
+    const message =
+      "limiter 'api' needs recordWords 54, 38 for these numbers and the rest for limits of it that were larger before, the shared store was made with 38: make it with sharedStore({ maxKeys, limits }), or with recordWords 54"
+
+    test('are refused by the update, before anything is touched', () => {
+      const store = sharedStore({ maxKeys: 10, limits: before })
+      const limiter = createLimiter(before, { name: 'api', store, clock: fakeClock(START_MS) })
+      expect(limiter.tryAcquire('k', 2)).toBe(true)
+      expect(errorOf(() => limiter.update(after))).toMatchObject({ code: 'CONFIG', message })
+      // By the numbers of before, one limit at a time.
+      expect([limiter.tryAcquire('k', { a: 0, b: 3 }), limiter.peek('k').parts]).toMatchObject([
+        true,
+        { a: { remaining: 3 }, b: { remaining: 0 } },
+      ])
+      expect(store.inspect('api', 'a', 'k')).toMatchObject({ atUs: START_MS * 1000 })
+      // Others whose limits are no larger are welcome.
+      limiter.update({ a: slots(3), b: slots(4) })
+    })
+
+    test('are refused in a thread that comes with them later, and leave room for others', () => {
+      const store = sharedStore({ maxKeys: 10, limits: before })
+      createLimiter(before, { name: 'api', store })
+      const elsewhere = sharedStore(store.handle)
+      expect(errorOf(() => createLimiter(after, { name: 'api', store: elsewhere }))).toMatchObject({ code: 'CONFIG', message })
+      expect(createLimiter(after, { name: 'other', store: elsewhere }).tryAcquire('k')).toBe(true)
+      expect(createLimiter(before, { name: 'api', store: elsewhere }).tryAcquire('k')).toBe(true)
+    })
+
+    test('are welcome where there is room for every limit at its largest, whichever is charged', () => {
+      const store = sharedStore({ maxKeys: 10, recordWords: 54 })
+      const limiter = createLimiter(before, { name: 'api', store, clock: fakeClock(START_MS) })
+      expect(limiter.tryAcquire('k', 2)).toBe(true)
+      limiter.update(after)
+      expect([limiter.tryAcquire('k', { a: 0, b: 1 }), limiter.tryAcquire('k', { a: 3, b: 0 })]).toEqual([true, true])
+      limiter.update(before)
+      expect([limiter.tryAcquire('k', { a: 0, b: 2 }), limiter.tryAcquire('k')]).toEqual([true, false])
+      expect(Object.values(limiter.peek('k', 0).parts).map(({ remaining }) => remaining)).toEqual([0, 0])
+    })
+  })
+
   test('no sliding log, however large', () => {
     const limit = slidingLog({ limit: 100_000, window: '1h' })
     const store = sharedStore({ maxKeys: 1, maxThreads: 1, limits: limit })
@@ -218,7 +262,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 6;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 7;/)
   })
 
   test('a buffer that is something else', () => {

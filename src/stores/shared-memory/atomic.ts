@@ -3,44 +3,23 @@
  * 64 bits only as BigInts, which are made on the heap. WebAssembly has them as single instructions on plain numbers. Both are the same
  * instructions of the processor in the end, so threads with and without WebAssembly can share.
  */
-import type { SharedBytes } from './shared-bytes.ts'
-import { wasm } from './wasm.ts'
+import { type SharedBytes, wasm } from './bytes.ts'
 
 export interface AtomicOperations {
-  load(index: number): number
   /** Reads a word before everything that is read after it. */
-  acquire(index: number): number
+  load(index: number): number
   /** Swaps a word if it is what is expected. Tells whether it was. */
   swap(index: number, expected: number, next: number): boolean
   /** The same for the two words at an even index and behind it. */
   swapPair(index: number, low: number, high: number, nextLow: number, nextHigh: number): boolean
   /** Whether a word is still what it was, after everything that was read before: `fence` is a word that is written for that, and never read. */
   isStill(index: number, value: number, fence: number): boolean
-  /** Writes a word behind everything that was written before: whoever sees it sees that too. */
-  release(index: number, value: number): void
+  /** Writes a word behind everything that was written before: a thread that sees it sees that too. */
+  store(index: number, value: number): void
 }
 
 export function atomicOperations(bytes: SharedBytes): AtomicOperations {
-  const operations = byWasm(bytes) ?? byAtomics(bytes.buffer)
-  return keepsOrder() ? withoutFences(operations, new Int32Array(bytes.buffer)) : operations
-}
-
-/** Whether the processor lets no read pass another and no write pass another, as x86 does: then neither needs a fence, and a fence costs as much as a swap. */
-function keepsOrder(): boolean {
-  return (globalThis as { process?: { arch?: string } }).process?.arch === 'x64'
-}
-
-function withoutFences(operations: AtomicOperations, ints: Int32Array): AtomicOperations {
-  const { load } = operations
-  return {
-    ...operations,
-    acquire: (index) => ints[index] as number,
-    // Not a plain read: the compiler could take it for the first one over again.
-    isStill: (index, value) => load(index) === value,
-    release: (index, value) => {
-      ints[index] = value
-    },
-  }
+  return byWasm(bytes) ?? byAtomics(bytes.buffer)
 }
 
 function byAtomics(buffer: SharedArrayBuffer): AtomicOperations {
@@ -50,7 +29,6 @@ function byAtomics(buffer: SharedArrayBuffer): AtomicOperations {
   const [expectedHalves, nextHalves] = [new Int32Array(expected.buffer), new Int32Array(next.buffer)]
   return {
     load: (index) => Atomics.load(ints, index),
-    acquire: (index) => Atomics.load(ints, index),
     swap: (index, from, to) => Atomics.compareExchange(ints, index, from, to) === from,
     swapPair(index, low, high, nextLow, nextHigh) {
       expectedHalves[0] = low
@@ -64,7 +42,7 @@ function byAtomics(buffer: SharedArrayBuffer): AtomicOperations {
       Atomics.store(ints, fence, 0)
       return Atomics.load(ints, index) === value
     },
-    release: (index, value) => {
+    store: (index, value) => {
       Atomics.store(ints, index, value)
     },
   }
@@ -87,11 +65,10 @@ function byWasm({ memory }: SharedBytes): AtomicOperations | undefined {
     const { load, store, swap, swapPair, isStill } = instance.exports as unknown as Exports
     return {
       load: (index) => load(index << 2),
-      acquire: (index) => load(index << 2),
       swap: (index, expected, next) => swap(index << 2, expected, next) === 1,
       swapPair: (index, low, high, nextLow, nextHigh) => swapPair(index << 2, low, high, nextLow, nextHigh) === 1,
       isStill: (index, value, fence) => isStill(index << 2, value, fence << 2) === 1,
-      release: (index, value) => store(index << 2, value),
+      store: (index, value) => store(index << 2, value),
     }
   } catch {
     return undefined

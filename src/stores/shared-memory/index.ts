@@ -1,4 +1,4 @@
-export type { SharedHandle } from './memory.ts'
+export type { SharedHandle } from './layout.ts'
 export type { SharedStoreOptions } from './options.ts'
-export { type SharedStore, sharedStore } from './shared-store.ts'
-export type { WatchedThread } from './thread-number.ts'
+export { type SharedStore, sharedStore } from './store.ts'
+export type { WatchedThread } from './thread.ts'

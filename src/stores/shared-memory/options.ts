@@ -2,11 +2,9 @@
 import { type Limit, RULE, type Rule } from '../../algorithms/algorithm.ts'
 import { onlyKnown } from '../../algorithms/rate.ts'
 import { SluiceError, shown } from '../../errors.ts'
-import { MOST_CELLS } from './cell-layout.ts'
-import { fillPockets } from './cells.ts'
-import { isHandle, type SharedHandle, SharedMemory } from './memory.ts'
-import { wordsOfAll } from './record-shape.ts'
-import { originUs } from './shared-time.ts'
+import { originUs } from './clock.ts'
+import { isHandle, MOST_JOURNALS, type SharedHandle, SharedMemory } from './layout.ts'
+import { wordsOfAll } from './record.ts'
 
 export interface SharedStoreOptions {
   /** How many keys the store holds at most: whole, 1 to 16 million. Room for all of them is taken at once. */
@@ -47,14 +45,12 @@ export function memoryFrom(from: SharedStoreOptions | SharedHandle): SharedMemor
   onlyKnown(from, OPTION_NAMES, 'sharedStore')
   const { maxKeys, maxThreads = 64, onFull = 'deny', reclaimAfterMs = 60_000 } = from
   whole('maxKeys', maxKeys, 1, MOST_KEYS)
-  whole('maxThreads', maxThreads, 1, MOST_CELLS)
+  whole('maxThreads', maxThreads, 1, MOST_JOURNALS)
   whole('reclaimAfterMs', reclaimAfterMs, SECOND_MS, HOUR_MS)
   if (onFull !== 'deny' && onFull !== 'allow') throw refused('onFull', onFull, "must be 'deny' or 'allow'")
   const recordWords = wordsFrom(from)
   const allowWhenFull = onFull === 'allow'
-  const memory = SharedMemory.create({ maxKeys, maxThreads, recordWords, allowWhenFull, reclaimAfterMs, originUs: originUs() })
-  fillPockets(memory)
-  return memory
+  return SharedMemory.create({ maxKeys, maxThreads, recordWords, allowWhenFull, reclaimAfterMs, originUs: originUs() })
 }
 
 const DEFAULT_WORDS = 14

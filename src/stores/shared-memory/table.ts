@@ -1,69 +1,57 @@
 /**
- * Keys and their records. Each head refers to a chain of records, one for each key that falls on it, mostly none or one. Records do not change
- * while a head refers to them: to change, add or drop a key, the beginning of its chain up to that key is written anew and the head is
- * compared and swapped. So there is one kind of change, one atomic reference for it, and no state in between. What is done with one chain is in
- * chains.ts; here is room found for new keys.
- *
- * A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until somebody needs them.
+ * Room for new keys. A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until a new
+ * key needs them. It takes the place of one in its own chain, or a record that is taken out of another chain first.
  */
-import type { Cells } from './cells.ts'
-import { type Chains, chainsOf } from './chains.ts'
-import {
-  FINGERPRINT_HIGH,
-  FINGERPRINT_LOW,
-  IDLE_AT,
-  NEXT,
-  POCKET,
-  RECORD_HEADER_WORDS,
-  SCOPE_AND_TAG,
-  type SharedMemory,
-  TAG_BITS,
-} from './memory.ts'
+import { ABSENT, type Chain, chainOf } from './chain.ts'
+import type { Journals } from './journals.ts'
+import { IDLE_AT, SCOPE_AND_TAG, type SharedMemory, SPARES, TAG_BITS } from './layout.ts'
 
 /** Idle keys may come back, and clocks of threads may differ where they have none in common: unless the table is full they stay for so long. */
 const GRACE_US = 1_000_000
-/** For so long after a search in vain this thread does not search again: what others let go meanwhile is found then. */
+/** For so long after a search in vain this thread does not search again: what others free meanwhile is found then. */
 const FULL_FOR_US = 5_000
-/** How many heads are looked at before a key is let go that has been idle for less, and before the table is called full. */
+/** How many heads are looked at before a key is dropped that has been idle for less, and before the table is called full. */
 const SEARCH_LONG_IDLE = 100
 const SEARCH = 2_048
 
 export class Table {
   readonly #memory: SharedMemory
-  readonly #cells: Cells
-  readonly chains: Chains
+  readonly #journals: Journals
+  readonly chain: Chain
   /** Where the search for idle keys goes on. */
   #hand: number
-  /** How long until one of the keys that were looked at in vain is idle: for whoever is refused because the table is full. */
+  /** How long until one of the keys that were looked at in vain is idle: for callers that are refused because the table is full. */
   soonestIdleUs = 0
   /** From when until when the table counts as full, and when the first of the keys that were looked at is idle. */
   #fullFromUs = 0
   #fullUntilUs = 0
   #soonestIdleAtUs = 0
 
-  constructor(memory: SharedMemory, cells: Cells) {
+  constructor(memory: SharedMemory, journals: Journals) {
     this.#memory = memory
-    this.#cells = cells
-    this.chains = chainsOf(memory, cells)
+    this.#journals = journals
+    this.chain = chainOf(memory, journals)
     // Threads that search begin in different places.
-    this.#hand = cells.tag % memory.headCount
+    this.#hand = journals.journal.held.number % memory.headCount
   }
 
   /** Adds the key that was searched for in vain: true, false if another thread was faster, undefined if there is no room. */
   insert(scope: number, words: Float64Array, nowUs: number): boolean | undefined {
+    const { chain } = this
     const place = this.#reusable(nowUs - GRACE_US)
-    if (place >= 0) return this.chains.replace(place, scope, words)
+    if (place >= 0) return chain.replace(place, scope, words)
     if (!this.#isKnownToBeFull(nowUs)) {
-      const hasRoom = this.#claimRoom(nowUs)
-      const swapped = hasRoom && this.#push(scope, words)
-      this.#cells.release()
+      this.#journals.claim()
+      const hasRoom = this.#findRoom(nowUs)
+      const swapped = hasRoom && chain.write(ABSENT, scope, words)
+      this.#journals.release()
       if (hasRoom) return swapped
       this.#noteFull(nowUs)
     }
     // Idle keys of its own chain that would have been left alone otherwise.
     const idle = this.#reusable(nowUs)
-    if (idle >= 0) return this.chains.replace(idle, scope, words)
-    return this.chains.isAsSeen() ? undefined : false
+    if (idle >= 0) return chain.replace(idle, scope, words)
+    return chain.isAsSeen() ? undefined : false
   }
 
   /** Whether the key that the last look did not find could be added. Only looks. */
@@ -71,8 +59,8 @@ export class Table {
     if (this.#reusable(nowUs) >= 0) return true
     if (this.#isKnownToBeFull(nowUs)) return false
     this.#startSearch(nowUs)
-    if (this.chains.seen.length >= POCKET) return false
-    if (this.#cells.anySurplus || this.#findIdle(nowUs, SEARCH, () => true)) return true
+    if (this.chain.seen.length >= SPARES) return false
+    if (this.#journals.anySurplus || this.#findIdle(nowUs, SEARCH, () => true)) return true
     this.#noteFull(nowUs)
     return false
   }
@@ -84,24 +72,23 @@ export class Table {
 
   /** How many keys are held, idle ones included. Others may add and drop some meanwhile. */
   size(): number {
-    const { seen, chain } = this.chains
+    const { seen } = this.chain
     let size = 0
     for (let head = 0; head < this.#memory.headCount; head++) {
-      this.chains.look(this.#memory.headAt(head))
-      for (let k = 0; k < seen.length; k++) if (this.#scopeOf(chain[k] as number) !== 0) size += 1
+      this.chain.look(this.#memory.headAt(head))
+      for (let k = 0; k < seen.length; k++) if (this.#scopeOf(seen.records[k] as number) !== 0) size += 1
     }
     return size
   }
 
   /** The last place in the chain whose record is empty or was idle at `thenUs`, or -1. */
   #reusable(thenUs: number): number {
-    const { seen, chain } = this.chains
-    for (let place = seen.length - 1; place >= 0; place--) if (this.#isIdle(chain[place] as number, thenUs)) return place
+    const { length, records } = this.chain.seen
+    for (let place = length - 1; place >= 0; place--) {
+      const record = records[place] as number
+      if (this.#scopeOf(record) === 0 || this.#idleAtUs(record) <= thenUs) return place
+    }
     return -1
-  }
-
-  #isIdle(record: number, thenUs: number): boolean {
-    return this.#scopeOf(record) === 0 || this.#idleAtUs(record) <= thenUs
   }
 
   #scopeOf(record: number): number {
@@ -113,24 +100,24 @@ export class Table {
     return this.#memory.doubles[(this.#memory.recordAt(record) >> 1) + IDLE_AT] as number
   }
 
-  /** Takes a cell with a spare for one more key, if there is one; a cell in any case. */
-  #claimRoom(nowUs: number): boolean {
-    const { seen, chain, bore } = this.chains
-    this.#cells.claim()
+  /** Gets the claimed journal a spare for one more key, if there is one. It may be another journal afterwards. */
+  #findRoom(nowUs: number): boolean {
     this.#startSearch(nowUs)
-    if (seen.length >= POCKET) return false
-    if (this.#cells.hasSurplus) return true
-    const [seenBefore, chainBefore, boreBefore] = [{ ...seen, after: 0 }, chain.slice(), bore.slice()]
-    const found = this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH) || this.#cells.changeToSurplus()
-    chain.set(chainBefore)
-    bore.set(boreBefore)
-    Object.assign(seen, seenBefore)
+    if (this.chain.seen.length >= SPARES) return false
+    if (this.#journals.journal.hasSurplus()) return true
+    const { seen } = this.chain
+    const [before, records, tags] = [{ ...seen }, seen.records.slice(), seen.tags.slice()]
+    const found =
+      this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH) || this.#journals.changeToSurplus()
+    Object.assign(seen, before)
+    seen.records.set(records)
+    seen.tags.set(tags)
     return found
   }
 
-  /** Takes a record that is idle out of its chain and into the cell. */
+  /** Takes a record that is idle out of its chain and into the journal. */
   #unlinkIdle(nowUs: number, graceUs: number, search: number): boolean {
-    return this.#findIdle(nowUs - graceUs, search, (place) => this.#unlink(place))
+    return this.#findIdle(nowUs - graceUs, search, (place) => this.chain.unlink(place))
   }
 
   /** Looks at so many chains for a record that was idle then, until one is found that will do. */
@@ -138,7 +125,7 @@ export class Table {
     const { headCount } = this.#memory
     for (let k = Math.min(search, headCount); k > 0; k--) {
       this.#hand = (this.#hand + 1) % headCount
-      this.chains.look(this.#memory.headAt(this.#hand))
+      this.chain.look(this.#memory.headAt(this.#hand))
       const place = this.#reusable(thenUs)
       if (place >= 0 && willDo(place)) return true
       this.#noteSoonest(thenUs)
@@ -157,7 +144,7 @@ export class Table {
   /** Of the keys that were looked at, none is idle before the first of them: it is not waited for longer than that. */
   #noteFull(nowUs: number): void {
     // A chain that is too long says nothing about other keys.
-    if (this.chains.seen.length >= POCKET) return
+    if (this.chain.seen.length >= SPARES) return
     this.#fullFromUs = nowUs
     this.#soonestIdleAtUs = nowUs + this.soonestIdleUs
     this.#fullUntilUs = Math.min(nowUs + FULL_FOR_US, this.#soonestIdleAtUs)
@@ -169,40 +156,9 @@ export class Table {
   }
 
   #noteSoonest(nowUs: number): void {
-    const { seen, chain } = this.chains
-    for (let k = 0; k < seen.length; k++) {
-      this.soonestIdleUs = Math.min(this.soonestIdleUs, Math.max(1, this.#idleAtUs(chain[k] as number) - nowUs))
+    const { length, records } = this.chain.seen
+    for (let k = 0; k < length; k++) {
+      this.soonestIdleUs = Math.min(this.soonestIdleUs, Math.max(1, this.#idleAtUs(records[k] as number) - nowUs))
     }
-  }
-
-  #unlink(place: number): boolean {
-    const { seen, chain, link, copied, isAsSeen } = this.chains
-    const behind = place + 1 < seen.length ? (chain[place + 1] as number) : 0
-    if (place > 0) link(copied(0, place, 0), behind)
-    else this.#cells.noteFreed(seen.first)
-    // Only if they are still in the chain now, what was read of its records is what they bore there.
-    return isAsSeen() && this.#swap(place > 0 ? this.#cells.spare(0) : behind, place, place + 1)
-  }
-
-  #push(scope: number, words: Float64Array): boolean {
-    const { ints, doubles } = this.#memory
-    const { seen, sought, idleAtUs } = this.chains
-    const record = this.#cells.spare(0)
-    const at = this.#memory.recordAt(record)
-    ints[at + FINGERPRINT_LOW] = sought[0] as number
-    ints[at + FINGERPRINT_HIGH] = sought[1] as number
-    ints[at + NEXT] = seen.first
-    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | this.#cells.tag
-    doubles[(at >> 1) + IDLE_AT] = idleAtUs[0] as number
-    doubles.set(words, (at >> 1) + RECORD_HEADER_WORDS)
-    return this.#swap(record, 1, 0)
-  }
-
-  #swap(first: number, used: number, freed: number): boolean {
-    const { headAt, version, first: firstBefore } = this.chains.seen
-    this.#cells.note(headAt, used, this.chains, freed)
-    const swapped = this.#memory.atomic.swapPair(headAt, firstBefore, version, first, (version + 1) | 0)
-    this.#cells.settle(swapped)
-    return swapped
   }
 }

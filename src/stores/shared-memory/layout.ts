@@ -3,23 +3,23 @@
  *
  *   header    256 bytes: magic, layout version, sizes, seeds, the common origin of time; what changes lies in lines of its own
  *   catalog   the limiters that use the memory: catalog.ts
- *   cells     256 bytes each: what a thread holds while it is in the middle of a step: cells.ts
- *   heads     8 bytes each, two for each key that fits: record (0 = none), version: table.ts
- *   records   32-bit: fingerprint (two), next record + 1, scope and tag; 64-bit: idleAtUs, then the limits' figures and words
+ *   journals  256 bytes each: what a thread holds while it is in the middle of a step: journal.ts
+ *   heads     8 bytes each, two for each key that fits: record (0 = none), version: chain.ts
+ *   records   32-bit: fingerprint (two), next record, scope and tag; 64-bit: idleAtUs, then the limits' figures and words: record.ts
  *
  * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are plain reads and writes of what belongs to one
  * thread, or of records, which are checked against the version of their head after they were read.
  */
 import { SluiceError, shown } from '../../errors.ts'
 import { type AtomicOperations, atomicOperations } from './atomic.ts'
-import { type SharedBytes, sharedBytes } from './shared-bytes.ts'
+import { type SharedBytes, sharedBytes } from './bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
 /**
  * Of the layout, the protocol and the arithmetic. Count it up for every change of what lies where, of the fingerprints, of what threads do with
  * it, and of what an algorithm computes: threads of two versions must not share a state that they would decide on differently.
  */
-export const LAYOUT_VERSION = 6
+export const LAYOUT_VERSION = 7
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2
@@ -30,7 +30,7 @@ const FIELD = {
   heads: 2,
   records: 3,
   recordWords: 4,
-  cells: 5,
+  journals: 5,
   seedLow: 6,
   seedHigh: 7,
   allowWhenFull: 8,
@@ -39,13 +39,13 @@ const FIELD = {
 /** In doubles. */
 const ORIGIN_US = 6
 /** These change, so each has a cache line of its own (in 32-bit words). */
-export const NEXT_CELL = 32
+export const NEXT_JOURNAL = 32
 export const CATALOG_HEAD = 48
 export const CATALOG_END = 49
 
 const HEADER_INTS = 64
 const CATALOG_INTS = 4096
-export const CELL_INTS = 64
+export const JOURNAL_INTS = 64
 const HEAD_INTS = 2
 const INT_BYTES = 4
 
@@ -61,8 +61,47 @@ export const TAG_BITS = 20
 /** Within a record, in doubles. */
 export const IDLE_AT = 2
 
-/** How many records a cell holds at rest. No chain of records is longer, so that any of its keys can be replaced with them. */
-export const POCKET = 12
+/** How many spare records a journal holds at rest. No chain of records is longer, so that any of its keys can be replaced with them. */
+export const SPARES = 12
+
+/** Within a journal, in 32-bit words. Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
+export const STATE = 0
+/** Which thread has it, or had it last. Both are swapped as one, so that they never disagree about who is in which step. */
+export const THREAD = 1
+/** How many spares it holds. */
+export const HELD = 2
+/** The note: what stage the step is at and how many records it uses and frees, which head, what tag its records have. */
+export const COUNTS = 3
+export const HEAD = 4
+export const TAG = 5
+/** Written and never read. Storing to it is a fence: earlier reads are done before later ones. */
+export const FENCE = 6
+/** If no record was written: the fingerprint of the one that is freed. */
+export const FREED_LOW = 7
+export const FREED_HIGH = 8
+export const SPARES_AT = 16
+/** The records that are freed, and the word of each with its scope and tag, as it was seen in the chain. */
+export const FREED_AT = 32
+export const SEEN_AT = 48
+
+/** Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped. */
+export const NOTHING = 0
+export const NOTED = 1
+export const SWAPPED = 2
+/** The counts and the stage are one word: 4 bits for each, 4 more for how many spares there were before. */
+const COUNT_BITS = 4
+export const COUNT_MASK = 2 ** COUNT_BITS - 1
+export const USED_SHIFT = COUNT_BITS
+export const FREED_SHIFT = 2 * COUNT_BITS
+export const BEFORE_SHIFT = 3 * COUNT_BITS
+
+/** A tag tells by which step a record was written: 8 bits for the journal, 12 for the step. */
+export const TAG_MASK = 2 ** TAG_BITS - 1
+export const JOURNAL_BITS = 8
+export const STEP_MASK = 2 ** (TAG_BITS - JOURNAL_BITS) - 1
+/** Of a record that was freed. No step has it, because there are fewer journals. */
+export const FREED_TAG = TAG_MASK
+export const MOST_JOURNALS = 2 ** JOURNAL_BITS - 2
 
 export interface SharedMemoryOptions {
   readonly maxKeys: number
@@ -88,7 +127,7 @@ export class SharedMemory {
   readonly maxKeys: number
   readonly headCount: number
   readonly recordCount: number
-  readonly cellCount: number
+  readonly journalCount: number
   readonly recordWords: number
   readonly seedLow: number
   readonly seedHigh: number
@@ -98,7 +137,7 @@ export class SharedMemory {
   /** Where things begin, in 32-bit words. */
   readonly catalogAt = HEADER_INTS
   readonly catalogEnd = HEADER_INTS + CATALOG_INTS
-  readonly cellsAt = HEADER_INTS + CATALOG_INTS
+  readonly journalsAt = HEADER_INTS + CATALOG_INTS
   readonly headsAt: number
   readonly recordsAt: number
   /** How long a record is, in 32-bit words. */
@@ -118,21 +157,21 @@ export class SharedMemory {
     this.headCount = at('heads')
     this.recordCount = at('records')
     this.recordWords = at('recordWords')
-    this.cellCount = at('cells')
+    this.journalCount = at('journals')
     this.seedLow = at('seedLow')
     this.seedHigh = at('seedHigh')
     this.allowWhenFull = at('allowWhenFull') === 1
     this.reclaimAfterMs = at('reclaimAfterMs')
     this.originUs = this.doubles[ORIGIN_US] as number
-    this.headsAt = this.cellsAt + this.cellCount * CELL_INTS
+    this.headsAt = this.journalsAt + this.journalCount * JOURNAL_INTS
     this.recordsAt = recordsAt(this.headsAt, this.headCount)
     this.recordInts = recordInts(this.recordWords)
   }
 
   static create(options: SharedMemoryOptions): SharedMemory {
     const { maxKeys, maxThreads, recordWords } = options
-    const records = maxKeys + maxThreads * POCKET
-    const headsAt = HEADER_INTS + CATALOG_INTS + maxThreads * CELL_INTS
+    const records = maxKeys + maxThreads * SPARES
+    const headsAt = HEADER_INTS + CATALOG_INTS + maxThreads * JOURNAL_INTS
     const heads = maxKeys * HEADS_PER_KEY
     const ints = recordsAt(headsAt, heads) + records * recordInts(recordWords)
     const bytes = sharedBytes(ints * INT_BYTES)
@@ -140,7 +179,7 @@ export class SharedMemory {
     const [seedLow, seedHigh] = crypto.getRandomValues(new Int32Array(2)) as unknown as [number, number]
     const allowWhenFull = options.allowWhenFull ? 1 : 0
     const { reclaimAfterMs } = options
-    const fields = { version: LAYOUT_VERSION, heads, records, recordWords, cells: maxThreads, seedLow, seedHigh }
+    const fields = { version: LAYOUT_VERSION, heads, records, recordWords, journals: maxThreads, seedLow, seedHigh }
     for (const [name, value] of Object.entries({ ...fields, allowWhenFull, reclaimAfterMs }))
       view[FIELD[name as keyof typeof FIELD]] = value
     new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
@@ -148,7 +187,9 @@ export class SharedMemory {
     // Every record is in a chain to begin with, as an empty one. So there is no list of free records that threads would have to share.
     for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
     view[FIELD.magic] = MAGIC
-    return new SharedMemory(bytes)
+    const memory = new SharedMemory(bytes)
+    memory.#fillJournals()
+    return memory
   }
 
   /** Where a head lies: its record; its version is the next word. */
@@ -161,8 +202,17 @@ export class SharedMemory {
     return this.recordsAt + (record - 1) * this.recordInts
   }
 
-  cellAt(cell: number): number {
-    return this.cellsAt + cell * CELL_INTS
+  /** The records behind those that are in chains are spares. */
+  #fillJournals(): void {
+    for (let journal = 0; journal < this.journalCount; journal++) {
+      const at = this.journalAt(journal)
+      for (let k = 0; k < SPARES; k++) this.ints[at + SPARES_AT + k] = this.maxKeys + journal * SPARES + k + 1
+      this.ints[at + HELD] = SPARES
+    }
+  }
+
+  journalAt(journal: number): number {
+    return this.journalsAt + journal * JOURNAL_INTS
   }
 }
 

@@ -1,18 +1,18 @@
 /**
- * One chain at a time: looking for a key, and putting another record in the place of one. All calls go through here.
+ * Chains of records, one behind each head. Records do not change while a head refers to them: to change, add or drop a key, the beginning of its chain up
+ * to that key is written anew and the head is swapped, by the protocol in journal.ts.
  *
  * A function that makes functions, not a class: while a thread has one shared store, the compiler takes what they close over for constants, and the
  * bytes for bytes at a known address. The path takes a quarter less than with the fields of an object.
  */
-import * as cellLayout from './cell-layout.ts'
-import type { Cells } from './cells.ts'
+import { fixedDoubles, fixedInts } from './bytes.ts'
 import { fingerprint } from './fingerprint.ts'
-import * as layout from './memory.ts'
+import type { Seen } from './journal.ts'
+import type { Journals } from './journals.ts'
+import * as layout from './layout.ts'
 
 // As constants of this module. What is imported is read anew at each use, and whether it is there yet is checked: a tenth of a call.
-const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, POCKET, RECORD_HEADER_WORDS, SCOPE_AND_TAG, TAG_BITS } = layout
-const { BORE_AT, CELL_BITS, COUNTS, FREED_AT, FREED_SHIFT, HEAD, LET_GO, NOTED, NOTHING, POCKET_AT, STEP_MASK, TAG, USED_SHIFT } =
-  cellLayout
+const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, RECORD_HEADER_WORDS, SCOPE_AND_TAG, SPARES, TAG_BITS } = layout
 
 /** What `find` answers besides a place in the chain. */
 export const ABSENT = -1
@@ -30,28 +30,14 @@ export interface Address {
   readonly seedHigh: number
 }
 
-/** What the last look at a chain saw: the head, its version, its first record, how many up to the one that was looked for, and the one behind that. */
-export interface Seen {
-  headAt: number
-  version: number
-  first: number
-  length: number
-  after: number
-}
-
-export interface Chains {
+export interface Chain {
+  /** What the last look at a chain saw. */
   readonly seen: Seen
-  /** The records of the chain that was seen. */
-  readonly chain: Int32Array
-  /** The word of each with its scope and tag. */
-  readonly bore: Int32Array
-  /** What was looked for last. */
-  readonly sought: Int32Array
   /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
   readonly idleAtUs: Float64Array
   /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
   find(key: string, address: Address, words: Float64Array): number
-  /** Looks at a whole chain. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
+  /** Looks at the whole chain behind a head. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
   look(headAt: number): void
   isAsSeen(): boolean
   /**
@@ -59,37 +45,25 @@ export interface Chains {
    * False if another thread was faster.
    */
   replace(place: number, scope: number, words: Float64Array): boolean
-  /** Copies the first `count` records of the chain into the spares from `spare` on, behind the record `last`. Returns the last one now. */
-  copied(spare: number, count: number, last: number): number
-  link(record: number, next: number): void
+  /** The same in the journal that is claimed. In the place `ABSENT` it comes before the others. */
+  write(place: number, scope: number, words: Float64Array): boolean
+  /** Takes a record that was seen out of its chain, and into the claimed journal. */
+  unlink(place: number): boolean
 }
 
-/**
- * Arrays that lie outside of the heap, because they are given a buffer: where they lie never changes, and the compiler takes that for a constant too. Small
- * ones lie in the heap otherwise, and are asked where and how long they are at each use.
- */
-function fixedInts(count: number): Int32Array {
-  return new Int32Array(new ArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT))
-}
-
-export function fixedDoubles(count: number): Float64Array {
-  return new Float64Array(new ArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT))
-}
-
-export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
+export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain {
   const { ints, doubles, recordInts } = memory
-  const { acquire, isStill, release, swap, swapPair } = memory.atomic
-  const { held, fence } = cells
+  const { load, isStill } = memory.atomic
+  const { fence, journal } = journals
+  const { noteFreed, release, seen, spare, swapHead, tag } = journal
   const headsAt = memory.headAt(0)
   const headsPerBit = memory.headCount / 2 ** 32
   // So that a record's number times its length leads to it: the numbers begin with 1.
   const recordsAt = memory.recordAt(0)
   const recordWords = recordInts >> 1
   const sought = fixedInts(2)
-  const chain = fixedInts(POCKET)
-  const bore = fixedInts(POCKET)
   const idleAtUs = fixedDoubles(1)
-  const seen: Seen = { headAt: 0, version: 0, first: 0, length: 0, after: 0 }
+  const { records, tags } = seen
 
   function find(key: string, { scope, seedLow, seedHigh }: Address, words: Float64Array): number {
     if (key.length > LONGEST_KEY) return NOWHERE
@@ -98,16 +72,16 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     const high = sought[1] as number
     // As a fraction the low half chooses a head: its bits are evenly spread.
     const headAt = headsAt + ((((low >>> 0) * headsPerBit) | 0) << 1)
-    const version = acquire(headAt + 1)
+    const version = load(headAt + 1)
     let next = ints[headAt] as number
     let place: number = NOWHERE
     let length = 0
     seen.first = next
-    while (next !== 0 && length < POCKET) {
+    while (next !== 0 && length < SPARES) {
       const at = recordsAt + next * recordInts
       const scopeAndTag = ints[at + SCOPE_AND_TAG] as number
-      chain[length] = next
-      bore[length] = scopeAndTag
+      records[length] = next
+      tags[length] = scopeAndTag
       length += 1
       next = ints[at + NEXT] as number
       if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && scopeAndTag >>> TAG_BITS === scope) {
@@ -132,13 +106,13 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
 
   function look(headAt: number): void {
     seen.headAt = headAt
-    seen.version = acquire(headAt + 1)
+    seen.version = load(headAt + 1)
     seen.first = ints[headAt] as number
     seen.after = 0
     seen.length = 0
-    for (let next = seen.first; next !== 0 && seen.length < POCKET; next = ints[recordsAt + next * recordInts + NEXT] as number) {
-      chain[seen.length] = next
-      bore[seen.length] = ints[recordsAt + next * recordInts + SCOPE_AND_TAG] as number
+    for (let next = seen.first; next !== 0 && seen.length < SPARES; next = ints[recordsAt + next * recordInts + NEXT] as number) {
+      records[seen.length] = next
+      tags[seen.length] = ints[recordsAt + next * recordInts + SCOPE_AND_TAG] as number
       seen.length += 1
     }
   }
@@ -147,25 +121,21 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     return isStill(seen.headAt + 1, seen.version, fence)
   }
 
-  /**
-   * As many records are let go as are written: the usual case. Claim, note, swap, exchange and release (cells.ts) are spelt out here, as is the
-   * writing: the compiler leaves a function of this size in one piece. In small pieces the path takes a fifth longer.
-   */
   function replace(place: number, scope: number, words: Float64Array): boolean {
-    // As this thread left it, so nobody had it since, and it still bears this thread's name.
-    const rest = (held.state + 1) | 0
-    if ((rest & 1) === 0 && swap(held.at, rest, (rest + 1) | 0)) held.state = (rest + 1) | 0
-    else cells.claim()
-    const { at: cellAt, number, state } = held
-    const { headAt, version } = seen
-    const tag = (((state >>> 1) & STEP_MASK) << CELL_BITS) | number
-    const behind = place + 1 < seen.length ? (chain[place + 1] as number) : seen.after
-    const first = ints[cellAt + POCKET_AT] as number
+    journals.claim()
+    const swapped = write(place, scope, words)
+    release()
+    return swapped
+  }
+
+  function write(place: number, scope: number, words: Float64Array): boolean {
+    const first = spare(0)
+    const behind = recordBehind(place)
     const at = recordsAt + first * recordInts
     ints[at + FINGERPRINT_LOW] = sought[0] as number
     ints[at + FINGERPRINT_HIGH] = sought[1] as number
     ints[at + NEXT] = behind
-    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | tag
+    ints[at + SCOPE_AND_TAG] = (scope << TAG_BITS) | tag()
     doubles[(at >> 1) + IDLE_AT] = idleAtUs[0] as number
     const to = (at >> 1) + RECORD_HEADER_WORDS
     doubles[to] = words[0] as number
@@ -175,29 +145,27 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     doubles[to + 4] = words[4] as number
     for (let k = 5; k < words.length; k++) doubles[to + k] = words[k] as number
     if (place > 0) link(copied(1, place, first), behind)
-    ints[cellAt + HEAD] = headAt
-    ints[cellAt + TAG] = tag
-    for (let k = 0; k <= place; k++) {
-      ints[cellAt + FREED_AT + k] = chain[k] as number
-      ints[cellAt + BORE_AT + k] = bore[k] as number
-    }
-    release(cellAt + COUNTS, NOTED | ((place + 1) << USED_SHIFT) | ((place + 1) << FREED_SHIFT))
-    const swapped = swapPair(headAt, chain[0] as number, version, first, (version + 1) | 0)
-    for (let k = 0; swapped && k <= place; k++) {
-      const record = chain[k] as number
-      ints[recordsAt + record * recordInts + SCOPE_AND_TAG] = LET_GO
-      ints[cellAt + POCKET_AT + k] = record
-    }
-    release(cellAt + COUNTS, NOTHING)
-    if (ints[cellAt] === state) release(cellAt, (state + 1) | 0)
-    return swapped
+    return swapHead(first, place < 0 ? 1 : place + 1, place + 1)
   }
 
-  function copied(spare: number, count: number, last: number): number {
+  function unlink(place: number): boolean {
+    const behind = recordBehind(place)
+    if (place > 0) link(copied(0, place, 0), behind)
+    else noteFreed(seen.first)
+    // Only if they are still in the chain now, what was read of its records is what they had there.
+    return isAsSeen() && swapHead(place > 0 ? spare(0) : behind, place, place + 1)
+  }
+
+  function recordBehind(place: number): number {
+    return place + 1 < seen.length ? (records[place + 1] as number) : seen.after
+  }
+
+  /** Copies the first `count` records of the chain into the spares from `from` on, behind the record `last`. Returns the last one now. */
+  function copied(from: number, count: number, last: number): number {
     let end = last
     for (let k = 0; k < count; k++) {
-      const record = cells.spare(spare + k)
-      copy(chain[k] as number, record)
+      const record = spare(from + k)
+      copy(records[k] as number, record)
       if (end !== 0) link(end, record)
       end = record
     }
@@ -210,7 +178,7 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     // The fingerprint as whole numbers: as a double it could be no number, and those are not copied bit by bit.
     ints[target + FINGERPRINT_LOW] = ints[source + FINGERPRINT_LOW] as number
     ints[target + FINGERPRINT_HIGH] = ints[source + FINGERPRINT_HIGH] as number
-    ints[target + SCOPE_AND_TAG] = (((ints[source + SCOPE_AND_TAG] as number) >>> TAG_BITS) << TAG_BITS) | cells.tag
+    ints[target + SCOPE_AND_TAG] = (((ints[source + SCOPE_AND_TAG] as number) >>> TAG_BITS) << TAG_BITS) | tag()
     for (let k = IDLE_AT; k < recordWords; k++) doubles[(target >> 1) + k] = doubles[(source >> 1) + k] as number
   }
 
@@ -218,5 +186,5 @@ export function chainsOf(memory: layout.SharedMemory, cells: Cells): Chains {
     ints[recordsAt + record * recordInts + NEXT] = next
   }
 
-  return { seen, chain, bore, sought, idleAtUs, find, look, isAsSeen, replace, copied, link }
+  return { seen, idleAtUs, find, look, isAsSeen, replace, write, unlink }
 }

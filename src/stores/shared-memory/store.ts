@@ -1,7 +1,7 @@
 /**
- * State in memory that worker threads share: an immutable record per key and one atomic reference to it (table.ts).
- * A step reads the record, decides on a private copy, writes that to a spare record and compares and swaps the key's head.
- * Whoever loses the race starts again from what the winner wrote. No locks: a thread that dies anywhere holds nobody up.
+ * State in memory that worker threads share: an immutable record per key and one atomic reference to it.
+ * A step (states.ts) reads the record, decides on a private copy, writes that to a spare record and swaps the reference.
+ * No locks: a thread that dies anywhere holds no other up.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
@@ -9,16 +9,14 @@ import type { QueueClass } from '../queue/queue.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
-import { Cells } from './cells.ts'
+import { timeFrom } from './clock.ts'
 import { fingerprint } from './fingerprint.ts'
-import type { SharedHandle, SharedMemory } from './memory.ts'
+import { Journals } from './journals.ts'
+import type { SharedHandle, SharedMemory } from './layout.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
-import { RecordShape } from './record-shape.ts'
-import { type SharedParts, SharedStates } from './shared-states.ts'
-import { timeFrom } from './shared-time.ts'
-import { spin } from './spin.ts'
+import { type SharedParts, type SharedStates, sharedStates } from './states.ts'
 import { Table } from './table.ts'
-import { otherThread, type WatchedThread } from './thread-number.ts'
+import { otherThread, spin, type WatchedThread } from './thread.ts'
 
 export interface SharedStore extends SyncStore {
   /** Give this to the other threads: `sharedStore(handle)` there is the same store. */
@@ -53,20 +51,20 @@ class Shared implements SharedStore {
   readonly nowUs: () => number
   collisions = 0
   readonly #memory: SharedMemory
-  readonly #cells: Cells
+  readonly #journals: Journals
   readonly #table: Table
   readonly #parts: SharedParts
-  /** Of the limiters of this thread, by name: those that were opened last. */
-  readonly #opened = new Map<string, { readonly scope: Scope; readonly states: SharedStates }>()
+  /** Of the limiters of this thread, by name: what was opened last. */
+  readonly #opened = new Map<string, SharedStates>()
 
   constructor(memory: SharedMemory) {
     this.handle = memory.handle
     this.nowUs = timeFrom(memory.originUs) ?? systemClock.nowUs
     this.#memory = memory
-    this.#cells = new Cells(memory)
-    this.#table = new Table(memory, this.#cells)
+    this.#journals = new Journals(memory)
+    this.#table = new Table(memory, this.#journals)
     const { recordWords, allowWhenFull } = memory
-    this.#parts = { table: this.#table, cells: this.#cells, recordWords, allowWhenFull, onLost: (lost) => this.#yield(lost) }
+    this.#parts = { table: this.#table, journals: this.#journals, recordWords, allowWhenFull, onLost: (lost) => this.#yield(lost) }
   }
 
   get size(): number {
@@ -80,36 +78,30 @@ class Shared implements SharedStore {
   /** Refuses what cannot be decided here, before anything is. */
   open(scope: Scope, nowUs: () => number): OpenStates {
     const memory = this.#memory
-    // The shape first: it may refuse, and what was entered in the catalog stays there.
-    const shape = new RecordShape(scope, memory.recordWords)
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
     const address = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
-    const states: SharedStates = new SharedStates(this.#parts, shape, address, nowUs, () => {
-      if (this.#opened.get(scope.name)?.states === states) this.#opened.delete(scope.name)
+    const states = sharedStates(this.#parts, scope, address, nowUs, () => {
+      if (this.#opened.get(scope.name) === states) this.#opened.delete(scope.name)
     })
-    this.#opened.set(scope.name, { scope, states })
+    this.#opened.set(scope.name, states)
     return states
   }
 
   watch<Thread extends WatchedThread>(worker: Thread): Thread {
     // Read now: once it has ended it has no id.
     const thread = otherThread(worker.threadId)
-    worker.once('exit', () => this.#cells.free(thread))
+    worker.once('exit', () => this.#journals.free(thread))
     return worker
   }
 
   ended(threadId: number): void {
-    this.#cells.free(otherThread(threadId))
+    this.#journals.free(otherThread(threadId))
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
-    const opened = this.#opened.get(limiter)
-    const k = opened?.scope.limits.findIndex(({ name }) => name === limit) ?? -1
-    if (opened === undefined || k < 0 || !opened.states.find(key)) return undefined
-    const cell = opened.states.shape.cells[k]
-    return cell?.isHeld ? cell.own.algorithm.fields(cell.own, cell.s, cell.i) : undefined
+    return this.#opened.get(limiter)?.inspect(limit, key)
   }
 
   #yield(lost: number): void {

@@ -1,10 +1,16 @@
 import { SluiceError } from '../../errors.ts'
-import { wasm } from './wasm.ts'
 
 export interface SharedBytes {
   readonly buffer: SharedArrayBuffer
   /** A `WebAssembly.Memory` over the same bytes. */
   readonly memory?: object
+}
+
+/** What is used of WebAssembly: declared here, because not every project has its types. */
+interface Wasm {
+  readonly Memory: new (limits: { initial: number; maximum: number; shared: true }) => { readonly buffer: SharedArrayBuffer }
+  readonly Module: new (bytes: Uint8Array) => object
+  readonly Instance: new (module: object, imports: object) => { readonly exports: object }
 }
 
 const PAGE_BYTES = 65_536
@@ -27,6 +33,18 @@ export function sharedBytes(bytes: number): SharedBytes {
   }
 }
 
+/**
+ * Arrays of a thread's own that lie outside of the heap, because they are given a buffer: where they lie never changes, and the compiler takes that for
+ * a constant too. Small ones lie in the heap otherwise, and are asked where and how long they are at each use.
+ */
+export function fixedInts(count: number): Int32Array {
+  return new Int32Array(new ArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT))
+}
+
+export function fixedDoubles(count: number): Float64Array {
+  return new Float64Array(new ArrayBuffer(count * Float64Array.BYTES_PER_ELEMENT))
+}
+
 function tooMuch(bytes: number, cause?: unknown): SluiceError {
   return new SluiceError('CONFIG', `sharedStore needs ${bytes} bytes of shared memory and did not get them: choose smaller options`, {
     cause,
@@ -43,4 +61,8 @@ function wasmMemory(pages: number): { readonly buffer: SharedArrayBuffer } | und
   } catch {
     return undefined
   }
+}
+
+export function wasm(): Wasm | undefined {
+  return (globalThis as { WebAssembly?: Wasm }).WebAssembly
 }

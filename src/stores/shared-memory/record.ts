@@ -1,0 +1,170 @@
+/**
+ * The private copy of a record that a step works on. Each limit of the limiter has its place in it: the figures of the rule that its state is written under,
+ * then its words. A limit without state has 0 as its first figure, and as its second how many words follow.
+ *
+ * The words of some algorithms are more under some numbers than under others, so a record is read by the figures in it: they say how many
+ * words follow. Nearly always a record lies as one of the present numbers would, and is worked on where it was read to. Another one is spread out
+ * first, so that each limit has room for its words under both numbers.
+ */
+import type { Rule } from '../../algorithms/algorithm.ts'
+import type { Cell } from '../../algorithms/decide.ts'
+import { Part, type Scope } from '../step.ts'
+import { fixedDoubles } from './bytes.ts'
+
+export interface RecordCopy {
+  /** Where a record is read to, and what is written: as long as one of the present numbers. */
+  readonly words: Float64Array
+  /** One cell for each limit, in their order, for a step that has not a part for each: of those it has none for, a cell of our own. */
+  cellsFor(parts: readonly Part[]): readonly Cell[]
+  /** Points the cells at a record without states. */
+  clear(cells: readonly Cell[]): void
+  /** Points the cells at what was read to `words`. False if that lies otherwise: then the whole record is needed. */
+  load(cells: readonly Cell[]): boolean
+  /** Points the cells at a copy of a whole record, spread out. */
+  loadOther(cells: readonly Cell[], record: Float64Array): void
+  /** How long until every limit is idle, if nothing else happens. */
+  idleInUs(cells: readonly Cell[], nowUs: number): number
+  /** What the cells hold, as a record. */
+  packed(cells: readonly Cell[]): Float64Array
+}
+
+/** A function that makes functions, as in chain.ts, and for the same reason. */
+export function recordCopy(limits: Scope['limits']): RecordCopy {
+  const rules = limits.map(({ rule }) => rule)
+  const ownCells = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
+  /** Where the states begin, each behind its figures. */
+  const starts = startsOf(rules, (rule) => rule.words)
+  const words = fixedDoubles(wordsOfAll(rules))
+  /** The present figures where they lie in `words`, and all places where one lies. */
+  const figures = fixedDoubles(words.length)
+  const figureAt = rules.flatMap((rule, k) => rule.figures.map((_, at) => (starts[k] as number) - rule.figures.length + at))
+  for (const [k, rule] of rules.entries()) sign(rule, figures, starts[k] as number)
+  /** Whether every limit that was read has a state under the present figures: then those need not be written. */
+  let isPresent = false
+
+  function cellsFor(parts: readonly Part[]): readonly Cell[] {
+    return ownCells.map((own) => parts.find(({ limit }) => limit === own.limit) ?? own)
+  }
+
+  function clear(cells: readonly Cell[]): void {
+    words.fill(0)
+    load(cells)
+  }
+
+  function load(cells: readonly Cell[]): boolean {
+    isPresent = hasPresentFigures()
+    for (let k = 0; k < cells.length; k++) {
+      const cell = cells[k] as Cell
+      // Writing a reference takes longer than looking whether it is there already.
+      if (cell.s !== words) cell.s = words
+      cell.i = starts[k] as number
+      const rule = rules[k] as Rule
+      if (!isPresent) {
+        if (!loadUnder(rule, cell)) return false
+      } else {
+        if (cell.own !== rule) cell.own = rule
+        cell.isHeld = true
+      }
+    }
+    return true
+  }
+
+  function hasPresentFigures(): boolean {
+    for (let k = 0; k < figureAt.length; k++) {
+      const at = figureAt[k] as number
+      if (words[at] !== figures[at]) return false
+    }
+    return true
+  }
+
+  function loadOther(cells: readonly Cell[], record: Float64Array): void {
+    const from = startsOf(rules, (rule, _, i) => wordsAt(rule, record, i))
+    const room = rules.map((rule, k) => Math.max(rule.words, wordsAt(rule, record, from[k] as number)))
+    const to = startsOf(rules, (_, k) => room[k] as number)
+    const spread = new Float64Array((to.at(-1) as number) + (room.at(-1) as number))
+    rules.forEach((rule, k) => {
+      const [cell, at, i] = [cells[k] as Cell, from[k] as number, to[k] as number]
+      spread.set(record.subarray(at - rule.figures.length, at + wordsAt(rule, record, at)), i - rule.figures.length)
+      cell.s = spread
+      cell.i = i
+      loadUnder(rule, cell)
+    })
+  }
+
+  function idleInUs(cells: readonly Cell[], nowUs: number): number {
+    let us = 0
+    for (let k = 0; k < cells.length; k++) {
+      const { own, s, i, isHeld, changed } = cells[k] as Cell
+      if (isHeld || changed) us = Math.max(us, own.algorithm.resetUs(own, s, i, nowUs))
+    }
+    return us
+  }
+
+  function packed(cells: readonly Cell[]): Float64Array {
+    return isPresent ? words : signed(cells)
+  }
+
+  function signed(cells: readonly Cell[]): Float64Array {
+    const [{ s }] = cells as [Cell]
+    for (const { own, rule, i, isHeld, changed } of cells) {
+      if (changed) sign(own, s, i)
+      else if (!isHeld) s[i - rule.figures.length + 1] = rule.words
+    }
+    if (s === words) return s
+    return Float64Array.from(cells.flatMap(({ rule, i }) => [...s.subarray(i - rule.figures.length, i + wordsAt(rule, s, i))]))
+  }
+
+  return { words, cellsFor, clear, load, loadOther, idleInUs, packed }
+}
+
+/** Tells a cell under which rule its state is written. False if that has another number of words than the present one. */
+function loadUnder(rule: Rule, cell: Cell): boolean {
+  const own = ruleAt(rule, cell.s, cell.i)
+  cell.isHeld = own !== undefined
+  cell.own = own ?? rule
+  return wordsAt(rule, cell.s, cell.i) === rule.words
+}
+
+/** How many doubles the states of these limits take, with the numbers they were written under. */
+export function wordsOfAll(rules: readonly Rule[]): number {
+  return rules.reduce((words, rule) => words + rule.figures.length + rule.words, 0)
+}
+
+/** Where the states of limits begin that lie one behind the other, each with as many words as `wordsOf` says of the one that begins at `i`. */
+function startsOf(rules: readonly Rule[], wordsOf: (rule: Rule, k: number, i: number) => number): number[] {
+  let next = 0
+  return rules.map((rule, k) => {
+    const i = next + rule.figures.length
+    next = i + wordsOf(rule, k, i)
+    return i
+  })
+}
+
+/** Notes the rule that the state which begins at `i` is written under. */
+function sign({ figures }: Rule, s: Float64Array, i: number): void {
+  for (let k = 0; k < figures.length; k++) s[i - figures.length + k] = figures[k] as number
+}
+
+/** How many words the state that begins at `i` has, or the place that is kept for it. In a record that was never written all figures are 0. */
+function wordsAt(rule: Rule, s: Float64Array, i: number): number {
+  return ruleAt(rule, s, i)?.words ?? ((s[i - rule.figures.length + 1] as number) || rule.words)
+}
+
+/** The rules of other numbers that were met last: most keys that are written under others are written under the same ones. */
+const others = new WeakMap<Rule, Rule>()
+
+/** The rule that the state which begins at `i` is written under, or undefined if there is none. */
+function ruleAt(present: Rule, s: Float64Array, i: number): Rule | undefined {
+  if (s[i - present.figures.length] === 0) return undefined
+  if (isSigned(present, s, i)) return present
+  const known = others.get(present)
+  if (known !== undefined && isSigned(known, s, i)) return known
+  const other = present.algorithm.ruleOf([...s.subarray(i - present.figures.length, i)])
+  others.set(present, other)
+  return other
+}
+
+function isSigned({ figures }: Rule, s: Float64Array, i: number): boolean {
+  for (let k = 0; k < figures.length; k++) if (figures[k] !== s[i - figures.length + k]) return false
+  return true
+}

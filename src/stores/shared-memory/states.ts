@@ -1,0 +1,138 @@
+/**
+ * The steps of one limiter in shared memory. A step reads the record of its key, decides on a private copy and swaps the key's head. A thread
+ * that loses the race starts again from what the winner wrote.
+ */
+
+import type { StateFields } from '../../algorithms/algorithm.ts'
+import { type Cell, decide } from '../../algorithms/decide.ts'
+import { SluiceError, shown } from '../../errors.ts'
+import { limitedFor } from '../step.ts'
+import type { OpenStates, Part, Scope, Step } from '../store.ts'
+import { ABSENT, type Address, LONGEST_KEY, LOST } from './chain.ts'
+import type { Journals } from './journals.ts'
+import { recordCopy } from './record.ts'
+import type { Table } from './table.ts'
+
+// As constants of this module: what is imported is read anew at each use.
+const [NOWHERE, OUTRUN] = [ABSENT, LOST]
+
+/** When to come again if the table is full and no key was seen that will be idle, because others have the records in hand. */
+const NOBODY_SEEN_US = 1_000_000
+
+/** What all limiters of a thread share. */
+export interface SharedParts {
+  readonly table: Table
+  readonly journals: Journals
+  readonly recordWords: number
+  readonly allowWhenFull: boolean
+  /** Called after each race that was lost: how many in a row. */
+  onLost(lost: number): void
+}
+
+export interface SharedStates extends OpenStates {
+  inspect(limit: string, key: string): StateFields | undefined
+}
+
+/** A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay until they are idle, so nothing is freed here. */
+export function sharedStates(shared: SharedParts, scope: Scope, address: Address, nowUs: () => number, close: () => void): SharedStates {
+  const { table, journals, recordWords, allowWhenFull, onLost } = shared
+  const { find, replace, idleAtUs } = table.chain
+  const { nextLookUs } = journals
+  const { words, cellsFor, clear, load, loadOther, idleInUs, packed } = recordCopy(scope.limits)
+  const { scope: number } = address
+  const count = scope.limits.length
+
+  /**
+   * A step, until no other thread is faster. All in one piece: what is small is compiled into it until it is full, which it would not be as a part of its
+   * callers, and a time that is passed to what is left over is made an object of.
+   */
+  function apply(step: Step, isTold: boolean): boolean {
+    const { op, parts, aheadUs, ofUs } = step
+    const { key } = parts[0] as Part
+    const cells = parts.length === count ? parts : cellsFor(parts)
+    if (count > 1) checkKeys(parts)
+    for (let lost = 0; ; lost++) {
+      const place = read(key, cells)
+      if (op === 'forget') {
+        table.searchAgain()
+        if (place === NOWHERE || (place >= 0 && replace(place, 0, words))) return true
+      } else if (place !== OUTRUN) {
+        // Not before the record was seen, and anew in each try: a thread that is held up in between would take a newer record for one from the future.
+        const atUs = nowUs()
+        if (atUs >= (nextLookUs[0] as number)) journals.look(atUs)
+        const granted = decide(op, parts, atUs, aheadUs, ofUs, isTold)
+        if (op === 'give') table.searchAgain()
+        if (!hasChanged(parts)) {
+          // A question about a key for which there is no room is answered as the call would be.
+          if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) return refuse(parts)
+          return granted
+        }
+        idleAtUs[0] = atUs + idleInUs(cells, atUs)
+        const record = packed(cells)
+        if (place !== NOWHERE) {
+          if (replace(place, number, record)) return granted
+        } else {
+          const inserted = table.insert(number, record, atUs)
+          if (inserted || (inserted === undefined && allowWhenFull)) return granted
+          if (inserted === undefined) {
+            // Nothing is charged: it is decided again as a question, and refused.
+            clear(cells)
+            decide('ask', parts, atUs, aheadUs, ofUs, isTold)
+            return refuse(parts)
+          }
+        }
+      }
+      onLost(lost)
+    }
+  }
+
+  /** Looks for a key and points the cells at a copy of its record, or at one without states. */
+  function read(key: string, cells: readonly Cell[]): number {
+    const place = find(key, address, words)
+    return place >= 0 && load(cells) ? place : readOther(place, key, cells)
+  }
+
+  function readOther(found: number, key: string, cells: readonly Cell[]): number {
+    if (key.length > LONGEST_KEY) throw new SluiceError('KEY', `key ${shown(key)} must have at most ${LONGEST_KEY} characters`)
+    if (found === NOWHERE) clear(cells)
+    if (found < 0) return found
+    const whole = new Float64Array(recordWords)
+    const place = find(key, address, whole)
+    if (place >= 0) loadOther(cells, whole)
+    // The other thread that was faster may have dropped it.
+    return place === NOWHERE ? OUTRUN : place
+  }
+
+  function mayBeRefused({ op, parts }: Step): boolean {
+    return op !== 'give' && !allowWhenFull && parts.some(({ cost }) => cost > 0)
+  }
+
+  /** Says of all limits that they limit until there is room. */
+  function refuse(parts: readonly Part[]): false {
+    const us = table.soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : table.soonestIdleUs
+    for (const { verdict } of parts) limitedFor(verdict, us)
+    return false
+  }
+
+  function inspect(limit: string, key: string): StateFields | undefined {
+    const cells = cellsFor([])
+    while (read(key, cells) === OUTRUN);
+    const cell = cells[scope.limits.findIndex(({ name }) => name === limit)]
+    return cell?.isHeld ? cell.own.algorithm.fields(cell.own, cell.s, cell.i) : undefined
+  }
+
+  return { apply, close, inspect }
+}
+
+function hasChanged(parts: readonly Part[]): boolean {
+  for (let k = 0; k < parts.length; k++) if ((parts[k] as Part).changed) return true
+  return false
+}
+
+function checkKeys(parts: readonly Part[]): void {
+  const [{ key }] = parts as [Part]
+  for (const part of parts) {
+    if (part.key === key) continue
+    throw new SluiceError('UNSUPPORTED', 'shared memory decides several limits at once on one key only: give one key for all limits')
+  }
+}
