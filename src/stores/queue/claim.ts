@@ -8,7 +8,6 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../store.ts'
-import type { Taken } from './taken.ts'
 import type { Waiter } from './waiter.ts'
 
 /** How often the first caller looks at the key in a window, first and at last. */
@@ -18,7 +17,7 @@ const MOST_LOOKS = 100
 export interface Claim {
   readonly waiter: Waiter
   readonly parts: readonly Part[]
-  readonly taken: Taken
+  readonly verdicts: readonly Verdict[]
   /** When it is claimed anew: it must outlast what was used before, all of which may leave at one moment. */
   readonly renewUs: number
 }
