@@ -1,14 +1,8 @@
 /** The limiter of a store that answers later. Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
-import type { Decision } from './decision.ts'
-import type { Cost, Key } from './input.ts'
 import type { RefundOptions, Reservation, ReserveOptions, VerbOptions, WaitOptions } from './limiter.ts'
-import type { LimitName, Limits } from './options.ts'
+import type { CostOf, DecisionOf, KeyOf, Limits } from './options.ts'
 import { StoreLimiter } from './store-limiter.ts'
-
-type KeyOf<L extends Limits> = Key<LimitName<L>>
-type CostOf<L extends Limits> = Cost<LimitName<L>>
-type DecisionOf<L extends Limits> = Decision<LimitName<L>>
 
 export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimiter<L, AsyncStore, P> {
   override tryAcquire(key: KeyOf<L>, cost?: CostOf<L>, options?: WaitOptions<P>): Promise<boolean> {

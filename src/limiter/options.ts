@@ -8,11 +8,17 @@ import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { HealthEvent } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import type { Scope, Store, SyncStore } from '../stores/store.ts'
+import type { Decision } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
+import type { Cost, Key } from './input.ts'
 
 /** One limit, or several by name that are decided as one. */
 export type Limits = Limit | Readonly<Record<string, Limit>>
 export type LimitName<L extends Limits> = L extends Limit ? 'default' : Extract<keyof L, string>
+
+export type KeyOf<L extends Limits> = Key<LimitName<L>>
+export type CostOf<L extends Limits> = Cost<LimitName<L>>
+export type DecisionOf<L extends Limits> = Decision<LimitName<L>>
 
 /** The same limits with other numbers. */
 export type SameLimits<L extends Limits> = L extends Limit
@@ -52,10 +58,6 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
 }
 
 export const DEFAULT_MAX_AHEAD_MS = 60_000
-export const DEFAULT_STORE_TIMEOUT_MS = 1_000
-/** A waiting call takes 2 to 6 kB. */
-export const DEFAULT_MAX_QUEUE = 10_000
-export const DEFAULT_MAX_WAITING = 25_000
 
 const POLICIES: readonly string[] = ['throw', 'allow', 'deny', 'local'] satisfies FailurePolicy[]
 

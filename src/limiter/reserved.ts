@@ -1,14 +1,14 @@
 /** A reservation that was granted, and what gives it back. */
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
+import { type Given, givenOf } from '../stores/queue/given.ts'
 import { type Booked, bookedOf } from '../stores/queue/holding.ts'
-import { type Given, givenOf, type Taken, takenOf } from '../stores/queue/taken.ts'
 import { allAllowed, type Part } from '../stores/store.ts'
 
 /** Everything is read when it is made: a synchronous store overwrites its verdicts with the next step. */
 export class Reserved {
   readonly parts: readonly Part[]
   readonly booked: readonly (Booked | undefined)[]
-  readonly #taken: Taken
+  readonly #entered: readonly Pick<Verdict, 'enteredUs'>[]
   readonly #tickets: readonly (Ticket | undefined)[]
   /** When it may be acted on; -Infinity if there is nothing to cancel. */
   #dueUs: number
@@ -18,7 +18,7 @@ export class Reserved {
     const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
     this.parts = parts
     this.booked = bookedOf(parts, verdicts, answeredUs)
-    this.#taken = takenOf(verdicts)
+    this.#entered = verdicts.map(({ enteredUs }) => ({ enteredUs }))
     // What was not booked ahead, only charged along with the others, is given back by the time of the charge.
     this.#tickets = verdicts.map((verdict) => (verdict.delayUs > 0 ? verdict.ticket : undefined))
     this.#dueUs = delayUs > 0 ? answeredUs + delayUs : Number.NEGATIVE_INFINITY
@@ -35,7 +35,7 @@ export class Reserved {
   given(parts: readonly Part[]): Given[] {
     return givenOf(
       parts.map((part, k) => part.with({ ticket: this.#tickets[k] })),
-      this.#taken,
+      this.#entered,
     )
   }
 }

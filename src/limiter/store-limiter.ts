@@ -3,10 +3,8 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { Queue } from '../stores/queue/queue.ts'
 import type { Turn } from '../stores/queue/waiter.ts'
-import { Waiting } from '../stores/queue/waiting.ts'
-import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
@@ -42,11 +40,11 @@ import type {
   WaitOptions,
 } from './limiter.ts'
 import {
+  type CostOf,
   clockOf,
   DEFAULT_MAX_AHEAD_MS,
-  DEFAULT_MAX_QUEUE,
-  DEFAULT_MAX_WAITING,
-  DEFAULT_STORE_TIMEOUT_MS,
+  type DecisionOf,
+  type KeyOf,
   type LimiterOptions,
   type LimitName,
   type Limits,
@@ -58,6 +56,7 @@ import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from
 import { filled, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { WaitError } from './wait-error.ts'
+import { connected, waitingAt } from './wiring.ts'
 
 /** What a step does, apart from to whom. */
 type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
@@ -91,9 +90,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#clock = clockOf(options.clock, store)
     this.#ownClock = this.#clock ?? systemClock
     if (options.onDecision !== undefined || options.onHealth !== undefined) this.#listeners.add(options as Listener)
-    this.#store = store.mode === 'sync' ? store : this.#connected(store, options)
+    const onHealth = (health: Health) => this.#listeners.tellHealth({ limiter: this.name, ...health })
+    this.#store = store.mode === 'sync' ? store : connected(store, this.#ownClock, options, onHealth)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
-    this.#waiting = this.#waitingRoom(options)
+    this.#waiting = waitingAt(this.#store, this.#ownClock, this.#clock, this.#maxAheadUs, options)
     const plans = options.plans === undefined ? {} : options.plans
     this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs)
   }
@@ -131,16 +131,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#consume('consume', plan, key, cost, options, (decision) => decision)
   }
 
-  peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+  peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
     const plan = this.#planOf(options)
     return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
-  reserve(
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>> = 1,
-    options: ReserveOptions<P> = {},
-  ): Answer<S, Decision<LimitName<L>> & Reservation<S>> {
+  reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, DecisionOf<L> & Reservation<S>> {
     const plan = this.#planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
@@ -155,20 +151,16 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     })
   }
 
-  acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+  acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
     return this.#acquire(key, options, undefined)
   }
 
   /** `ended`: what else ends the wait, besides the signal among the options. */
-  async #acquire(
-    key: Key<LimitName<L>>,
-    options: AcquireOptions<LimitName<L>, P>,
-    ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>>> {
+  async #acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P>, ended: Abortable | undefined): Promise<Acquired<LimitName<L>>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
-      const decision = this.consume(key, cost) as Decision<LimitName<L>>
+      const decision = this.consume(key, cost) as DecisionOf<L>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
     const acquired = await this.#wait('acquire', key, cost, options, ended)
@@ -182,16 +174,16 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   wrap<Fn extends AnyFunction>(
-    key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
+    key: KeyOf<L> | ((...args: Parameters<Fn>) => KeyOf<L>),
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    const takesAtOnce = (of: Key<LimitName<L>>, cost: Cost<LimitName<L>>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
+    const takesAtOnce = (of: KeyOf<L>, cost: CostOf<L>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
     return wrapped(this, takesAtOnce, key, fn, options)
   }
 
   pace<Item>(
-    key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
+    key: KeyOf<L> | ((item: Item) => KeyOf<L>),
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
@@ -202,19 +194,19 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return (plan === undefined ? this.#plans.base : this.#plans.of(plan)).scope
   }
 
-  waiting(key?: Key<LimitName<L>>): number {
+  waiting(key?: KeyOf<L>): number {
     if (key === undefined) return this.#waiting.count()
     return this.#waiting.queues(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
   }
 
-  refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
+  refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
     const plan = this.#planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
     const parts = partsOf(plan, key, cost)
     return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#waiting.given(parts, verdicts, options.plan))
   }
 
-  reset(key: Key<LimitName<L>>): Answer<S, void> {
+  reset(key: KeyOf<L>): Answer<S, void> {
     const parts = partsOf(this.#plans.base, key, 0)
     return this.#apply(FORGET, this.#plans.base, parts, () => {
       for (const queue of this.#waiting.queues(parts)) queue.startAnew()
@@ -249,17 +241,6 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   [Symbol.dispose](): void {
     this.close()
-  }
-
-  #connected(store: AsyncStore, options: LimiterOptions<L, S, P>): GuardedStore {
-    const { storeTimeoutMs = DEFAULT_STORE_TIMEOUT_MS, localShare = 1 } = options
-    return store.connect({
-      clock: this.#ownClock,
-      timeoutUs: Math.ceil(storeTimeoutMs * 1000),
-      onStoreError: this.onStoreError,
-      localShare,
-      onHealth: (health) => this.#listeners.tellHealth({ limiter: this.name, ...health }),
-    })
   }
 
   #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
@@ -300,8 +281,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   /** Of a call that began when nobody listened nobody is told. `endUs`: when a wait ended, 0 for now. */
   #tell(
     verb: DecisionEvent['verb'],
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>>,
+    key: KeyOf<L>,
+    cost: CostOf<L>,
     options: VerbOptions<P> | undefined,
     decision: Decision,
     sinceUs: number,
@@ -325,22 +306,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return new SluiceError('CLOSED', `limiter '${this.name}' was closed`)
   }
 
-  #waitingRoom({ maxQueue = DEFAULT_MAX_QUEUE, maxWaiting, unref = false }: LimiterOptions<L, S, P>): Waiting {
-    const store = this.#store
-    const isSync = store.mode === 'sync'
-    return new Waiting(store.queue ?? Queue, {
-      clock: this.#ownClock,
-      store: isSync ? undefined : store,
-      storeClock: isSync ? undefined : this.#clock,
-      isShared: this.store.shared,
-      maxQueue,
-      maxWaiting: maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, maxQueue),
-      maxAheadUs: this.#maxAheadUs,
-      keepAlive: !unref,
-    })
-  }
-
-  async #tryToWait(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: WaitOptions<P>): Promise<boolean> {
+  async #tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
     return !((await this.#wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
   }
@@ -348,8 +314,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
   async #wait(
     verb: 'acquire' | 'tryAcquire',
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>>,
+    key: KeyOf<L>,
+    cost: CostOf<L>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
   ): Promise<Acquired<LimitName<L>> | WaitError> {
@@ -368,7 +334,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       return this.#failed(error)
     }
     const { refusal, answer, delayUs, servedUs } = turn
-    const decision = answer && (decisionOf(answer.limits, answer.verdicts) as Decision<LimitName<L>>)
+    const decision = answer && (decisionOf(answer.limits, answer.verdicts) as DecisionOf<L>)
     const tell = (told: Decision) => this.#tell(verb, key, cost, options, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
@@ -378,7 +344,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       return error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-    const acquired = atItsTime(decision as Decision<LimitName<L>>, delayUs, isBooked)
+    const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
     tell(acquired)
     return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
   }
@@ -414,7 +380,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   /** One promise less where nobody wants to hear of failures. */
   #asked<T>(store: GuardedStore, step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     if (!this.#listeners.hearFailures) return store.ask(step, read)
-    return store.apply(step).then(read, (error) => this.#failed(error))
+    return store.ask(step, (verdicts) => verdicts).then(read, (error) => this.#failed(error))
   }
 
   #step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {

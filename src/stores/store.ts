@@ -14,7 +14,7 @@
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
  */
 import type { Verdict } from '../algorithms/decide.ts'
-import type { QueueClass } from './queue/queue.ts'
+import type { QueueClass } from './queue/room.ts'
 import type { AsyncStore } from './remote/async-store.ts'
 import type { Part, Scope, Step } from './step.ts'
 

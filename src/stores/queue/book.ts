@@ -1,7 +1,7 @@
 /** What the waiters of one key hold, limit by limit, and what is given back of it. */
 import { Part } from '../step.ts'
+import type { Given } from './given.ts'
 import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
-import type { Given } from './taken.ts'
 
 export class Book {
   /** One for each limit, in their order. */

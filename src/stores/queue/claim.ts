@@ -13,7 +13,6 @@ import type { Rule } from '../../algorithms/algorithm.ts'
 import { isReadable } from '../../algorithms/codec.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../store.ts'
-import type { Taken } from './taken.ts'
 import type { Waiter } from './waiter.ts'
 
 /** How many windows a claim may stand, and how many pass before the next. */
@@ -28,7 +27,7 @@ export interface Claim {
   readonly waiter: Waiter
   /** What was taken, by the numbers of the caller. */
   readonly parts: readonly Part[]
-  readonly taken: Taken
+  readonly verdicts: readonly Verdict[]
   /** When it is claimed anew: it must outlast what was used before, all of which may leave at one moment. */
   readonly renewUs: number
 }

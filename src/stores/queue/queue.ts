@@ -7,58 +7,16 @@
  * comes with such stores.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import type { Alarm, Alarms } from '../../clock/alarms.ts'
-import type { Clock } from '../../clock/clock.ts'
-import type { GuardedStore } from '../remote/guarded-store.ts'
+import type { Alarm } from '../../clock/alarms.ts'
 import { type Scope, Step } from '../step.ts'
 import { allAllowed, type OpenStates, type Part } from '../store.ts'
 import { Book } from './book.ts'
 import { Departures, paceUs } from './departures.ts'
+import { type Given, givenOf } from './given.ts'
 import { type Booked, bookedOf } from './holding.ts'
 import { addCosts, Line } from './line.ts'
-import type { Signals } from './signals.ts'
-import { type Given, givenOf, takenOf } from './taken.ts'
+import type { Question, QueuePlan, Room } from './room.ts'
 import { type Answer, mayBook, type Refusal, type Waiter } from './waiter.ts'
-
-/** What all queues of a limiter have in common. */
-export interface Room {
-  /** What this process goes by. */
-  readonly clock: Clock
-  /** Of a remote store: the store, and what it is told of the time; undefined if it goes by its own. */
-  readonly store: GuardedStore | undefined
-  readonly storeClock: Clock | undefined
-  /** Whether other processes or threads may book at the same store. */
-  readonly isShared: boolean
-  /** How many may wait for one key, and for all together. */
-  readonly maxQueue: number
-  readonly maxWaiting: number
-  /** How far ahead permits may be booked. */
-  readonly maxAheadUs: number
-  readonly alarms: Alarms
-  readonly signals: Signals
-  /** Those in which somebody waits. */
-  readonly queues: Map<string, Queue>
-  /** How many wait in all queues. */
-  waiters: number
-}
-
-/** The numbers that all of one queue are decided by, and the states that a synchronous store holds for them. */
-export interface QueuePlan {
-  readonly scope: Scope
-  readonly states: OpenStates | undefined
-}
-
-export type QueueClass = new (room: Room, id: string, planName: string | undefined, plan: QueuePlan) => Queue
-
-/** What the store is asked for a waiter. */
-export interface Question {
-  readonly op: 'take' | 'ask'
-  readonly waiter: Waiter
-  readonly parts: readonly Part[]
-  readonly aheadUs: number
-  /** The numbers that were in force when it was asked. */
-  readonly plan: QueuePlan
-}
 
 export class Queue {
   readonly room: Room
@@ -314,8 +272,7 @@ export class Queue {
 
   protected answerOf(verdicts: readonly Verdict[]): Answer {
     const nowUs = this.nowUs()
-    const taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
-    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), taken }
+    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs') }
   }
 
   protected takeOut(waiter: Waiter): Waiter {
@@ -362,8 +319,8 @@ export class Queue {
   }
 
   /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
-  protected refund(parts: readonly Part[], { taken }: Pick<Answer, 'taken'>): void {
-    this.#giveAll(givenOf(parts, taken))
+  protected refund(parts: readonly Part[], { verdicts }: Pick<Answer, 'verdicts'>): void {
+    this.#giveAll(givenOf(parts, verdicts))
   }
 
   /** If the store fails now, what was not given back drains. */
@@ -409,8 +366,8 @@ export class Queue {
 
   /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
   #delayUs({ parts, answer }: Waiter): number {
-    const { bookedForUs, answeredUs, taken } = answer as Answer
-    return mayBook(parts) ? this.book.dueUs(parts, true) - (taken[0]?.atUs as number) : bookedForUs - answeredUs
+    const { bookedForUs, answeredUs, verdicts } = answer as Answer
+    return mayBook(parts) ? this.book.dueUs(parts, true) - (verdicts[0] as Verdict).enteredUs : bookedForUs - answeredUs
   }
 
   #setAlarm(): void {

@@ -12,8 +12,8 @@ import { type Claim, claimedParts, claimOf, HeldUp, renewalUs } from './claim.ts
 import { bookedOf } from './holding.ts'
 import { Horizon } from './horizon.ts'
 import type { Line } from './line.ts'
-import { type Question, Queue, type QueuePlan, type Room } from './queue.ts'
-import { takenOf } from './taken.ts'
+import { Queue } from './queue.ts'
+import type { Question, QueuePlan, Room } from './room.ts'
 import { type Answer, mayBook, type Waiter } from './waiter.ts'
 
 /** How many of those outside ask a slow store at once: more of them where the horizon bounds them too. */
@@ -23,7 +23,7 @@ const MOST_BOOKING = 128
 /** What is held for no waiter in particular. */
 interface Spare {
   readonly parts: readonly Part[]
-  readonly answer: Pick<Answer, 'taken'>
+  readonly answer: Pick<Answer, 'verdicts'>
 }
 
 export class SharedQueue extends Queue {
@@ -173,13 +173,13 @@ export class SharedQueue extends Queue {
     if (waiter !== undefined) waiter.answer = answer
     const behind = waiter !== undefined && bookedForUs > nowUs ? this.whoIsBehind(waiter) : undefined
     // Who stands in for the store books nothing: what it grants is had at once.
-    const isBooking = answer.taken.length > 0 && mayBook(parts)
+    const isStore = !verdicts[0]?.degraded
+    const isBooking = isStore && mayBook(parts)
     const mustWait = bookedForUs > nowUs || (isBooking && this.#goesBehind(parts, nowUs, waiter?.deadlineUs))
     if ((mustWait || waiter === undefined) && mayBook(parts)) this.book.add(bookedOf(parts, verdicts, nowUs))
     if (waiter !== undefined && mustWait) this.booked(waiter, this.#mayGoLast(waiter) ? undefined : behind)
     else if (waiter !== undefined) this.takeOut(waiter).serve(0, nowUs)
-    // What was not taken from the store is not given back to it.
-    else if (answer.taken.length > 0) this.handOn(parts, answer)
+    else if (isStore) this.handOn(parts, answer)
   }
 
   protected override notTaken(question: Question, verdicts: readonly Verdict[]): void {
@@ -216,6 +216,11 @@ export class SharedQueue extends Queue {
     this.retryAtUs = 0
     if (this.#onTheirWay > 0) this.#left.push(parts)
     else super.releaseBooked(parts)
+  }
+
+  /** What was not taken from the store is not given back to it. */
+  protected override refund(parts: readonly Part[], answer: Pick<Answer, 'verdicts'>): void {
+    if (!answer.verdicts[0]?.degraded) super.refund(parts, answer)
   }
 
   protected override give(step: Step): void {
@@ -263,7 +268,7 @@ export class SharedQueue extends Queue {
 
   /** What was taken under the old numbers is given back, and the waiter asks anew. */
   #answeredUnderOldNumbers({ waiter, parts }: Question, isTaken: boolean, verdicts: readonly Verdict[]): void {
-    if (isTaken && !verdicts[0]?.degraded) this.#outdated.push({ parts: this.renumbered(parts), answer: { taken: takenOf(verdicts) } })
+    if (isTaken) this.#outdated.push({ parts: this.renumbered(parts), answer: { verdicts } })
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
     else if (waiter.state === 'asking') this.line.standOutside(waiter)
     this.retryAtUs = 0
@@ -352,7 +357,7 @@ export class SharedQueue extends Queue {
     const step = this.step('take', claimOf(parts), -1, -1)
     const answered = (verdicts: readonly Verdict[]) => {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
-      const claim = { waiter, parts, taken: takenOf(verdicts), renewUs: this.nowUs() + renewalUs(parts) }
+      const claim = { waiter, parts, verdicts, renewUs: this.nowUs() + renewalUs(parts) }
       if (plan !== this.plan || waiter.state !== 'outside' || waiter !== this.line.firstOutside) {
         this.refund(parts, claim)
         return

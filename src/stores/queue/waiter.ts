@@ -5,7 +5,6 @@ import type { Part, Scope } from '../store.ts'
 import type { HeldUp } from './claim.ts'
 import type { Queue } from './queue.ts'
 import type { Abortable } from './signals.ts'
-import type { Taken } from './taken.ts'
 
 /** Why a limit ends a wait. */
 export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
@@ -29,8 +28,6 @@ export interface Answer {
   /** When the store answered, and when the caller may then act, both by the clock of this process. */
   readonly answeredUs: number
   readonly bookedForUs: number
-  /** What the answer took, by the store's time; nothing if it was not the store that answered. */
-  readonly taken: Taken
 }
 
 /** How a wait ends for its caller. */
@@ -93,22 +90,18 @@ export class Waiter {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
   }
 
-  serve(delayUs: number, nowUs: number): void {
-    this.#end({ delayUs, servedUs: nowUs, answer: this.answer, refusal: undefined })
+  serve(delayUs: number, servedUs: number, refusal?: Refusal): void {
+    this.#gone()
+    this.#settle.resolve({ refusal, answer: this.answer, delayUs, servedUs })
   }
 
   refuse(refusal: Refusal): void {
-    this.#end({ delayUs: 0, servedUs: 0, answer: this.answer, refusal })
+    this.serve(0, 0, refusal)
   }
 
   fail(reason: unknown): void {
     this.#gone()
     this.#settle.reject(reason)
-  }
-
-  #end(turn: Turn): void {
-    this.#gone()
-    this.#settle.resolve(turn)
   }
 
   #gone(): void {

@@ -12,7 +12,7 @@ import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { QueueClass } from '../queue/queue.ts'
+import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
 import type { Failures, OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
@@ -86,13 +86,7 @@ export class GuardedStore {
     this.#dispatcher.release(scope)
   }
 
-  /** For a step whose parts are asked for again: it gets some of its own, for the verdicts are written into them. */
-  apply({ op, scope, parts, aheadUs, ofUs, nowUs }: Step): Promise<readonly Verdict[]> {
-    const own = parts.map((part) => part.with({}))
-    return this.ask(new Step(op, scope, own, aheadUs, ofUs, nowUs), (verdicts) => verdicts)
-  }
-
-  /** A promise of what `read` makes of the verdicts. The parts of the step are its own. */
+  /** A promise of what `read` makes of the verdicts, which are written into the parts: no other step has them. */
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     const known = this.#known(step)
     if (known !== undefined) return this.#atOnce(known, read)

@@ -5,7 +5,7 @@
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
-import type { QueueClass } from '../queue/queue.ts'
+import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'

@@ -1,0 +1,48 @@
+/** What the queues of a limiter share, and what they ask by. */
+import type { Alarms } from '../../clock/alarms.ts'
+import type { Clock } from '../../clock/clock.ts'
+import type { GuardedStore } from '../remote/guarded-store.ts'
+import type { OpenStates, Part, Scope } from '../store.ts'
+import type { Queue } from './queue.ts'
+import type { Signals } from './signals.ts'
+import type { Waiter } from './waiter.ts'
+
+/** What all queues of a limiter have in common. */
+export interface Room {
+  /** What this process goes by. */
+  readonly clock: Clock
+  /** Of a remote store: the store, and what it is told of the time; undefined if it goes by its own. */
+  readonly store: GuardedStore | undefined
+  readonly storeClock: Clock | undefined
+  /** Whether other processes or threads may book at the same store. */
+  readonly isShared: boolean
+  /** How many may wait for one key, and for all together. */
+  readonly maxQueue: number
+  readonly maxWaiting: number
+  /** How far ahead permits may be booked. */
+  readonly maxAheadUs: number
+  readonly alarms: Alarms
+  readonly signals: Signals
+  /** Those in which somebody waits. */
+  readonly queues: Map<string, Queue>
+  /** How many wait in all queues. */
+  waiters: number
+}
+
+/** The numbers that all of one queue are decided by, and the states that a synchronous store holds for them. */
+export interface QueuePlan {
+  readonly scope: Scope
+  readonly states: OpenStates | undefined
+}
+
+export type QueueClass = new (room: Room, id: string, planName: string | undefined, plan: QueuePlan) => Queue
+
+/** What the store is asked for a waiter. */
+export interface Question {
+  readonly op: 'take' | 'ask'
+  readonly waiter: Waiter
+  readonly parts: readonly Part[]
+  readonly aheadUs: number
+  /** The numbers that were in force when it was asked. */
+  readonly plan: QueuePlan
+}
