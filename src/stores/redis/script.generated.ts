@@ -1540,6 +1540,12 @@ local function isWithinCapacity(own, s, i, atUs)
   return aheadUs < own.toleranceUs or aheadUs == own.toleranceUs and s[i + 1] <= own.tolerancePart
 end
 
+-- Lowers the level to the capacity.
+local function cutToCapacity(own, s, i, nowUs)
+  s[i] = nowUs + own.toleranceUs
+  s[i + 1] = own.tolerancePart
+end
+
 local function dateToNow(s, i, nowUs)
   local aheadUs = s[i + 2] - nowUs
   s[i] = s[i] - aheadUs
@@ -1550,6 +1556,13 @@ end
 -- A state dated more than one window ahead is re-dated to now.
 local function levelRepair(own, s, i, nowUs)
   return s[i + 2] - nowUs > own.windowUs and dateToNow(s, i, nowUs)
+end
+
+-- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
+local function dateIfBooked(own, s, i, nowUs)
+  if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
+    s[i + 2] = -1
+  end
 end
 
 local function levelUsed(own, s, i, nowUs)
@@ -1720,23 +1733,15 @@ end
 ` },
   gcra: { needs: ['prelude', 'arithmetic', 'level'], text: `-- From src/algorithms/gcra/gcra.ts.
 do
-  -- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
-  local function dateIfBooked(own, s, i, nowUs)
-    if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
-      s[i + 2] = -1
-    end
-  end
-
   local function redate(own, s, i, nowUs)
-    if s[i + 2] >= 0 then
-      if not levelRepair(own, s, i, nowUs) then
-        return false
-      end
-      dateIfBooked(own, s, i, nowUs)
+    if not (s[i + 2] >= 0) then
+      cutToCapacity(own, s, i, nowUs)
       return true
     end
-    s[i] = nowUs + own.toleranceUs
-    s[i + 1] = own.tolerancePart
+    if not levelRepair(own, s, i, nowUs) then
+      return false
+    end
+    dateIfBooked(own, s, i, nowUs)
     return true
   end
 
@@ -1756,9 +1761,7 @@ do
     dueUs = levelDueUs,
     charge = function(own, to, s, i, nowUs, cost)
       local lateUs = levelCharge(own, to, s, i, nowUs, cost)
-      if lateUs == 0 and isWithinCapacity(to, s, i, nowUs) then
-        s[i + 2] = -1
-      end
+      dateIfBooked(to, s, i, nowUs)
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
@@ -2797,7 +2800,11 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       local chosen4
       if chosen then
         local result
-        if s3 >= 0 then
+        if not (s3 >= 0) then
+          s1 = nowUs + toleranceUs
+          s2 = tolerancePart
+          result = true
+        else
           local chosen2
           if s3 - nowUs > windowUs then
             local aheadUs2 = s3 - nowUs
@@ -2822,10 +2829,6 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             end
             result = true
           end
-        else
-          s1 = nowUs + toleranceUs
-          s2 = tolerancePart
-          result = true
         end
         chosen4 = result
       else
@@ -2923,7 +2926,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       s3 = atUs2
       local lateUs2 = atUs2 - nowUs
       local chosen8
-      if lateUs2 == 0 then
+      if s3 == nowUs then
         local aheadUs4 = s1 - nowUs
         chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
       else
