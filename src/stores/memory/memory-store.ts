@@ -87,8 +87,11 @@ class ProcessMemory implements MemoryStore {
     const held = this.#heldFor(scope.name)
     // All of them first: what is refused must leave nothing behind.
     for (const { name, rule } of scope.limits) held.table(name)?.check(rule)
-    const tables = scope.limits.map(({ name, rule }) => held.table(name) ?? held.add(new Table(name, rule, this.#maxKeys)))
-    for (let k = 0; k < tables.length; k++) tables[k]?.makeRoomFor(scope.limits[k]!.rule)
+    const tables = scope.limits.map(({ name, rule }) => {
+      const table = held.table(name) ?? held.add(new Table(name, rule, this.#maxKeys))
+      table.makeRoomFor(rule)
+      return table
+    })
     held.open += 1
     this.#closed?.delete(held)
     return new MemoryStates(this, tables, nowUs, () => this.#close(held))
