@@ -6,7 +6,7 @@
  */
 
 /** Whole numbers up to here are exact in a double, and so is everything Sluice computes with. */
-export const MAX_EXACT = Number.MAX_SAFE_INTEGER
+const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /** The remainder of the last `mulDiv`. A typed array, so that handing back a second number allocates nothing. */
 export const remainder: Float64Array = new Float64Array(1)
@@ -17,7 +17,7 @@ export const remainder: Float64Array = new Float64Array(1)
  */
 export function mulDiv(a: number, b: number, c: number): number {
   const product = a * b
-  return product <= MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)
+  return product <= MAX_EXACT ? divide(product, c) : mulDivWide(a, b, c)
 }
 
 /**
@@ -31,10 +31,12 @@ function divide(product: number, c: number): number {
 }
 
 /**
- * Long multiplication in base 2: for each bit of `a` from the top, double what we have and add `b`, reducing by c at once, so that
- * nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+ * Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+ * that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
  */
-function mulDivWide(a: number, b: number, c: number): number {
+function mulDivWide(one: number, other: number, c: number): number {
+  const a = Math.min(one, other)
+  const b = Math.max(one, other)
   const bWhole = divide(b, c)
   const bRest = remainder[0] as number
   let quotient = 0
@@ -76,7 +78,10 @@ export function mulAddDiv(a: number, b: number, add: number, c: number): number 
 /** (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at `divide`. */
 export function mulAddDivUp(a: number, b: number, add: number, c: number): number {
   const sum = a * b + add
-  if (sum <= MAX_EXACT) return Math.ceil(sum / c)
+  return sum <= MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)
+}
+
+function mulAddDivUpWide(a: number, b: number, add: number, c: number): number {
   const quotient = mulAddDiv(a, b, add, c)
   return remainder[0] === 0 ? quotient : quotient + 1
 }

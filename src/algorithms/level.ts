@@ -14,10 +14,13 @@
 import type { Algorithm, Booked, Rule } from './algorithm.ts'
 import { mulAddDiv, mulAddDivUp, mulDiv, remainder } from './arithmetic.ts'
 
-export const TAT = 0
-export const PART = 1
-export const AT = 2
+// Not exported: what another module exports is no constant to V8.
+const TAT = 0
+const PART = 1
+const AT = 2
 const WORDS = 3
+/** The time of writing of a state that has none. */
+const NO_DATE = -1
 
 export interface LevelRule extends Rule {
   /** The pace, in lowest terms: `permits` drain every `periodUs`. */
@@ -137,6 +140,22 @@ export function levelCharge(own: LevelRule, to: LevelRule, s: Float64Array, i: n
   s[i + PART] = part
   s[i + AT] = atUs
   return atUs - nowUs
+}
+
+/** Whether the state carries the time of its writing. */
+export function isDated(s: Float64Array, i: number): boolean {
+  return (s[i + AT] as number) >= 0
+}
+
+/** Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise. */
+export function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
+  if (s[i + AT] === nowUs && isWithinCapacity(own, s, i, nowUs)) s[i + AT] = NO_DATE
+}
+
+/** Lowers the level to the capacity. */
+export function cutToCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
+  s[i + TAT] = nowUs + own.toleranceUs
+  s[i + PART] = own.tolerancePart
 }
 
 /** A state dated more than one window ahead is re-dated to now. */
@@ -266,9 +285,14 @@ function convert(own: LevelRule, to: LevelRule, s: Float64Array, i: number, atUs
   s[i + PART] = remainder[0] as number
 }
 
+/** The words by name: for people. */
+export function levelFields(s: Float64Array, i: number): { readonly tatUs: number; readonly part: number; readonly atUs: number } {
+  return { tatUs: s[i + TAT] as number, part: s[i + PART] as number, atUs: s[i + AT] as number }
+}
+
 /** Whole permits in use at the time of writing, and what is left of one more, over `periodUs`: for people. */
-export function levelInPermits(own: LevelRule, s: Float64Array, i: number): { readonly whole: number; readonly part: number } {
-  const us = Math.max(0, (s[i + TAT] as number) - (s[i + AT] as number))
-  const whole = mulAddDiv(us, own.permits, s[i + PART] as number, own.periodUs)
-  return { whole, part: remainder[0] as number }
+export function levelInPermits(own: LevelRule, s: Float64Array, i: number): { whole: number; part: number; atUs: number } {
+  const { tatUs, part, atUs } = levelFields(s, i)
+  const whole = mulAddDiv(Math.max(0, tatUs - atUs), own.permits, part, own.periodUs)
+  return { whole, part: remainder[0] as number, atUs }
 }

@@ -24,7 +24,7 @@ export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 type Named<Name extends string> = readonly { readonly name: Name }[]
 
 /** Half a surrogate pair has no UTF-8: in Redis two such keys would become one. */
-function isKey(key: unknown): key is string {
+export function isKey(key: unknown): key is string {
   return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH && (key as string & WellFormed).isWellFormed()
 }
 
@@ -33,7 +33,7 @@ interface WellFormed {
   isWellFormed(): boolean
 }
 
-function isCost(cost: unknown): cost is number {
+export function isCost(cost: unknown): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= MAX_PERMITS
 }
 

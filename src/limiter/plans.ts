@@ -4,7 +4,7 @@ import { refused } from '../algorithms/rate.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
-import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
+import { type Cost, checkNames, costFor, isCost, isKey, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 
 /** One set of numbers. */
@@ -140,18 +140,18 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
 /** The same in the plan's own step. What is refused here reaches no store. */
 export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
-  if (typeof key !== 'string' || typeof cost !== 'number' || parts.length > 1) return filledByName(step, key, cost)
-  fill(parts[0] as Part, key, cost)
+  if (parts.length > 1 || !isKey(key) || !isCost(cost)) return filledByName(step, key, cost)
+  const part = parts[0] as Part
+  part.key = key
+  part.cost = cost
   return step
 }
 
 function filledByName<Name extends string>(step: Step, key: Key<Name>, cost: Cost<Name>): Step {
   checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
-  for (const part of step.parts) fill(part, key, cost)
+  for (const part of step.parts) {
+    part.key = keyFor(key, part.limit as Name)
+    part.cost = costFor(cost, part.limit as Name)
+  }
   return step
-}
-
-function fill<Name extends string>(part: Part, key: Key<Name>, cost: Cost<Name>): void {
-  part.key = keyFor(key, part.limit as Name)
-  part.cost = costFor(cost, part.limit as Name)
 }

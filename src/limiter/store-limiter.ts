@@ -120,15 +120,19 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, boolean> | Promise<boolean> {
     if (options !== undefined && isTimed(options)) return this.#tryToWait(key, cost, options)
     const plan = this.#planOf(options, TIMED_OPTIONS)
-    if (this.#listeners.any) return this.#consume('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
-    if (plan.states === undefined) return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
+    if (plan.states === undefined) {
+      if (this.#listeners.any) return this.#consumeLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
+      return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
+    }
+    if (this.#listeners.any) return this.#consumeNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
     this.#checkOpen()
     return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
     const plan = options === undefined ? this.#plans.base : this.#planOf(options)
-    return this.#consume('consume', plan, key, cost, options, (decision) => decision)
+    if (plan.states === undefined) return this.#consumeLater('consume', plan, key, cost, options, (decision) => decision)
+    return this.#consumeNow('consume', plan, plan.states, key, cost, options) as Answer<S, Decision<LimitName<L>>>
   }
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -249,8 +253,25 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#plans.of(options.plan)
   }
 
-  /** Takes, and tells the listeners. */
-  #consume<T>(
+  /** Takes, and tells the listeners. By itself, because a function with a closure in it makes room for what that refers to at each call. */
+  #consumeNow(
+    verb: DecisionEvent['verb'],
+    plan: Plan<LimitName<L>>,
+    states: OpenStates,
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+  ): Decision<LimitName<L>> {
+    const sinceUs = this.#heardSinceUs()
+    this.#checkOpen()
+    states.apply(filled(plan, key, cost), true)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts)
+    if (sinceUs >= 0) this.#tell(verb, key, cost, options, decision, sinceUs)
+    return decision
+  }
+
+  /** The same on a store that answers later. */
+  #consumeLater<T>(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
     key: Key<LimitName<L>>,
@@ -259,18 +280,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const sinceUs = this.#heardSinceUs()
-    if (plan.states === undefined) {
-      return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
-        const decision = decisionOf(plan.scope.limits, verdicts)
-        this.#tell(verb, key, cost, options, decision, sinceUs)
-        return answer(decision)
-      })
-    }
-    this.#checkOpen()
-    plan.states.apply(filled(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.verdicts)
-    this.#tell(verb, key, cost, options, decision, sinceUs)
-    return answer(decision) as Answer<S, T>
+    return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#tell(verb, key, cost, options, decision, sinceUs)
+      return answer(decision)
+    })
   }
 
   /** The time, for whoever listens; -1, without a look at the clock, if nobody does. */

@@ -524,7 +524,7 @@ describe('whoever throws when told', () => {
     const scope = limiter.scope()
     const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
     const stepOf = (cost: number) => new Step('take', scope, [new Part(name, rule, 'k', cost)], -1, -1, undefined)
-    for (const cost of [5, 1]) await guarded.apply(stepOf(cost))
+    for (const cost of [5, 1]) await guarded.ask(stepOf(cost), () => {})
     sent.length = 0
     const told: string[] = []
     const asked = guarded.ask(stepOf(1), ([verdict]) => {

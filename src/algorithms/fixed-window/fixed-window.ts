@@ -104,13 +104,10 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     const count = used(own, s, i, nowUs)
-    if (count === 0) {
-      s[i + START] = atUs
-      s[i + END] = windowStartUs(to, atUs) + to.windowUs
-    } else {
-      const startUs = to.fromFirst ? (s[i + START] as number) : windowStartUs(to, atUs)
-      s[i + END] = Math.max(s[i + END] as number, startUs + to.windowUs)
-    }
+    const startUs = to.fromFirst && count > 0 ? (s[i + START] as number) : windowStartUs(to, atUs)
+    const endUs = startUs + to.windowUs
+    if (count === 0) s[i + START] = atUs
+    if (count === 0 || endUs > (s[i + END] as number)) s[i + END] = endUs
     s[i + COUNT] = count + cost
     s[i + AT] = atUs
     return atUs - nowUs

@@ -6,26 +6,25 @@
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
-  AT,
+  cutToCapacity,
+  dateIfBooked,
+  isDated,
   isWithinCapacity,
   type LevelRule,
   levelCancel,
   levelCharge,
   levelDueUs,
+  levelFields,
   levelGiveBack,
   levelRepair,
   levelResetUs,
   levelRule,
   levelUntilUs,
   levelUsed,
-  PART,
   reachedUs,
   shorten,
-  TAT,
 } from '../level.ts'
 import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
-
-const NO_DATE = -1
 
 export interface GcraOptions {
   /** The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
@@ -54,7 +53,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   repair(own, s, i, nowUs) {
     // Mostly it has no date and lies within the capacity.
-    return ((s[i + AT] as number) >= 0 || !isWithinCapacity(own, s, i, nowUs)) && redate(own, s, i, nowUs)
+    return (isDated(s, i) || !isWithinCapacity(own, s, i, nowUs)) && redate(own, s, i, nowUs)
   },
 
   used: levelUsed,
@@ -64,7 +63,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   charge(own, to, s, i, nowUs, cost) {
     const lateUs = levelCharge(own, to, s, i, nowUs, cost)
-    if (lateUs === 0 && isWithinCapacity(to, s, i, nowUs)) s[i + AT] = NO_DATE
+    dateIfBooked(to, s, i, nowUs)
     return lateUs
   },
 
@@ -80,21 +79,15 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
   shorten,
 
-  fields: (_own, s, i) => ({ tatUs: s[i + TAT] as number, part: s[i + PART] as number, atUs: s[i + AT] as number }),
+  fields: (_own, s, i) => levelFields(s, i),
 }
 
 function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  if ((s[i + AT] as number) >= 0) {
-    if (!levelRepair(own, s, i, nowUs)) return false
-    dateIfBooked(own, s, i, nowUs)
+  if (!isDated(s, i)) {
+    cutToCapacity(own, s, i, nowUs)
     return true
   }
-  s[i + TAT] = nowUs + own.toleranceUs
-  s[i + PART] = own.tolerancePart
+  if (!levelRepair(own, s, i, nowUs)) return false
+  dateIfBooked(own, s, i, nowUs)
   return true
-}
-
-/** Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise. */
-function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
-  if (s[i + AT] === nowUs && isWithinCapacity(own, s, i, nowUs)) s[i + AT] = NO_DATE
 }

@@ -7,7 +7,6 @@
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import { mulDiv, remainder } from '../arithmetic.ts'
 import {
-  AT,
   type LevelRule,
   levelCancel,
   levelCharge,
@@ -73,7 +72,7 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   shorten,
 
   fields(own, s, i) {
-    const { whole, part } = levelInPermits(own, s, i)
-    return { water: whole, part, atUs: s[i + AT] as number }
+    const { whole, part, atUs } = levelInPermits(own, s, i)
+    return { water: whole, part, atUs }
   },
 }

@@ -130,8 +130,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
-      look(own, s, i, nowUs)
-      advance(own, s, i, atUs)
+      if (mulDiv(atUs, own.perPeriod, own.periodUs) > (s[i + SLOT] as number)) {
+        look(own, s, i, nowUs)
+        advance(own, s, i, atUs)
+      } else s[i + AT] = atUs
     } else {
       gather(to, s, i, atUs, used(own, s, i, nowUs))
     }
@@ -167,9 +169,13 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-/** Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. */
+/**
+ * Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by `%`, which is a call of
+ * a function in C for numbers that are no small integers to V8.
+ */
 function placeOf(own: SlidingWindowRule, i: number, slot: number): number {
-  return i + COUNTS + ((slot + own.slots + 1) % (own.slots + 1))
+  const places = own.slots + 1
+  return i + COUNTS + slot - Math.floor(slot / places) * places
 }
 
 /** The first microsecond that lies at or behind an offset into a slot. */

@@ -5,7 +5,6 @@
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
-  AT,
   type LevelRule,
   levelCancel,
   levelCharge,
@@ -62,8 +61,8 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
   shorten,
 
   fields(own, s, i) {
-    const { whole, part } = levelInPermits(own, s, i)
+    const { whole, part, atUs } = levelInPermits(own, s, i)
     const tokens = own.capacity - whole - (part > 0 ? 1 : 0)
-    return { tokens, part: part > 0 ? own.periodUs - part : 0, atUs: s[i + AT] as number }
+    return { tokens, part: part > 0 ? own.periodUs - part : 0, atUs }
   },
 }

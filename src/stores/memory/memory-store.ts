@@ -87,7 +87,11 @@ class ProcessMemory implements MemoryStore {
     const held = this.#heldFor(scope.name)
     // All of them first: what is refused must leave nothing behind.
     for (const { name, rule } of scope.limits) held.table(name)?.check(rule)
-    const tables = scope.limits.map(({ name, rule }) => held.table(name) ?? held.add(new Table(name, rule, this.#maxKeys)))
+    const tables = scope.limits.map(({ name, rule }) => {
+      const table = held.table(name) ?? held.add(new Table(name, rule, this.#maxKeys))
+      table.makeRoomFor(rule)
+      return table
+    })
     held.open += 1
     this.#closed?.delete(held)
     return new MemoryStates(this, tables, nowUs, () => this.#close(held))
@@ -150,12 +154,15 @@ class ProcessMemory implements MemoryStore {
 class MemoryStates implements OpenStates {
   readonly #store: ProcessMemory
   readonly #tables: readonly Table[]
+  /** Of a limiter with one limit, its table. */
+  readonly #only: Table | undefined
   readonly #nowUs: () => number
   readonly #onClose: () => void
 
   constructor(store: ProcessMemory, tables: readonly Table[], nowUs: () => number, onClose: () => void) {
     this.#store = store
     this.#tables = tables
+    this.#only = tables.length === 1 ? tables[0] : undefined
     this.#nowUs = nowUs
     this.#onClose = onClose
   }
@@ -163,14 +170,13 @@ class MemoryStates implements OpenStates {
   apply(step: Step, isTold: boolean): boolean {
     // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
     const nowUs = this.#nowUs()
-    const { op, parts } = step
-    const first = parts[0] as Part
-    // Mostly one limit is asked for one key that is held. The rest is in a function of its own, because the compiler inlines only what is small.
-    if (parts.length > 1 || op === 'forget' || !tableOf(this.#tables, first, 0).load(first, 0)) return this.#applyAny(step, nowUs, isTold)
-    const { own } = first
-    const granted = decide(op, parts, nowUs, step.aheadUs, step.ofUs, isTold)
-    if (first.own !== own) tableOf(this.#tables, first, 0).sign(first)
-    return granted
+    const op = step.op
+    const table = this.#only
+    const part = step.parts[0] as Part
+    // Mostly one limit is asked for one key that is held, under the numbers it was written by. The rest is in a function of its own, because the
+    // compiler inlines only what is small.
+    if (table === undefined || op === 'forget' || !table.load(part, 0) || part.own !== part.rule) return this.#applyAny(step, nowUs, isTold)
+    return decide(op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
   }
 
   close(): void {

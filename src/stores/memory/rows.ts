@@ -25,8 +25,6 @@ export class Rows {
   readonly #bits: number
   readonly #mask: number
   #stride: number
-  /** The rule that room was made for last. */
-  #roomFor: Rule
   #pages: (Float64Array | undefined)[] = []
   readonly #rules: Rules
 
@@ -36,14 +34,21 @@ export class Rows {
     this.#bits = this.#grow || words > MAX_SHARED_WORDS ? 0 : SHARED_BITS
     this.#mask = (1 << this.#bits) - 1
     this.#stride = 1 + words
-    this.#roomFor = rule
     this.#rules = new Rules(rule)
+  }
+
+  /** Makes room for states under a rule: new numbers may want larger ones than the rows were made for. */
+  widen({ words }: Rule): void {
+    const stride = 1 + words
+    if (this.#grow || stride <= this.#stride) return
+    const narrow = this.#stride
+    this.#stride = stride
+    this.#pages = this.#pages.map((page) => page && widened(page, narrow, stride))
   }
 
   /** Points a cell at a row's state, which has room for one more charge under the cell's rule. */
   pointAt(row: number, cell: Cell): true {
-    if (cell.rule !== this.#roomFor) this.#widen(cell.rule)
-    const page = this.#grow ? this.#roomy(row, cell.rule) : this.#page(row)
+    const page = this.#grow ? this.#roomy(row, cell.rule) : (this.#pages[row >> this.#bits] as Float64Array)
     const at = (row & this.#mask) * this.#stride
     const own = this.#rules.of(page[at] as number)
     // Writing a reference takes longer than looking whether it is there already.
@@ -56,7 +61,6 @@ export class Rows {
 
   /** Makes `row`, which holds nothing, hold a state written under a rule. */
   put(row: number, state: Float64Array, rule: Rule): void {
-    if (rule !== this.#roomFor) this.#widen(rule)
     const words = this.#grow ? wordsFor(rule, state, 0) : this.#stride - 1
     const page = this.#pageFor(row, 1 + words)
     const at = (row & this.#mask) * this.#stride
@@ -121,17 +125,6 @@ export class Rows {
     larger.set(page)
     this.#pages[row] = larger
     return larger
-  }
-
-  /** New numbers may want a larger state than the rows were made for. */
-  #widen(rule: Rule): void {
-    this.#roomFor = rule
-    if (this.#grow) return
-    const stride = 1 + rule.words
-    if (stride <= this.#stride) return
-    const narrow = this.#stride
-    this.#stride = stride
-    this.#pages = this.#pages.map((page) => page && widened(page, narrow, stride))
   }
 }
 

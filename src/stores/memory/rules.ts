@@ -25,7 +25,8 @@ export class Rules {
 
   /** The rule that a row refers to. */
   of(number: number): Rule {
-    return this.#held(number).rule
+    const last = this.#last
+    return number === last.number ? last.rule : this.#held(number).rule
   }
 
   /** A row refers to it from now on: answers with its number. */

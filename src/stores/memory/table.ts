@@ -57,6 +57,11 @@ export class Table {
     return this.#rowOf.size
   }
 
+  /** States under this rule may be loaded from now on: they may be larger than those before. */
+  makeRoomFor(rule: Rule): void {
+    this.#rows.widen(rule)
+  }
+
   /** Points a part at its key's state, or at the scratch for its `place` in the step. Tells whether the key is held. */
   load(part: Part, place: number): boolean {
     const row = this.#rowOf.get(part.key)

@@ -1409,12 +1409,13 @@ do
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i + 3] > nowUs and s[i + 3] or nowUs
       local count = nowUs >= s[i + 1] and 0 or s[i + 2]
+      local startUs = to.fromFirst and count > 0 and s[i] or windowStartUs(to, atUs)
+      local endUs = startUs + to.windowUs
       if count == 0 then
         s[i] = atUs
-        s[i + 1] = windowStartUs(to, atUs) + to.windowUs
-      else
-        local startUs = to.fromFirst and s[i] or windowStartUs(to, atUs)
-        s[i + 1] = s[i + 1] > startUs + to.windowUs and s[i + 1] or startUs + to.windowUs
+      end
+      if count == 0 or endUs > s[i + 1] then
+        s[i + 1] = endUs
       end
       s[i + 2] = count + cost
       s[i + 3] = atUs
@@ -1445,9 +1446,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -1485,7 +1488,7 @@ end
 -- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
 local function mulDiv(a, b, c)
   local product = a * b
-  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
 -- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
@@ -1498,14 +1501,15 @@ local function mulAddDiv(a, b, add, c)
   return whole + extra
 end
 
+local function mulAddDivUpWide(a, b, add, c)
+  local quotient = mulAddDiv(a, b, add, c)
+  return remainder0 == 0 and quotient or quotient + 1
+end
+
 -- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
-  if sum <= 9007199254740991 then
-    return sum / c + -(sum / c) % 1
-  end
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
+  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
 end
 
 local function greatestCommonDivisor(a, b)
@@ -1558,6 +1562,12 @@ local function isWithinCapacity(own, s, i, atUs)
   return aheadUs < own.toleranceUs or aheadUs == own.toleranceUs and s[i + 1] <= own.tolerancePart
 end
 
+-- Lowers the level to the capacity.
+local function cutToCapacity(own, s, i, nowUs)
+  s[i] = nowUs + own.toleranceUs
+  s[i + 1] = own.tolerancePart
+end
+
 local function dateToNow(s, i, nowUs)
   local aheadUs = s[i + 2] - nowUs
   s[i] = s[i] - aheadUs
@@ -1568,6 +1578,13 @@ end
 -- A state dated more than one window ahead is re-dated to now.
 local function levelRepair(own, s, i, nowUs)
   return s[i + 2] - nowUs > own.windowUs and dateToNow(s, i, nowUs)
+end
+
+-- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
+local function dateIfBooked(own, s, i, nowUs)
+  if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
+    s[i + 2] = -1
+  end
 end
 
 local function levelUsed(own, s, i, nowUs)
@@ -1738,23 +1755,15 @@ end
 ` },
   gcra: { needs: ['prelude', 'arithmetic', 'level'], text: `-- From src/algorithms/gcra/gcra.ts.
 do
-  -- Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise.
-  local function dateIfBooked(own, s, i, nowUs)
-    if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
-      s[i + 2] = -1
-    end
-  end
-
   local function redate(own, s, i, nowUs)
-    if s[i + 2] >= 0 then
-      if not levelRepair(own, s, i, nowUs) then
-        return false
-      end
-      dateIfBooked(own, s, i, nowUs)
+    if not (s[i + 2] >= 0) then
+      cutToCapacity(own, s, i, nowUs)
       return true
     end
-    s[i] = nowUs + own.toleranceUs
-    s[i + 1] = own.tolerancePart
+    if not levelRepair(own, s, i, nowUs) then
+      return false
+    end
+    dateIfBooked(own, s, i, nowUs)
     return true
   end
 
@@ -1774,9 +1783,7 @@ do
     dueUs = levelDueUs,
     charge = function(own, to, s, i, nowUs, cost)
       local lateUs = levelCharge(own, to, s, i, nowUs, cost)
-      if lateUs == 0 and isWithinCapacity(to, s, i, nowUs) then
-        s[i + 2] = -1
-      end
+      dateIfBooked(to, s, i, nowUs)
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
@@ -2218,13 +2225,20 @@ do
   -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
   local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
+  -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
+  -- a function in C for numbers that are no small integers to V8.
+  local function placeOf(own, i, slot)
+    local places = own.slots + 1
+    return i + 3 + slot - (slot / places - slot / places % 1) * places
+  end
+
   -- Starts anew at \`atUs\` with everything that is used in the slot of that time.
   local function gather(to, s, i, atUs, permits)
     s[i] = atUs
     s[i + 1] = mulDiv(atUs, to.perPeriod, to.periodUs)
     s[i + 2] = permits
     clearWords(s, i + 3, to.slots + 1)
-    s[i + 3 + (s[i + 1] + to.slots + 1) % (to.slots + 1)] = permits
+    s[placeOf(to, i, s[i + 1])] = permits
   end
 
   -- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
@@ -2235,14 +2249,14 @@ do
     end
     local full = s[i + 2]
     for left = written - own.slots + 1, slot - own.slots do
-      full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
+      full = full - s[placeOf(own, i, left)]
     end
     return full
   end
 
   -- The count of a slot of the window. Slots that have not been written yet have none.
   local function countOf(own, s, i, slot)
-    return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
+    return slot > s[i + 1] and 0 or s[placeOf(own, i, slot)]
   end
 
   -- Sees the window as it is now, without changing anything.
@@ -2296,7 +2310,7 @@ do
   local function advance(own, s, i, atUs)
     local slot = seen0
     for passed = s[i + 1] + 1 > slot - own.slots and s[i + 1] + 1 or slot - own.slots, slot do
-      s[i + 3 + (passed + own.slots + 1) % (own.slots + 1)] = 0
+      s[placeOf(own, i, passed)] = 0
     end
     s[i] = atUs
     s[i + 1] = slot
@@ -2309,7 +2323,7 @@ do
     do
       local slot = newest
       while slot >= oldest and left > 0 do
-        local place = i + 3 + (slot + own.slots + 1) % (own.slots + 1)
+        local place = placeOf(own, i, slot)
         local given = left < s[place] and left or s[place]
         s[place] = s[place] - given
         if slot > s[i + 1] - own.slots then
@@ -2368,7 +2382,7 @@ do
       local latest = s[i + 1]
       local last = (latest > seen0 and latest or seen0) - own.slots
       for slot = latest, last, -1 do
-        if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
+        if s[placeOf(own, i, slot)] > 0 then
           return startUs(own, slot + own.slots + 1, 0) - nowUs
         end
       end
@@ -2378,12 +2392,16 @@ do
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
       if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
-        look(own, s, i, nowUs)
-        advance(own, s, i, atUs)
+        if mulDiv(atUs, own.perPeriod, own.periodUs) > s[i + 1] then
+          look(own, s, i, nowUs)
+          advance(own, s, i, atUs)
+        else
+          s[i] = atUs
+        end
       else
         gather(to, s, i, atUs, used(own, s, i, nowUs))
       end
-      local present = i + 3 + (s[i + 1] + to.slots + 1) % (to.slots + 1)
+      local present = placeOf(to, i, s[i + 1])
       s[present] = s[present] + cost
       s[i + 2] = s[i + 2] + cost
       return atUs - nowUs
@@ -2665,30 +2683,25 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       changed = true
       local atUs = s4 > nowUs and s4 or nowUs
       local count = nowUs >= s2 and 0 or s3
-      if count == 0 then
-        s1 = atUs
+      local chosen2
+      if fromFirst and count > 0 then
+        chosen2 = s1
+      else
         local result3
         if fromFirst then
           result3 = atUs
         else
           result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        s2 = result3 + windowUs
-      else
-        local chosen2
-        if fromFirst then
-          chosen2 = s1
-        else
-          local result4
-          if fromFirst then
-            result4 = atUs
-          else
-            result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-          end
-          chosen2 = result4
-        end
-        local startUs = chosen2
-        s2 = s2 > startUs + windowUs and s2 or startUs + windowUs
+        chosen2 = result3
+      end
+      local startUs = chosen2
+      local endUs = startUs + windowUs
+      if count == 0 then
+        s1 = atUs
+      end
+      if count == 0 or endUs > s2 then
+        s2 = endUs
       end
       s3 = count + cost
       s4 = atUs
@@ -2717,9 +2730,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -2765,7 +2780,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -2776,7 +2791,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -2788,7 +2803,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -2815,7 +2830,11 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       local chosen4
       if chosen then
         local result
-        if s3 >= 0 then
+        if not (s3 >= 0) then
+          s1 = nowUs + toleranceUs
+          s2 = tolerancePart
+          result = true
+        else
           local chosen2
           if s3 - nowUs > windowUs then
             local aheadUs2 = s3 - nowUs
@@ -2840,10 +2859,6 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             end
             result = true
           end
-        else
-          s1 = nowUs + toleranceUs
-          s2 = tolerancePart
-          result = true
         end
         chosen4 = result
       else
@@ -2885,7 +2900,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
               remainder0 = product - quotient * permits
               chosen6 = quotient
             else
-              chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen6 = mulDivWide(room, periodUs, permits)
             end
             us = us - chosen6
             part = part - remainder0
@@ -2927,7 +2942,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           remainder0 = product2 - quotient2 * permits
           chosen7 = quotient2
         else
-          chosen7 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+          chosen7 = mulDivWide(cost, periodUs, permits)
         end
         us2 = us2 + chosen7
         part2 = part2 + remainder0
@@ -2941,7 +2956,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       s3 = atUs2
       local lateUs2 = atUs2 - nowUs
       local chosen8
-      if lateUs2 == 0 then
+      if s3 == nowUs then
         local aheadUs4 = s1 - nowUs
         chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
       else
@@ -2954,56 +2969,54 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
     end
     local lateUs3 = lateUs
     local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen10
+    local chosen11
     if us3 < 0 then
-      chosen10 = 0
+      chosen11 = 0
     else
       local add = s2
-      local result3
-      do
-        local sum = us3 * permits + add
-        if sum <= 9007199254740991 then
-          result3 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result4
-          do
-            local product3 = us3 * permits
-            local chosen9
-            if product3 <= 9007199254740991 then
-              local quotient3 = product3 / periodUs - product3 / periodUs % 1
-              remainder0 = product3 - quotient3 * periodUs
-              chosen9 = quotient3
-            else
-              chosen9 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
-            end
-            local whole = chosen9
-            if add == 0 then
-              result4 = whole
-            else
-              local product4 = remainder0 + add
-              local quotient4 = product4 / periodUs - product4 / periodUs % 1
-              remainder0 = product4 - quotient4 * periodUs
-              result4 = whole + quotient4
-            end
+      local sum = us3 * permits + add
+      local chosen10
+      if sum <= 9007199254740991 then
+        chosen10 = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result3
+        do
+          local product3 = us3 * permits
+          local chosen9
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
+            chosen9 = quotient3
+          else
+            chosen9 = mulDivWide(us3, permits, periodUs)
           end
-          local quotient5 = result4
-          result3 = remainder0 == 0 and quotient5 or quotient5 + 1
+          local whole = chosen9
+          if add == 0 then
+            result3 = whole
+          else
+            local product4 = remainder0 + add
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
+            result3 = whole + quotient4
+          end
         end
+        local quotient5 = result3
+        chosen10 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
-      chosen10 = result3
+      chosen11 = chosen10
     end
-    remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
-    local result5
+    remaining = 0 > capacity - chosen11 and 0 or capacity - chosen11
+    local result4
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result5 = atUs3 - nowUs
+        result4 = atUs3 - nowUs
       else
-        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
+    resetUs = result4
     enteredUs = nowUs + lateUs3
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3024,9 +3037,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -3072,7 +3087,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -3083,7 +3098,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -3095,7 +3110,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -3157,7 +3172,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
               remainder0 = product - quotient * permits
               chosen3 = quotient
             else
-              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen3 = mulDivWide(room, periodUs, permits)
             end
             us = us - chosen3
             part = part - remainder0
@@ -3193,7 +3208,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
                 remainder0 = product2 - quotient2 * permits
                 chosen4 = quotient2
               else
-                chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+                chosen4 = mulDivWide(0, periodUs, permits)
               end
               us2 = us2 - chosen4
               part2 = part2 - remainder0
@@ -3231,7 +3246,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           remainder0 = product3 - quotient3 * permits
           chosen5 = quotient3
         else
-          chosen5 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+          chosen5 = mulDivWide(cost, periodUs, permits)
         end
         us3 = us3 + chosen5
         part3 = part3 + remainder0
@@ -3247,56 +3262,54 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
     end
     local lateUs2 = lateUs
     local us4 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen7
+    local chosen8
     if us4 < 0 then
-      chosen7 = 0
+      chosen8 = 0
     else
       local add = s2
-      local result4
-      do
-        local sum = us4 * permits + add
-        if sum <= 9007199254740991 then
-          result4 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result5
-          do
-            local product4 = us4 * permits
-            local chosen6
-            if product4 <= 9007199254740991 then
-              local quotient4 = product4 / periodUs - product4 / periodUs % 1
-              remainder0 = product4 - quotient4 * periodUs
-              chosen6 = quotient4
-            else
-              chosen6 = mulDivWide(us4 < permits and us4 or permits, us4 > permits and us4 or permits, periodUs)
-            end
-            local whole = chosen6
-            if add == 0 then
-              result5 = whole
-            else
-              local product5 = remainder0 + add
-              local quotient5 = product5 / periodUs - product5 / periodUs % 1
-              remainder0 = product5 - quotient5 * periodUs
-              result5 = whole + quotient5
-            end
+      local sum = us4 * permits + add
+      local chosen7
+      if sum <= 9007199254740991 then
+        chosen7 = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result4
+        do
+          local product4 = us4 * permits
+          local chosen6
+          if product4 <= 9007199254740991 then
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
+            chosen6 = quotient4
+          else
+            chosen6 = mulDivWide(us4, permits, periodUs)
           end
-          local quotient6 = result5
-          result4 = remainder0 == 0 and quotient6 or quotient6 + 1
+          local whole = chosen6
+          if add == 0 then
+            result4 = whole
+          else
+            local product5 = remainder0 + add
+            local quotient5 = product5 / periodUs - product5 / periodUs % 1
+            remainder0 = product5 - quotient5 * periodUs
+            result4 = whole + quotient5
+          end
         end
+        local quotient6 = result4
+        chosen7 = remainder0 == 0 and quotient6 or quotient6 + 1
       end
-      chosen7 = result4
+      chosen8 = chosen7
     end
-    remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
-    local result6
+    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
+    local result5
     do
       local atUs4 = s3 > nowUs and s3 or nowUs
       local us5 = s1 - atUs4
       if us5 < 0 then
-        result6 = atUs4 - nowUs
+        result5 = atUs4 - nowUs
       else
-        result6 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
+        result5 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result6
+    resetUs = result5
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3702,9 +3715,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -3742,7 +3757,7 @@ end
 -- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
 local function mulDiv(a, b, c)
   local product = a * b
-  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
 -- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
@@ -3755,14 +3770,15 @@ local function mulAddDiv(a, b, add, c)
   return whole + extra
 end
 
+local function mulAddDivUpWide(a, b, add, c)
+  local quotient = mulAddDiv(a, b, add, c)
+  return remainder0 == 0 and quotient or quotient + 1
+end
+
 -- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
-  if sum <= 9007199254740991 then
-    return sum / c + -(sum / c) % 1
-  end
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
+  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
 end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
@@ -3770,9 +3786,16 @@ end
 -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
+-- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
+-- a function in C for numbers that are no small integers to V8.
+local function placeOf(own, i, slot)
+  local places = own.slots + 1
+  return i + 3 + slot - (slot / places - slot / places % 1) * places
+end
+
 -- The count of a slot of the window. Slots that have not been written yet have none.
 local function countOf(own, s, i, slot)
-  return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
+  return slot > s[i + 1] and 0 or s[placeOf(own, i, slot)]
 end
 
 -- The first microsecond that lies at or behind an offset into a slot.
@@ -3811,7 +3834,7 @@ local function fullFrom(own, s, i, slot)
   end
   local full = s[i + 2]
   for left = written - own.slots + 1, slot - own.slots do
-    full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
+    full = full - s[placeOf(own, i, left)]
   end
   return full
 end
@@ -3830,7 +3853,7 @@ local function resetUsOfSlidingWindow(own, s, i, nowUs)
   local latest = s[i + 1]
   local last = (latest > seen0 and latest or seen0) - own.slots
   for slot = latest, last, -1 do
-    if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
+    if s[placeOf(own, i, slot)] > 0 then
       return startUs(own, slot + own.slots + 1, 0) - nowUs
     end
   end
@@ -3843,28 +3866,26 @@ local divisor = greatestCommonDivisor(slots, lengthUs)
 local perPeriod = slots / divisor
 local periodUs = lengthUs / divisor
 local a = slots + 1
-local result
-do
-  local sum = a * periodUs
-  if sum <= 9007199254740991 then
-    result = sum / perPeriod + -(sum / perPeriod) % 1
+local sum = a * periodUs
+local chosen2
+if sum <= 9007199254740991 then
+  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
+else
+  local product = a * periodUs
+  local chosen
+  if product <= 9007199254740991 then
+    local quotient = product / perPeriod - product / perPeriod % 1
+    remainder0 = product - quotient * perPeriod
+    chosen = quotient
   else
-    local product = a * periodUs
-    local chosen
-    if product <= 9007199254740991 then
-      local quotient = product / perPeriod - product / perPeriod % 1
-      remainder0 = product - quotient * perPeriod
-      chosen = quotient
-    else
-      chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
-    end
-    local whole = chosen
-    result = remainder0 == 0 and whole or whole + 1
+    chosen = mulDivWide(a, periodUs, perPeriod)
   end
+  local whole = chosen
+  chosen2 = remainder0 == 0 and whole or whole + 1
 end
 local rule = {
   capacity = figures[0],
-  windowUs = result,
+  windowUs = chosen2,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
   slots = slots,
@@ -3881,7 +3902,7 @@ local function take(s, isHeld, cost, nowUs)
   local enteredUs
   local granted = true
   do
-    local chosen5
+    local chosen7
     if isHeld then
       local result
       do
@@ -3899,7 +3920,7 @@ local function take(s, isHeld, cost, nowUs)
             remainder0 = product - quotient * c
             chosen = quotient
           else
-            chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+            chosen = mulDivWide(a, b, c)
           end
           local slot = chosen
           seen0 = slot
@@ -3913,71 +3934,78 @@ local function take(s, isHeld, cost, nowUs)
               local full = s[3]
               for left = written - rule.slots + 1, slot - rule.slots do
                 local slot2 = left
-                full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
+                local places = rule.slots + 1
+                full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
               end
               result2 = full
             end
           end
           seen2 = result2
           local slot3 = slot - rule.slots
-          seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
+          local chosen2
+          if slot3 > s[2] then
+            chosen2 = 0
+          else
+            local places2 = rule.slots + 1
+            chosen2 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+          end
+          seen3 = chosen2
           local earlier = seen2
           local count = seen3
           local offset = seen1
-          local chosen3
+          local chosen5
           if count == 0 then
-            chosen3 = 0
+            chosen5 = 0
           else
             local b2 = rule.periodUs - offset
             local c2 = rule.periodUs
-            local result3
-            do
-              local sum = count * b2
-              if sum <= 9007199254740991 then
-                result3 = sum / c2 + -(sum / c2) % 1
+            local sum = count * b2
+            local chosen4
+            if sum <= 9007199254740991 then
+              chosen4 = sum / c2 + -(sum / c2) % 1
+            else
+              local product2 = count * b2
+              local chosen3
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen3 = quotient2
               else
-                local product2 = count * b2
-                local chosen2
-                if product2 <= 9007199254740991 then
-                  local quotient2 = product2 / c2 - product2 / c2 % 1
-                  remainder0 = product2 - quotient2 * c2
-                  chosen2 = quotient2
-                else
-                  chosen2 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
-                end
-                local whole = chosen2
-                result3 = remainder0 == 0 and whole or whole + 1
+                chosen3 = mulDivWide(count, b2, c2)
               end
+              local whole = chosen3
+              chosen4 = remainder0 == 0 and whole or whole + 1
             end
-            chosen3 = result3
+            chosen5 = chosen4
           end
-          local permits = earlier + chosen3
+          local permits = earlier + chosen5
           s[1] = nowUs
           local b3 = rule.perPeriod
           local c3 = rule.periodUs
           local product3 = nowUs * b3
-          local chosen4
+          local chosen6
           if product3 <= 9007199254740991 then
             local quotient3 = product3 / c3 - product3 / c3 % 1
             remainder0 = product3 - quotient3 * c3
-            chosen4 = quotient3
+            chosen6 = quotient3
           else
-            chosen4 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+            chosen6 = mulDivWide(nowUs, b3, c3)
           end
-          s[2] = chosen4
+          s[2] = chosen6
           s[3] = permits
           clearWords(s, 4, rule.slots + 1)
           local slot4 = s[2]
-          s[4 + (slot4 + rule.slots + 1) % (rule.slots + 1)] = permits
+          local places3 = rule.slots + 1
+          s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3] = permits
           result = true
         end
       end
-      chosen5 = result
+      chosen7 = result
     else
       clearWords(s, 1, rule.freshWords)
-      chosen5 = false
+      chosen7 = false
     end
-    changed = chosen5
+    changed = chosen7
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
@@ -3987,89 +4015,95 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result5
+      local result4
       do
         local a2 = s[1] > nowUs and s[1] or nowUs
         local b4 = rule.perPeriod
         local c4 = rule.periodUs
         local product4 = a2 * b4
-        local chosen6
+        local chosen8
         if product4 <= 9007199254740991 then
           local quotient4 = product4 / c4 - product4 / c4 % 1
           remainder0 = product4 - quotient4 * c4
-          chosen6 = quotient4
+          chosen8 = quotient4
         else
-          chosen6 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+          chosen8 = mulDivWide(a2, b4, c4)
         end
-        local slot5 = chosen6
+        local slot5 = chosen8
         seen0 = slot5
         seen1 = remainder0
-        local result6
+        local result5
         do
           local written2 = s[2]
           if slot5 - written2 >= rule.slots then
-            result6 = 0
+            result5 = 0
           else
             local full2 = s[3]
             for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
               local slot6 = left2
-              full2 = full2 - s[4 + (slot6 + rule.slots + 1) % (rule.slots + 1)]
+              local places4 = rule.slots + 1
+              full2 = full2 - s[4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4]
             end
-            result6 = full2
+            result5 = full2
           end
         end
-        seen2 = result6
+        seen2 = result5
         local slot7 = slot5 - rule.slots
-        seen3 = slot7 > s[2] and 0 or s[4 + (slot7 + rule.slots + 1) % (rule.slots + 1)]
+        local chosen9
+        if slot7 > s[2] then
+          chosen9 = 0
+        else
+          local places5 = rule.slots + 1
+          chosen9 = s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
+        end
+        seen3 = chosen9
         local beside = room - seen2
         local oldest = seen3
-        local chosen10
+        local chosen14
         if beside >= oldest then
-          chosen10 = true
+          chosen14 = true
         else
-          local chosen9
+          local chosen13
           if beside >= 0 then
             local offset2 = seen1
-            local chosen8
+            local chosen12
             if oldest == 0 then
-              chosen8 = 0
+              chosen12 = 0
             else
               local b5 = rule.periodUs - offset2
               local c5 = rule.periodUs
-              local result7
-              do
-                local sum2 = oldest * b5
-                if sum2 <= 9007199254740991 then
-                  result7 = sum2 / c5 + -(sum2 / c5) % 1
+              local sum2 = oldest * b5
+              local chosen11
+              if sum2 <= 9007199254740991 then
+                chosen11 = sum2 / c5 + -(sum2 / c5) % 1
+              else
+                local product5 = oldest * b5
+                local chosen10
+                if product5 <= 9007199254740991 then
+                  local quotient5 = product5 / c5 - product5 / c5 % 1
+                  remainder0 = product5 - quotient5 * c5
+                  chosen10 = quotient5
                 else
-                  local product5 = oldest * b5
-                  local chosen7
-                  if product5 <= 9007199254740991 then
-                    local quotient5 = product5 / c5 - product5 / c5 % 1
-                    remainder0 = product5 - quotient5 * c5
-                    chosen7 = quotient5
-                  else
-                    chosen7 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
-                  end
-                  local whole2 = chosen7
-                  result7 = remainder0 == 0 and whole2 or whole2 + 1
+                  chosen10 = mulDivWide(oldest, b5, c5)
                 end
+                local whole2 = chosen10
+                chosen11 = remainder0 == 0 and whole2 or whole2 + 1
               end
-              chosen8 = result7
+              chosen12 = chosen11
             end
-            chosen9 = beside >= chosen8
+            chosen13 = beside >= chosen12
           else
-            chosen9 = false
+            chosen13 = false
           end
-          chosen10 = chosen9
+          chosen14 = chosen13
         end
-        if chosen10 then
-          result5 = 0
+        if chosen14 then
+          result4 = 0
         else
-          result5 = firstFitUs(rule, s, 1, room) - nowUs
+          result4 = firstFitUs(rule, s, 1, room) - nowUs
         end
       end
-      local waitUs = result5
+      local waitUs = result4
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4083,48 +4117,73 @@ local function take(s, isHeld, cost, nowUs)
     if isTaken and cost > 0 then
       changed = true
       local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local a3 = s[1] > nowUs and s[1] or nowUs
       local b6 = rule.perPeriod
       local c6 = rule.periodUs
-      local product6 = a3 * b6
-      local chosen11
+      local product6 = atUs2 * b6
+      local chosen15
       if product6 <= 9007199254740991 then
         local quotient6 = product6 / c6 - product6 / c6 % 1
         remainder0 = product6 - quotient6 * c6
-        chosen11 = quotient6
+        chosen15 = quotient6
       else
-        chosen11 = mulDivWide(a3 < b6 and a3 or b6, a3 > b6 and a3 or b6, c6)
+        chosen15 = mulDivWide(atUs2, b6, c6)
       end
-      local slot8 = chosen11
-      seen0 = slot8
-      seen1 = remainder0
-      local result9
-      do
-        local written3 = s[2]
-        if slot8 - written3 >= rule.slots then
-          result9 = 0
+      if chosen15 > s[2] then
+        local a3 = s[1] > nowUs and s[1] or nowUs
+        local b7 = rule.perPeriod
+        local c7 = rule.periodUs
+        local product7 = a3 * b7
+        local chosen16
+        if product7 <= 9007199254740991 then
+          local quotient7 = product7 / c7 - product7 / c7 % 1
+          remainder0 = product7 - quotient7 * c7
+          chosen16 = quotient7
         else
-          local full3 = s[3]
-          for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
-            local slot9 = left3
-            full3 = full3 - s[4 + (slot9 + rule.slots + 1) % (rule.slots + 1)]
-          end
-          result9 = full3
+          chosen16 = mulDivWide(a3, b7, c7)
         end
+        local slot8 = chosen16
+        seen0 = slot8
+        seen1 = remainder0
+        local result7
+        do
+          local written3 = s[2]
+          if slot8 - written3 >= rule.slots then
+            result7 = 0
+          else
+            local full3 = s[3]
+            for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
+              local slot9 = left3
+              local places6 = rule.slots + 1
+              full3 = full3 - s[4 + slot9 - (slot9 / places6 - slot9 / places6 % 1) * places6]
+            end
+            result7 = full3
+          end
+        end
+        seen2 = result7
+        local slot10 = slot8 - rule.slots
+        local chosen17
+        if slot10 > s[2] then
+          chosen17 = 0
+        else
+          local places7 = rule.slots + 1
+          chosen17 = s[4 + slot10 - (slot10 / places7 - slot10 / places7 % 1) * places7]
+        end
+        seen3 = chosen17
+        local slot11 = seen0
+        for passed = s[2] + 1 > slot11 - rule.slots and s[2] + 1 or slot11 - rule.slots, slot11 do
+          local slot12 = passed
+          local places8 = rule.slots + 1
+          s[4 + slot12 - (slot12 / places8 - slot12 / places8 % 1) * places8] = 0
+        end
+        s[1] = atUs2
+        s[2] = slot11
+        s[3] = seen2
+      else
+        s[1] = atUs2
       end
-      seen2 = result9
-      local slot10 = slot8 - rule.slots
-      seen3 = slot10 > s[2] and 0 or s[4 + (slot10 + rule.slots + 1) % (rule.slots + 1)]
-      local slot11 = seen0
-      for passed = s[2] + 1 > slot11 - rule.slots and s[2] + 1 or slot11 - rule.slots, slot11 do
-        local slot12 = passed
-        s[4 + (slot12 + rule.slots + 1) % (rule.slots + 1)] = 0
-      end
-      s[1] = atUs2
-      s[2] = slot11
-      s[3] = seen2
       local slot13 = s[2]
-      local present = 4 + (slot13 + rule.slots + 1) % (rule.slots + 1)
+      local places9 = rule.slots + 1
+      local present = 4 + slot13 - (slot13 / places9 - slot13 / places9 % 1) * places9
       s[present] = s[present] + cost
       s[3] = s[3] + cost
       lateUs = atUs2 - nowUs
@@ -4132,68 +4191,74 @@ local function take(s, isHeld, cost, nowUs)
     local lateUs2 = lateUs
     local earlier3 = rule.capacity
     local a4 = s[1] > nowUs and s[1] or nowUs
-    local b7 = rule.perPeriod
-    local c7 = rule.periodUs
-    local product7 = a4 * b7
-    local chosen12
-    if product7 <= 9007199254740991 then
-      local quotient7 = product7 / c7 - product7 / c7 % 1
-      remainder0 = product7 - quotient7 * c7
-      chosen12 = quotient7
+    local b8 = rule.perPeriod
+    local c8 = rule.periodUs
+    local product8 = a4 * b8
+    local chosen18
+    if product8 <= 9007199254740991 then
+      local quotient8 = product8 / c8 - product8 / c8 % 1
+      remainder0 = product8 - quotient8 * c8
+      chosen18 = quotient8
     else
-      chosen12 = mulDivWide(a4 < b7 and a4 or b7, a4 > b7 and a4 or b7, c7)
+      chosen18 = mulDivWide(a4, b8, c8)
     end
-    local slot14 = chosen12
+    local slot14 = chosen18
     seen0 = slot14
     seen1 = remainder0
-    local result10
+    local result8
     do
       local written4 = s[2]
       if slot14 - written4 >= rule.slots then
-        result10 = 0
+        result8 = 0
       else
         local full4 = s[3]
         for left4 = written4 - rule.slots + 1, slot14 - rule.slots do
           local slot15 = left4
-          full4 = full4 - s[4 + (slot15 + rule.slots + 1) % (rule.slots + 1)]
+          local places10 = rule.slots + 1
+          full4 = full4 - s[4 + slot15 - (slot15 / places10 - slot15 / places10 % 1) * places10]
         end
-        result10 = full4
+        result8 = full4
       end
     end
-    seen2 = result10
+    seen2 = result8
     local slot16 = slot14 - rule.slots
-    seen3 = slot16 > s[2] and 0 or s[4 + (slot16 + rule.slots + 1) % (rule.slots + 1)]
+    local chosen19
+    if slot16 > s[2] then
+      chosen19 = 0
+    else
+      local places11 = rule.slots + 1
+      chosen19 = s[4 + slot16 - (slot16 / places11 - slot16 / places11 % 1) * places11]
+    end
+    seen3 = chosen19
     local earlier2 = seen2
     local count2 = seen3
     local offset3 = seen1
-    local chosen14
+    local chosen22
     if count2 == 0 then
-      chosen14 = 0
+      chosen22 = 0
     else
-      local b8 = rule.periodUs - offset3
-      local c8 = rule.periodUs
-      local result11
-      do
-        local sum3 = count2 * b8
-        if sum3 <= 9007199254740991 then
-          result11 = sum3 / c8 + -(sum3 / c8) % 1
+      local b9 = rule.periodUs - offset3
+      local c9 = rule.periodUs
+      local sum3 = count2 * b9
+      local chosen21
+      if sum3 <= 9007199254740991 then
+        chosen21 = sum3 / c9 + -(sum3 / c9) % 1
+      else
+        local product9 = count2 * b9
+        local chosen20
+        if product9 <= 9007199254740991 then
+          local quotient9 = product9 / c9 - product9 / c9 % 1
+          remainder0 = product9 - quotient9 * c9
+          chosen20 = quotient9
         else
-          local product8 = count2 * b8
-          local chosen13
-          if product8 <= 9007199254740991 then
-            local quotient8 = product8 / c8 - product8 / c8 % 1
-            remainder0 = product8 - quotient8 * c8
-            chosen13 = quotient8
-          else
-            chosen13 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
-          end
-          local whole3 = chosen13
-          result11 = remainder0 == 0 and whole3 or whole3 + 1
+          chosen20 = mulDivWide(count2, b9, c9)
         end
+        local whole3 = chosen20
+        chosen21 = remainder0 == 0 and whole3 or whole3 + 1
       end
-      chosen14 = result11
+      chosen22 = chosen21
     end
-    remaining = 0 > earlier3 - (earlier2 + chosen14) and 0 or earlier3 - (earlier2 + chosen14)
+    remaining = 0 > earlier3 - (earlier2 + chosen22) and 0 or earlier3 - (earlier2 + chosen22)
     resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
     enteredUs = nowUs + lateUs2
   end
@@ -4215,9 +4280,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -4263,7 +4330,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -4274,7 +4341,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -4286,7 +4353,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -4348,7 +4415,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
               remainder0 = product - quotient * permits
               chosen3 = quotient
             else
-              chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+              chosen3 = mulDivWide(room, periodUs, permits)
             end
             us = us - chosen3
             part = part - remainder0
@@ -4390,7 +4457,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           remainder0 = product2 - quotient2 * permits
           chosen4 = quotient2
         else
-          chosen4 = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+          chosen4 = mulDivWide(cost, periodUs, permits)
         end
         us2 = us2 + chosen4
         part2 = part2 + remainder0
@@ -4406,56 +4473,54 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
     end
     local lateUs2 = lateUs
     local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen6
+    local chosen7
     if us3 < 0 then
-      chosen6 = 0
+      chosen7 = 0
     else
       local add = s2
-      local result2
-      do
-        local sum = us3 * permits + add
-        if sum <= 9007199254740991 then
-          result2 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result3
-          do
-            local product3 = us3 * permits
-            local chosen5
-            if product3 <= 9007199254740991 then
-              local quotient3 = product3 / periodUs - product3 / periodUs % 1
-              remainder0 = product3 - quotient3 * periodUs
-              chosen5 = quotient3
-            else
-              chosen5 = mulDivWide(us3 < permits and us3 or permits, us3 > permits and us3 or permits, periodUs)
-            end
-            local whole = chosen5
-            if add == 0 then
-              result3 = whole
-            else
-              local product4 = remainder0 + add
-              local quotient4 = product4 / periodUs - product4 / periodUs % 1
-              remainder0 = product4 - quotient4 * periodUs
-              result3 = whole + quotient4
-            end
+      local sum = us3 * permits + add
+      local chosen6
+      if sum <= 9007199254740991 then
+        chosen6 = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result2
+        do
+          local product3 = us3 * permits
+          local chosen5
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
+            chosen5 = quotient3
+          else
+            chosen5 = mulDivWide(us3, permits, periodUs)
           end
-          local quotient5 = result3
-          result2 = remainder0 == 0 and quotient5 or quotient5 + 1
+          local whole = chosen5
+          if add == 0 then
+            result2 = whole
+          else
+            local product4 = remainder0 + add
+            local quotient4 = product4 / periodUs - product4 / periodUs % 1
+            remainder0 = product4 - quotient4 * periodUs
+            result2 = whole + quotient4
+          end
         end
+        local quotient5 = result2
+        chosen6 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
-      chosen6 = result2
+      chosen7 = chosen6
     end
-    remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
-    local result4
+    remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
+    local result3
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result4 = atUs3 - nowUs
+        result3 = atUs3 - nowUs
       else
-        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result3 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result4
+    resetUs = result3
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
