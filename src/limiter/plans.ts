@@ -5,6 +5,7 @@ import { Part, type Step } from '../stores/step.ts'
 import type { OpenStates } from '../stores/store.ts'
 import { type Cost, checkNames, costFor, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
+import { type Settler, usedOf } from './settling.ts'
 
 /** One set of numbers. */
 export interface Plan<Name extends string> {
@@ -17,6 +18,8 @@ export interface Plan<Name extends string> {
   readonly step: Step
   /** The verdicts of its parts. */
   readonly verdicts: readonly Verdict[]
+  /** What the decisions made by it are settled through. */
+  readonly settler: Settler
 }
 
 /** Limits by the name of the plan. */
@@ -27,8 +30,8 @@ const NO_PLANS: ReadonlyMap<string, Plan<never>> = new Map()
 
 /** What the limiter does with a plan. */
 export interface PlanDesk<Name extends string> {
-  /** Shows limits to the store, which may refuse them. */
-  open(limits: readonly NamedRule<Name>[]): Plan<Name>
+  /** Shows limits to the store, which may refuse them. `plan`: the name of the plan that they are. */
+  open(limits: readonly NamedRule<Name>[], plan: string | undefined): Plan<Name>
   /** Tells the store that nobody decides by this plan any more. */
   release(plan: Plan<Name>): void
 }
@@ -102,7 +105,8 @@ export class Plans<Name extends string> {
   ): [Plan<Name>, ReadonlyMap<string, Plan<Name>>] {
     const opened: Plan<Name>[] = []
     try {
-      for (const limits of [base, ...named.map(([, limits]) => limits)]) opened.push(this.#desk.open(limits))
+      opened.push(this.#desk.open(base, undefined))
+      for (const [name, limits] of named) opened.push(this.#desk.open(limits, name))
     } catch (error) {
       this.#release(opened)
       throw error
@@ -121,6 +125,13 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
   const { limits } = scope
   checkNames(key, cost, limits)
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name)))
+}
+
+/** The same for what was used, which may be above any capacity. */
+export function usedPartsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Part[] {
+  const { limits } = scope
+  checkNames(key, used, limits)
+  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), usedOf(used, name, 'cost')))
 }
 
 /** The same in the plan's own step. What is refused here reaches no store. */

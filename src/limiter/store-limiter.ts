@@ -7,6 +7,7 @@ import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import { type Charge, settlements } from '../stores/settlement.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
@@ -21,14 +22,17 @@ import type {
   RefundOptions,
   Reservation,
   ReserveOptions,
+  Settleable,
+  SettleOptions,
   TimedOptions,
   VerbOptions,
   WaitOptions,
 } from './limiter.ts'
 import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRule, nameOf, type SameLimits, storeOf } from './options.ts'
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
-import { filled, type Plan, Plans, partsOf } from './plans.ts'
+import { filled, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
+import { chargesIn, checkDecided, differencesOf } from './settling.ts'
 import type { Verb } from './waiting/desk.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
@@ -43,6 +47,7 @@ const DEFAULT_MAX_WAITING = 25_000
 
 const VERB_OPTIONS = ['plan']
 const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
+const SETTLE_OPTIONS = ['plan', 'of', 'cost']
 const REFUND_OPTIONS = ['plan', 'atMs']
 const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
 const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
@@ -50,7 +55,11 @@ const ACQUIRE_OPTIONS = ['cost', ...TIMED_OPTIONS]
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
 const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
+const CHARGE: Verb = { op: 'charge', aheadUs: -1, ofUs: -1 }
 const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
+
+/** A decision that can be settled. */
+type Taken<L extends Limits, S> = Decision<LimitName<L>> & Settleable<LimitName<L>, S>
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
@@ -81,7 +90,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#waiting = this.#waitingRoom(options)
     const plans = options.plans === undefined ? {} : options.plans
     this.#plans = new Plans(limits, plans, {
-      open: (opened) => this.#plan(opened),
+      open: (opened, name) => this.#plan(opened, name),
       release: ({ scope, states }) => (this.#store.mode === 'sync' ? states?.close() : this.#store.release(scope)),
     })
   }
@@ -114,9 +123,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
-  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
     const plan = options === undefined ? this.#plans.base : this.#planOf(options)
-    return this.#consume('consume', plan, key, cost, options, (decision) => decision)
+    return this.#consume('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
   }
 
   peek(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
@@ -124,11 +133,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
-  reserve(
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>> = 1,
-    options: ReserveOptions<P> = {},
-  ): Answer<S, Decision<LimitName<L>> & Reservation<S>> {
+  reserve(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
     const plan = this.#planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
@@ -137,13 +142,14 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#apply(verb, plan, parts, (verdicts) => {
       const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.#ownClock.nowUs() : undefined)
       const cancel = () => this.#cancel(reserved, options.plan)
-      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel })
+      const decided = decisionOf(plan.scope.limits, verdicts, reserved.settledBy(plan.settler), key, cost)
+      const decision = Object.assign(decided, { cancel })
       this.#tell('reserve', key, cost, options, decision, sinceUs)
-      return decision
+      return decision as Taken<L, S> & typeof decision
     })
   }
 
-  acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+  acquire(key: Key<LimitName<L>>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
     return this.#acquire(key, options, undefined)
   }
 
@@ -152,11 +158,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     key: Key<LimitName<L>>,
     options: AcquireOptions<LimitName<L>, P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>>> {
+  ): Promise<Acquired<LimitName<L>, S>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
-      const decision = this.consume(key, cost) as Decision<LimitName<L>>
+      const decision = this.consume(key, cost) as Taken<L, S>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
     return this.#wait('acquire', key, cost, options, ended)
@@ -196,6 +202,50 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   waiting(key?: Key<LimitName<L>>): number {
     if (key === undefined) return this.#waiting.count()
     return this.#queuesOf(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+  }
+
+  charge(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+    const plan = this.#planOf(options)
+    const sinceUs = this.#heardSinceUs()
+    return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#tell('charge', key, cost, options, decision, sinceUs)
+      return decision
+    })
+  }
+
+  settle(key: Key<LimitName<L>>, actual: Cost<LimitName<L>>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
+    const plan = this.#planOf(options, SETTLE_OPTIONS)
+    const { of, cost = 1 } = options
+    checkDecided(of)
+    const charges = chargesIn(plan.scope.limits, of)
+    this.#checkOpen()
+    return this.#settle(plan.scope.limits, options.plan, charges, of.allowed === false || of.degraded ? undefined : key, cost, actual)
+  }
+
+  /** Charges or gives back by how much what was used differs from what was charged. Also after `close`: the estimate would stay charged. */
+  #settle(
+    limits: readonly NamedRule<LimitName<L>>[],
+    planName: P | undefined,
+    charges: readonly Charge[],
+    key: Key<LimitName<L>> | undefined,
+    cost: Cost<LimitName<L>>,
+    actual: Cost<LimitName<L>>,
+  ): Answer<S, void> {
+    const isSync = this.#store.mode === 'sync'
+    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
+    const differences = differencesOf(limits, cost, actual)
+    if (key === undefined || differences.every((difference) => difference === 0)) return done
+    const plan = this.#plans.still(planName)
+    const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
+    const steps = settlements(parts, charges)
+    const answers = steps.map((settlement) =>
+      this.#applyTo(plan, this.#step(settlement, plan.scope, settlement.parts), (verdicts) => {
+        if (steps.length === 1) this.#given(parts, verdicts, planName)
+        else this.#tryAgain(parts)
+      }),
+    )
+    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
   }
 
   refund(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
@@ -248,7 +298,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     })
   }
 
-  #plan(limits: readonly NamedRule<LimitName<L>>[]): Plan<LimitName<L>> {
+  #plan(limits: readonly NamedRule<LimitName<L>>[], name: string | undefined): Plan<LimitName<L>> {
     const scope = { name: this.name, limits }
     const store = this.#store
     const states = store.mode === 'sync' ? store.open(scope, this.#ownClock.nowUs) : store.open(scope)
@@ -260,6 +310,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       states: states as OpenStates | undefined,
       step: new Step('take', scope, parts, -1, -1, undefined),
       verdicts: parts.map(({ verdict }) => verdict),
+      settler: {
+        chargesOf: (decision) => chargesIn(limits, decision),
+        settle: (charges, key, cost, actual) =>
+          this.#answer(() => this.#settle(limits, name as P, charges, key as never, cost as never, actual as never)),
+      },
     }
   }
 
@@ -281,14 +336,14 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const sinceUs = this.#heardSinceUs()
     if (plan.states === undefined) {
       return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
-        const decision = decisionOf(plan.scope.limits, verdicts)
+        const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
         this.#tell(verb, key, cost, options, decision, sinceUs)
         return answer(decision)
       })
     }
     this.#checkOpen()
     plan.states.apply(filled(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.verdicts)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts, plan.settler, key, cost)
     this.#tell(verb, key, cost, options, decision, sinceUs)
     return answer(decision) as Answer<S, T>
   }
@@ -339,7 +394,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
         const step = this.#step(verb, scope, parts)
         if (store.mode === 'sync') return answered(states as OpenStates, step)
         // What the store was charged is not given back to who stands in for it.
-        if (verb.op === 'give' && store.isDownFor(step)) return []
+        if ((verb.op === 'give' || verb.op === 'settle') && store.isDownFor(step)) return []
         return store.apply(step)
       },
     }
@@ -363,7 +418,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>>> {
+  ): Promise<Acquired<LimitName<L>, S>> {
     const parts = partsOf(this.#planOf(options, ACQUIRE_OPTIONS), key, cost)
     const bounds = { timeoutUs: timeoutUs(options.timeoutMs), signal: options.signal, ended }
     checkSignal(options.signal)
@@ -374,7 +429,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       plan,
       parts,
       renumbered: (old: readonly Part[]) => this.#plans.renumbered(old, plan),
-      read: (verdicts: readonly Verdict[]) => decisionOf(this.#plans.still(plan).scope.limits, verdicts),
+      read: (verdicts: readonly Verdict[]) => {
+        const { scope, settler } = this.#plans.still(plan)
+        return decisionOf(scope.limits, verdicts, settler, key, cost)
+      },
       what: () => `a cost of ${shown(cost)} for key ${shown(key)}`,
     }
     const tell = (decision: Decision, endUs: number) => this.#tell(verb, key, cost, options, decision, sinceUs, endUs)
@@ -391,7 +449,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(turn.decision, turn.delayUs, isBooked)
     tell(acquired, servedUs)
-    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
+    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as unknown as Acquired<LimitName<L>, S>
   }
 
   /** The queues of a key, under whatever plan. */
@@ -405,14 +463,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const isSync = this.#store.mode === 'sync'
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
-    const tellQueues = () => {
-      for (const queue of this.#queuesOf(parts)) queue.tryAgain()
-    }
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.#plans.still(planName)
     const answers = reserved
       .given(this.#plans.renumbered(parts, planName))
-      .map(({ ofUs, parts: given }) => this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, given), tellQueues))
+      .map((given) => this.#applyTo(plan, this.#step(given, plan.scope, given.parts), () => this.#tryAgain(parts)))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
   }
 
@@ -424,11 +479,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     if (verdicts[0]?.degraded) return
     const own = this.#waiting.queue(parts, plan)
     // Read now: a synchronous store overwrites its verdicts with the next step.
-    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
+    const costs = parts.map(({ rule }, k) => Math.min(verdicts[k]?.given ?? 0, rule.capacity))
     for (const queue of this.#queuesOf(parts)) {
       if (queue === own) queue.moveUp(costs)
       else queue.tryAgain()
     }
+  }
+
+  #tryAgain(parts: readonly Part[]): void {
+    for (const queue of this.#queuesOf(parts)) queue.tryAgain()
+  }
+
+  /** Wrong input to a store that answers later is a rejection. */
+  #answer<T>(act: () => Answer<S, T>): Answer<S, T> {
+    return this.#store.mode === 'sync' ? act() : (new Promise((resolve) => resolve(act())) as Answer<S, T>)
   }
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {

@@ -1,8 +1,8 @@
 /** What the waiters of one key hold, limit by limit, and how it is given back to the store. */
+import { type Charge, giveBacks, type Settlement } from '../../stores/settlement.ts'
 import { Part } from '../../stores/step.ts'
-import { partsAt, type Taken } from '../taken.ts'
 import type { Desk } from './desk.ts'
-import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
+import { type Booked, chargeOf, dueAtStoreUs, Holding } from './holding.ts'
 
 export class Book {
   readonly #desk: Desk
@@ -12,7 +12,7 @@ export class Book {
   /** What those held who left while answers were awaited: only when all are there it is known which permits are the latest. */
   #left: (readonly Part[])[] = []
   /** What was taken under numbers that are no longer in force. */
-  #outdated: { readonly parts: readonly Part[]; readonly taken: Taken }[] = []
+  #outdated: { readonly parts: readonly Part[]; readonly taken: readonly Charge[] }[] = []
 
   constructor(desk: Desk, plan: string | undefined) {
     this.#desk = desk
@@ -99,7 +99,7 @@ export class Book {
   }
 
   /** To be given back then: what was taken under numbers that are no longer in force. */
-  oweOutdated(parts: readonly Part[], taken: Taken): void {
+  oweOutdated(parts: readonly Part[], taken: readonly Charge[]): void {
     this.#outdated.push({ parts, taken })
   }
 
@@ -124,8 +124,8 @@ export class Book {
   }
 
   /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
-  refund(parts: readonly Part[], taken: Taken): void {
-    for (const { atUs, places } of taken) this.#give(partsAt(parts, places), atUs)
+  refund(parts: readonly Part[], taken: readonly Charge[]): void {
+    for (const settlement of giveBacks(parts, taken)) this.#give(settlement)
   }
 
   #latestUs(parts: readonly Part[], timeUs: (holding: Holding, cost: number) => number): number {
@@ -146,27 +146,30 @@ export class Book {
   #giveBack(parts: readonly Part[], limit: number, given: readonly Booked[]): void {
     for (const booked of given) {
       const { cost, ticket } = booked
-      const cameUs = this.#cameAtStoreUs(booked)
       const back = parts.map(
-        (part, k) => new Part(part.limit, part.rule, part.key, k === limit ? cost : 0, k === limit && cameUs < 0 ? ticket : undefined),
+        (part, k) => new Part(part.limit, part.rule, part.key, k === limit ? cost : 0, k === limit ? ticket : undefined),
       )
-      this.#give(back, cameUs)
+      if (this.#isToCome(booked)) this.#give({ op: 'give', aheadUs: -1, ofUs: -1, parts: back })
+      else
+        this.refund(
+          back,
+          back.map(() => chargeOf(booked)),
+        )
     }
   }
 
   /**
-   * When the time of a booking came, by the store's time; -1 if it is still to come. One whose time has come can be held because it was only
-   * a part of what its waiter needs: it cannot be cancelled any longer, but it was not used, and is given back like any charge.
+   * Whether the time of a booking is still to come. One whose time has come can be held because it was only a part of what its waiter needs: it cannot
+   * be cancelled any longer, but it was not used, and is given back like any charge.
    */
-  #cameAtStoreUs(booked: Booked): number {
-    const dueUs = dueAtStoreUs(booked)
-    return dueUs + booked.offsetUs > this.#desk.nowUs() ? -1 : Math.max(dueUs, booked.takenAtUs)
+  #isToCome(booked: Booked): boolean {
+    return dueAtStoreUs(booked) + booked.offsetUs > this.#desk.nowUs()
   }
 
   /** Nobody waits for the answer. If the store fails now, what was not given back drains. */
-  #give(parts: readonly Part[], ofUs: number): void {
+  #give({ parts, ...verb }: Settlement): void {
     try {
-      const answer = this.#desk.apply({ op: 'give', aheadUs: -1, ofUs }, this.#plan, parts)
+      const answer = this.#desk.apply(verb, this.#plan, parts)
       if (answer instanceof Promise) answer.catch(() => {})
     } catch {}
   }

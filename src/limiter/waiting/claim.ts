@@ -7,8 +7,8 @@
  * taken, in one turn. A claim is given back when its caller leaves; that of a process which ends leaves with its window.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
+import type { Charge } from '../../stores/settlement.ts'
 import type { Part } from '../../stores/store.ts'
-import type { Taken } from '../taken.ts'
 import type { Waiter } from './waiter.ts'
 
 /** How often the first caller looks at the key in a window, first and at last. */
@@ -18,7 +18,7 @@ const MOST_LOOKS = 100
 export interface Claim {
   readonly waiter: Waiter
   readonly parts: readonly Part[]
-  readonly taken: Taken
+  readonly taken: readonly Charge[]
   /** When it is claimed anew: it must outlast what was used before, all of which may leave at one moment. */
   readonly renewUs: number
 }

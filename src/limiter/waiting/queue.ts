@@ -7,8 +7,8 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Alarm, Alarms } from '../../clock/alarms.ts'
+import { type Charge, chargesOf } from '../../stores/settlement.ts'
 import { allAllowed, type Part } from '../../stores/store.ts'
-import { type Taken, takenOf } from '../taken.ts'
 import { Book } from './book.ts'
 import { type Claim, claimOf, HeldUp, isClaimable, renewalUs } from './claim.ts'
 import { Departures } from './departures.ts'
@@ -299,8 +299,8 @@ export class Queue {
   #delayUs(first: Waiter): number {
     const { bookedForUs, answeredUs, taken } = first.answer as Answer
     if (!first.mayBook) return bookedForUs - answeredUs
-    const [{ atUs }] = taken as [Taken[number]]
-    return this.#book.dueAtStoreUs(first.parts) - atUs
+    const [{ enteredUs }] = taken as readonly [Charge, ...Charge[]]
+    return this.#book.dueAtStoreUs(first.parts) - enteredUs
   }
 
   #setAlarm(): void {
@@ -393,7 +393,7 @@ export class Queue {
   /** The numbers changed while the question was under way: what was taken under the old ones is given back, and the waiter asks anew. */
   #outdated({ waiter, parts }: Question, taken: boolean, verdicts: readonly Verdict[]): void {
     const isDegraded = verdicts[0]?.degraded === true
-    if (taken && !isDegraded) this.#book.oweOutdated(waiter.request.renumbered(parts), takenOf(verdicts))
+    if (taken && !isDegraded) this.#book.oweOutdated(waiter.request.renumbered(parts), chargesOf(parts, verdicts))
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.#takeOut(waiter).refuse('TIMEOUT')
     else if (waiter.state === 'asking') this.#line.standOutside(waiter)
     this.#retryAtUs = 0
@@ -503,7 +503,7 @@ export class Queue {
     const changes = this.#changes
     const answered = (verdicts: readonly Verdict[]) => {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
-      const claim = { waiter, parts, taken: takenOf(verdicts), renewUs: this.#desk.nowUs() + renewalUs(waiter.parts) }
+      const claim = { waiter, parts, taken: chargesOf(parts, verdicts), renewUs: this.#desk.nowUs() + renewalUs(waiter.parts) }
       const isWanted = changes === this.#changes && waiter.state === 'outside' && waiter === this.#line.firstOutside
       if (!isWanted) {
         this.#book.refund(claim.parts, claim.taken)
@@ -586,7 +586,7 @@ export class Queue {
     this.#retryAtUs = 0
   }
 
-  #refund(parts: readonly Part[], taken: Taken): void {
+  #refund(parts: readonly Part[], taken: readonly Charge[]): void {
     this.#retryAtUs = 0
     this.#book.refund(parts, taken)
   }

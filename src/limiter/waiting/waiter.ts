@@ -1,8 +1,8 @@
 /** One call that waits, from its first question until it has got its turn, was refused, or left. */
 import type { Verdict } from '../../algorithms/decide.ts'
+import { type Charge, chargesOf } from '../../stores/settlement.ts'
 import type { Part } from '../../stores/store.ts'
 import type { Decision } from '../decision.ts'
-import { type Taken, takenOf } from '../taken.ts'
 import type { HeldUp } from './claim.ts'
 import { type Refusal, WaitError } from './wait-error.ts'
 
@@ -58,7 +58,7 @@ export interface Answer {
   readonly answeredUs: number
   readonly bookedForUs: number
   /** What the answer took, by the store's time; nothing if it was not the store that answered. */
-  readonly taken: Taken
+  readonly taken: readonly Charge[]
 }
 
 export class Waiter {
@@ -106,7 +106,7 @@ export class Waiter {
 
   /** The answer that verdicts stand for, for this waiter or for another that asks for the same. */
   read(verdicts: readonly Verdict[], answeredUs: number, bookedForUs: number): Answer {
-    const taken = verdicts[0]?.degraded ? [] : takenOf(verdicts)
+    const taken = verdicts[0]?.degraded ? [] : chargesOf(this.parts, verdicts)
     return { decision: this.request.read(verdicts), answeredUs, bookedForUs, taken }
   }
 

@@ -596,10 +596,11 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label (see codec.ts), which of the keys it has, its cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
+--       its label (see codec.ts), which of the keys it has, its cost, and to \`give\` and \`settle\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to \`give\` and \`settle\` how
+-- many permits were given back; where it was
 -- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
@@ -940,9 +941,9 @@ function others()
     reply[size] = 0
   end
 
-  local function say(verdict, isReservation)
+  local function say(verdict, isReservation, isGiven)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation and not isGiven then
       reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
       size = size + 2
       return
@@ -951,6 +952,9 @@ function others()
     if isReservation then
       size = size + 1
       reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+    elseif isGiven then
+      size = size + 1
+      reply[size] = verdict.given
     end
   end
 
@@ -991,7 +995,7 @@ function others()
       end
     end
     for k = 0, cells.length - 1 do
-      say(cells[k].verdict, run.aheadUs >= 0)
+      say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
     end
   end
 
@@ -1021,7 +1025,7 @@ function others()
       place = place,
       s = { 0, 0, 0, 0, length = 0 },
       i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
       isHeld = false,
       changed = false,
       from = 0,
@@ -1050,6 +1054,7 @@ function others()
   local function newRun(op, aheadUs, ofUs, keys)
     return {
       op = op,
+      isGiven = op == 'give' or op == 'settle',
       aheadUs = aheadUs,
       ofUs = ofUs,
       keys = keys,
@@ -1073,7 +1078,7 @@ function others()
     for _ = 1, parts do
       local cell = addPart(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
-      if op == 'give' then
+      if run.isGiven then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end
@@ -1402,14 +1407,34 @@ do
       s[i + 3] = atUs
       return atUs - nowUs
     end,
+    -- A call that charged nothing began no window: then its time does.
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i + 3] > nowUs and s[i + 3] or nowUs
+      local timeUs = ofUs < atUs and ofUs or atUs
+      local count = nowUs >= s[i + 1] and 0 or s[i + 2]
+      local isOfWindow = count > 0 and timeUs >= s[i]
+      local endUs = (isOfWindow and to.fromFirst and s[i] or windowStartUs(to, timeUs)) + to.windowUs
+      if not isOfWindow and nowUs >= endUs then
+        return false
+      end
+      local isOnlyLater = not isOfWindow and to.fromFirst and s[i + 1] - s[i] == to.windowUs
+      s[i + 1] = (count == 0 or isOnlyLater) and endUs or s[i + 1] > endUs and s[i + 1] or endUs
+      if not isOfWindow then
+        s[i] = timeUs
+      end
+      s[i + 2] = count + cost
+      s[i + 3] = atUs
+      return true
+    end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
       local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       if count == 0 or ofUs >= 0 and (ofUs < s[i] or ofUs >= s[i + 1]) then
-        return false
+        return -1
       end
-      s[i + 2] = 0 > count - cost and 0 or count - cost
+      local given = count < cost and count or cost
+      s[i + 2] = count - given
       s[i + 3] = s[i + 3] > nowUs and s[i + 3] or nowUs
-      return true
+      return given
     end,
   }
 end
@@ -1649,6 +1674,10 @@ local function levelCharge(own, to, s, i, nowUs, cost)
     us = us + 1
     part = part - to.permits
   end
+  if us - atUs > 3196800000000000 then
+    us = atUs + 3196800000000000
+    part = 0
+  end
   s[i] = us
   s[i + 1] = part
   s[i + 2] = atUs
@@ -1671,26 +1700,40 @@ local function moveEarlier(own, s, i, atUs, us, part)
   return true
 end
 
-local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
-  if ofUs >= 0 and nowUs - ofUs >= own.windowUs then
-    return false
+-- Gives \`cost\` back, but no more than drains in \`mostUs\`. Answers how many whole permits that are, -1 if there was nothing to give back.
+local function giveUpTo(own, s, i, atUs, cost, mostUs)
+  if mostUs <= 0 then
+    return -1
   end
   local us = spanUs(own, cost)
-  return moveEarlier(own, s, i, s[i + 2] > nowUs and s[i + 2] or nowUs, us, remainder0)
+  local part = remainder0
+  if us < mostUs then
+    return moveEarlier(own, s, i, atUs, us, part) and cost or -1
+  end
+  local given = min(cost, mulDiv(mostUs, own.permits, own.periodUs))
+  return moveEarlier(own, s, i, atUs, mostUs, 0) and given or -1
+end
+
+-- Without \`ofUs\` the cost was charged just now. With it, what has drained since is not given back: whether anybody came before it is not known, so it is
+-- taken to have drained from the beginning.
+local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local isFresh = ofUs < 0 or ofUs >= atUs
+  return giveUpTo(own, s, i, atUs, cost, isFresh and huge or spanUs(own, cost) - (atUs - ofUs))
 end
 
 -- Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead than its turn: then its time has come.
 -- (turnUs, turnPart): how far ahead it lies when its time comes.
 local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
   if not (own == booked.rule or own.permits == booked.rule.permits and own.periodUs == booked.rule.periodUs) then
-    return false
+    return -1
   end
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local ticket = booked.words
   local markUs = ticket[0] - (ticket[0 + 2] > atUs and ticket[0 + 2] or atUs)
   local markPart = ticket[1]
   if markUs < turnUs or markUs == turnUs and markPart <= turnPart then
-    return false
+    return -1
   end
   local us = spanUs(own, cost)
   local part = remainder0
@@ -1707,7 +1750,24 @@ local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
       part = part - own.permits
     end
   end
-  return us >= 0 and moveEarlier(own, s, i, atUs, us, part)
+  return us >= 0 and moveEarlier(own, s, i, atUs, us, part) and mulAddDiv(us, own.permits, part, own.periodUs) or -1
+end
+
+-- Gives back no more than would still be in use of a charge, had nobody come after it: \`left\` says when it would have drained, rounded up to a
+-- microsecond. Where somebody came after it, that microsecond may be theirs.
+local function levelGiveRest(own, s, i, nowUs, cost, left)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local rule = left.rule
+  local drainedUs = left.words[0]
+  local tatUs = s[i]
+  local isSame = own == rule or own.permits == rule.permits and own.periodUs == rule.periodUs
+  local isLast = isSame and (tatUs < drainedUs or tatUs == drainedUs and s[i + 1] == 0)
+  local mostUs = drainedUs - atUs - ((rule.permits == 1 or isLast) and 0 or 1)
+  if isSame then
+    return giveUpTo(own, s, i, atUs, cost, mostUs)
+  end
+  local most = mostUs > 0 and mulDiv(mostUs, rule.permits, rule.periodUs) or 0
+  return giveUpTo(own, s, i, atUs, cost < most and cost or most, huge)
 end
 
 -- How long until all that was there before has drained, at the pace of \`to\`.
@@ -1762,16 +1822,18 @@ do
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
-      local changed
-      if booked == nil then
-        changed = levelGiveBack(own, s, i, nowUs, cost, ofUs)
-      else
-        changed = levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-      end
-      if changed then
+      local given = booked == nil and levelGiveBack(own, s, i, nowUs, cost, ofUs) or levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
+      if given >= 0 then
         dateIfBooked(own, s, i, nowUs)
       end
-      return changed
+      return given
+    end,
+    giveRest = function(own, s, i, nowUs, cost, left)
+      local given = levelGiveRest(own, s, i, nowUs, cost, left)
+      if given >= 0 then
+        dateIfBooked(own, s, i, nowUs)
+      end
+      return given
     end,
   }
 end
@@ -1800,6 +1862,7 @@ do
       local costUs = mulDiv(cost, own.periodUs, own.permits)
       return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder0)
     end,
+    giveRest = levelGiveRest,
   }
 end
 ` },
@@ -2001,14 +2064,42 @@ do
     s[i + 6] = sum
   end
 
-  local function fitInto(to, s, i)
+  -- More entries than a smaller log has places for become one, as of now.
+  local function fitInto(to, s, i, atUs)
     straighten(s, i)
-    s[i + 4] = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
+    local most = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
+    if s[i + 2] > most then
+      gather(s, i, atUs, s[i + 3])
+    else
+      s[i + 4] = most
+    end
   end
 
-  local function addToNewest(s, i, cost)
-    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
-    s[i + 6] = s[i + 6] + cost
+  -- Drops what has left, by the numbers of the state and of the caller, and writes the state under the caller's.
+  local function moveTo(own, to, s, i, nowUs, atUs)
+    dropLeft(own, s, i, nowUs)
+    if own == to then
+      return
+    end
+    dropLeft(to, s, i, nowUs)
+    if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
+      fitInto(to, s, i, atUs)
+    end
+  end
+
+  -- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+  local function entryFrom(s, i, from, timeUs)
+    local low = from
+    local high = s[i + 2]
+    while low < high do
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return low
   end
 
   -- Makes room for one more entry. \`most\`: the places that there may be.
@@ -2024,48 +2115,27 @@ do
     s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
   end
 
-  -- Adds an entry behind the newest.
-  local function append(to, s, i, timeUs, count)
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
-    local held = s[i + 2]
-    if held == 0 then
-      begin(s, i, timeUs)
-    end
-    local place = placeOf(s, i, held)
-    local sum = place % 256 == 0 and count or s[i + 6] + count
-    put(s, i, place, timeUs, sum)
-    s[i + 2] = held + 1
-    s[i + 5] = timeUs
-    s[i + 6] = sum
-  end
-
-  -- The entry of exactly this microsecond, from one on, or -1.
-  local function entryOf(s, i, from, timeUs)
-    local low = from
-    local high = s[i + 2] - 1
-    while low <= high do
-      local middle = (low + high) / 2 - (low + high) / 2 % 1
-      local foundUs = timeAt(s, i, placeOf(s, i, middle))
-      if foundUs == timeUs then
-        return middle
-      end
-      if foundUs < timeUs then
-        low = middle + 1
-      else
-        high = middle - 1
-      end
-    end
-    return -1
-  end
-
   local function countAt(s, i, place)
     return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
   end
 
-  -- What is in use of the entry of exactly this microsecond.
-  local function heldOf(rule, s, i, nowUs, timeUs)
-    local entry = entryOf(s, i, leftBy(rule, s, i, nowUs), timeUs)
-    return entry < 0 and 0 or countAt(s, i, placeOf(s, i, entry))
+  -- Makes an entry that counts nothing before another: those from there on move one place on.
+  local function insert(s, i, at, timeUs)
+    local held = s[i + 2]
+    for entry = held - 1, at, -1 do
+      local place = placeOf(s, i, entry)
+      local count = countAt(s, i, place)
+      put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    end
+    put(s, i, placeOf(s, i, at), timeUs, 0)
+    s[i + 2] = held + 1
+    for entry = at, held do
+      local place = placeOf(s, i, entry)
+      addToSum(s, i, place, sumBefore(s, i, place))
+    end
+    if at == 0 then
+      s[i + 7] = timeUs
+    end
   end
 
   -- How many entries from a place on stand behind each other in one segment, out of so many.
@@ -2099,6 +2169,75 @@ do
     s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
   end
 
+  -- The same where the newest entry is of a later time.
+  local function addBefore(to, s, i, timeUs, cost)
+    local entry = entryFrom(s, i, 0, timeUs)
+    if timeAt(s, i, placeOf(s, i, entry)) > timeUs and s[i + 3] <= to.capacity then
+      makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+      entry = entryFrom(s, i, 0, timeUs)
+      insert(s, i, entry, timeUs)
+    end
+    giveEntry(s, i, entry, -cost)
+    dropEmptyNewest(s, i)
+  end
+
+  local function addToNewest(s, i, cost)
+    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
+    s[i + 6] = s[i + 6] + cost
+  end
+
+  local function mergeIntoNewest(s, i, timeUs, cost)
+    addToNewest(s, i, cost)
+    local held = s[i + 2]
+    s[i + 9 + placeOf(s, i, held - 1) * 2] = timeUs
+    s[i + 5] = timeUs
+    if held == 1 then
+      s[i + 7] = timeUs
+    end
+  end
+
+  -- Adds an entry behind the newest.
+  local function append(to, s, i, timeUs, count)
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+    local held = s[i + 2]
+    if held == 0 then
+      begin(s, i, timeUs)
+    end
+    local place = placeOf(s, i, held)
+    local sum = place % 256 == 0 and count or s[i + 6] + count
+    put(s, i, place, timeUs, sum)
+    s[i + 2] = held + 1
+    s[i + 5] = timeUs
+    s[i + 6] = sum
+  end
+
+  -- Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next entry, or to the newest, which is of that time then.
+  local function add(to, s, i, timeUs, cost)
+    local newestUs = s[i + 2] > 0 and s[i + 5] or -1
+    if newestUs > timeUs then
+      addBefore(to, s, i, timeUs, cost)
+      return
+    end
+    if newestUs == timeUs then
+      addToNewest(s, i, cost)
+    elseif s[i + 3] > to.capacity then
+      mergeIntoNewest(s, i, timeUs, cost)
+    else
+      append(to, s, i, timeUs, cost)
+    end
+    s[i + 3] = s[i + 3] + cost
+  end
+
+  -- What is in use of the entry of exactly this microsecond.
+  local function heldOf(rule, s, i, nowUs, timeUs)
+    local entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
+    if entry == s[i + 2] then
+      return 0
+    end
+    local place = placeOf(s, i, entry)
+    return s[i + 9 + place * 2] == timeUs and countAt(s, i, place) or 0
+  end
+
   local function giveNewest(s, i, cost)
     local left = cost
     while left > 0 and s[i + 2] > 0 do
@@ -2122,7 +2261,7 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsIn(capacity + (capacity / 4 - capacity / 4 % 1)),
+        words = wordsIn(max(capacity + (capacity / 4 - capacity / 4 % 1), capacity + 1)),
         freshWords = 9,
       }
     end,
@@ -2162,35 +2301,35 @@ do
     -- The entries keep their times. Those that have left the state's window or the caller's are dropped.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
-      dropLeft(own, s, i, nowUs)
-      if own ~= to then
-        dropLeft(to, s, i, nowUs)
-        if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
-          fitInto(to, s, i)
-        end
-      end
-      if s[i + 2] > 0 and s[i + 5] == atUs then
-        addToNewest(s, i, cost)
-      else
-        append(to, s, i, atUs, cost)
-      end
-      s[i + 3] = s[i + 3] + cost
+      moveTo(own, to, s, i, nowUs, atUs)
+      add(to, s, i, atUs, cost)
       s[i] = atUs
       return atUs - nowUs
     end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
-      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      if ofUs + to.windowUs <= atUs then
         return false
       end
+      moveTo(own, to, s, i, nowUs, atUs)
+      add(to, s, i, ofUs < atUs and ofUs or atUs, cost)
+      s[i] = atUs
+      return true
+    end,
+    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
+      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
+        return -1
+      end
       dropLeft(own, s, i, nowUs)
+      local before = s[i + 3]
       if ofUs < 0 then
         giveNewest(s, i, cost)
       else
-        giveEntry(s, i, entryOf(s, i, 0, ofUs), cost)
+        giveEntry(s, i, entryFrom(s, i, 0, ofUs), cost)
       end
       dropEmptyNewest(s, i)
       s[i] = s[i] > nowUs and s[i] or nowUs
-      return true
+      return before - s[i + 3]
     end,
   }
 end
@@ -2285,7 +2424,17 @@ do
     s[i + 2] = seen2
   end
 
-  -- Takes \`cost\` out of the slots from the newest to the oldest.
+  -- Writes the state under \`to\`, as of \`atUs\`.
+  local function moveTo(own, to, s, i, nowUs, atUs)
+    if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
+      look(own, s, i, nowUs)
+      advance(own, s, i, atUs)
+    else
+      gather(to, s, i, atUs, used(own, s, i, nowUs))
+    end
+  end
+
+  -- Takes \`cost\` out of the slots from the newest to the oldest. Answers how much that was.
   local function takeOut(own, s, i, cost, oldest, newest)
     local left = cost
     do
@@ -2301,6 +2450,7 @@ do
         slot = slot - 1
       end
     end
+    return cost - left
   end
 
   algorithms.slidingWindow = {
@@ -2359,16 +2509,26 @@ do
     -- Under other slots everything that is in use goes into the present one.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
-      if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
-        look(own, s, i, nowUs)
-        advance(own, s, i, atUs)
-      else
-        gather(to, s, i, atUs, used(own, s, i, nowUs))
-      end
+      moveTo(own, to, s, i, nowUs, atUs)
       local present = i + 3 + (s[i + 1] + to.slots + 1) % (to.slots + 1)
       s[present] = s[present] + cost
       s[i + 2] = s[i + 2] + cost
       return atUs - nowUs
+    end,
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local slot = mulDiv(ofUs < atUs and ofUs or atUs, to.perPeriod, to.periodUs)
+      local oldest = mulDiv(atUs, to.perPeriod, to.periodUs) - to.slots
+      if slot < oldest then
+        return false
+      end
+      moveTo(own, to, s, i, nowUs, atUs)
+      local place = i + 3 + (slot + to.slots + 1) % (to.slots + 1)
+      s[place] = s[place] + cost
+      if slot > oldest then
+        s[i + 2] = s[i + 2] + cost
+      end
+      return true
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
       look(own, s, i, nowUs)
@@ -2376,14 +2536,13 @@ do
       local newest = ofUs < 0 and present or mulDiv(ofUs, own.perPeriod, own.periodUs)
       local oldest = ofUs < 0 and present - own.slots or newest
       if newest > present or oldest < present - own.slots then
-        return false
+        return -1
       end
       if (ofUs < 0 and seen2 + seen3 or countOf(own, s, i, newest)) == 0 then
-        return false
+        return -1
       end
       advance(own, s, i, s[i] > nowUs and s[i] or nowUs)
-      takeOut(own, s, i, cost, oldest, newest)
-      return true
+      return takeOut(own, s, i, cost, oldest, newest)
     end,
   }
 end
@@ -2409,6 +2568,7 @@ do
       end
       return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
     end,
+    giveRest = levelGiveRest,
   }
 end
 ` },
@@ -2427,20 +2587,38 @@ do
     verdict.delayUs = 0
   end
 
-  local function bookedBy(own, ticket)
-    local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
-    return { rule = rule, words = ticket.words }
+  local function ticketOf(cell)
+    return {
+      numbers = cell.rule.numbers,
+      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
+    }
   end
 
-  -- In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
-  -- caller's.
-  local function isGivenBack(cell, nowUs, ofUs)
+  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
+  local function describe(cell, nowUs, lateUs, isReserved)
     local own = cell.own
-    if cell.ticket ~= nil then
-      return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, bookedBy(own, cell.ticket))
+    local verdict = cell.verdict
+    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
+    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+    verdict.atUs = nowUs
+    verdict.enteredUs = nowUs + lateUs
+    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
+  end
+
+  local function chargeable(cell, nowUs)
+    return min(cell.cost, 1000000000000 - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
+  end
+
+  -- Charges as much as there may be. Answers how much later than now it was entered.
+  local function charge(cell, nowUs)
+    local cost = chargeable(cell, nowUs)
+    if cost <= 0 then
+      return 0
     end
-    local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
-    return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost < most and cell.cost or most, ofUs, nil)
+    local own = cell.own
+    cell.changed = true
+    cell.own = cell.rule
+    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
   end
 
   local function refuse(verdict, outcome, retryUs)
@@ -2449,16 +2627,98 @@ do
     return false
   end
 
-  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use, or it was taken too long ago.
-  local function giveBack(cell, nowUs, ofUs)
-    if cell.cost == 0 then
+  -- Where there is debt, it limits until one permit is free.
+  local function isWithinCapacity(cell, nowUs)
+    local own = cell.own
+    local capacity = cell.rule.capacity
+    if own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) == 0 then
       return true
     end
-    if not cell.isHeld or not isGivenBack(cell, nowUs, ofUs) then
+    return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
+  end
+
+  local function bookedBy(own, ticket)
+    local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
+    return { rule = rule, words = ticket.words }
+  end
+
+  -- In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
+  -- caller's.
+  local function givenBack(cell, nowUs, ofUs, cost)
+    local own = cell.own
+    local algorithm = own.algorithm
+    if cell.ticket == nil then
+      local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
+      return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost < most and cost or most, ofUs, nil)
+    end
+    local booked = bookedBy(own, cell.ticket)
+    if cell.cost > 0 then
+      return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
+    end
+    return algorithm.giveRest(own, cell.s, cell.i, nowUs, cost, booked)
+  end
+
+  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use, or it was taken too long ago.
+  local function giveBack(cell, nowUs, ofUs, cost)
+    cell.verdict.given = 0
+    if cost == 0 then
+      return true
+    end
+    local given = cell.isHeld and givenBack(cell, nowUs, ofUs, cost) or -1
+    if given < 0 then
       return refuse(cell.verdict, 'limited', 0)
     end
+    cell.verdict.given = given
     cell.changed = true
     return true
+  end
+
+  -- Charges as of then, where that is known; now, where it is not.
+  local function isCharged(cell, nowUs, ofUs)
+    if cell.rule.algorithm.chargeAt == nil then
+      charge(cell, nowUs)
+      return true
+    end
+    local cost = chargeable(cell, nowUs)
+    if cost <= 0 or not cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs) then
+      return false
+    end
+    cell.changed = true
+    cell.own = cell.rule
+    return true
+  end
+
+  local function settle(cell, nowUs, ofUs)
+    if cell.cost < 0 then
+      return giveBack(cell, nowUs, ofUs, -cell.cost)
+    end
+    return cell.cost == 0 or isCharged(cell, nowUs, ofUs) or refuse(cell.verdict, 'limited', 0)
+  end
+
+  -- Writes down what was used, whether it fits or not.
+  local function writeDown(op, cells, nowUs, ofUs)
+    local granted = true
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      if cell.isHeld then
+        cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+      else
+        cell.changed = clear(cell)
+      end
+      agree(cell.verdict)
+      if op == 'charge' then
+        describe(cell, nowUs, charge(cell, nowUs), false)
+        if not isWithinCapacity(cell, nowUs) then
+          granted = false
+        end
+      else
+        if not settle(cell, nowUs, ofUs) then
+          granted = false
+        end
+        describe(cell, nowUs, 0, false)
+      end
+    end
+    return granted
   end
 
   local function dueUs(cell, nowUs)
@@ -2497,27 +2757,12 @@ do
     return true
   end
 
-  local function ticketOf(cell)
-    return {
-      numbers = cell.rule.numbers,
-      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
-    }
-  end
-
-  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, lateUs, isReserved)
-    local own = cell.own
-    local verdict = cell.verdict
-    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
-    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
-    verdict.atUs = nowUs
-    verdict.enteredUs = nowUs + lateUs
-    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
-  end
-
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
+    if op == 'charge' or op == 'settle' then
+      return writeDown(op, cells, nowUs, ofUs)
+    end
     local count = cells.length
     local granted = true
     for k = 0, count - 1 do
@@ -2534,7 +2779,7 @@ do
         agree(cell.verdict)
       end
       if op == 'give' then
-        if not giveBack(cell, nowUs, ofUs) then
+        if not giveBack(cell, nowUs, ofUs, cost) then
           granted = false
         end
       elseif cost > rule.capacity then
@@ -2596,25 +2841,25 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   do
     local chosen
     if isHeld then
-      local result
+      local result2
       do
         local lengthUs = windowUs > s2 - s1 and windowUs or s2 - s1
         if s4 - nowUs <= lengthUs then
-          result = false
+          result2 = false
         else
           s1 = nowUs
-          local result2
+          local result3
           if fromFirst then
-            result2 = nowUs
+            result3 = nowUs
           else
-            result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
-          s2 = result2 + lengthUs
+          s2 = result3 + lengthUs
           s4 = nowUs
-          result = true
+          result2 = true
         end
       end
-      chosen = result
+      chosen = result2
     else
       s1 = 0
       s2 = 0
@@ -2649,25 +2894,25 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       local count = nowUs >= s2 and 0 or s3
       if count == 0 then
         s1 = atUs
-        local result3
+        local result4
         if fromFirst then
-          result3 = atUs
+          result4 = atUs
         else
-          result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        s2 = result3 + windowUs
+        s2 = result4 + windowUs
       else
         local chosen2
         if fromFirst then
           chosen2 = s1
         else
-          local result4
+          local result5
           if fromFirst then
-            result4 = atUs
+            result5 = atUs
           else
-            result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+            result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
-          chosen2 = result4
+          chosen2 = result5
         end
         local startUs = chosen2
         s2 = s2 > startUs + windowUs and s2 or startUs + windowUs
@@ -2796,7 +3041,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       end
       local chosen4
       if chosen then
-        local result
+        local result2
         if s3 >= 0 then
           local chosen2
           if s3 - nowUs > windowUs then
@@ -2808,7 +3053,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             chosen2 = false
           end
           if not chosen2 then
-            result = false
+            result2 = false
           else
             local chosen3
             if s3 == nowUs then
@@ -2820,14 +3065,14 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             if chosen3 then
               s3 = -1
             end
-            result = true
+            result2 = true
           end
         else
           s1 = nowUs + toleranceUs
           s2 = tolerancePart
-          result = true
+          result2 = true
         end
-        chosen4 = result
+        chosen4 = result2
       else
         chosen4 = false
       end
@@ -2848,12 +3093,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result2
+      local result3
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result2 = 0
+          result3 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -2875,10 +3120,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result2 = us > 0 and us + atUs - nowUs or 0
+          result3 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result2
+      local waitUs = result3
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -2918,6 +3163,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us2 = us2 + 1
         part2 = part2 - permits
       end
+      if us2 - atUs2 > 3196800000000000 then
+        us2 = atUs2 + 3196800000000000
+        part2 = 0
+      end
       s1 = us2
       s2 = part2
       s3 = atUs2
@@ -2941,13 +3190,13 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       chosen10 = 0
     else
       local add = s2
-      local result3
+      local result4
       do
         local sum = us3 * permits + add
         if sum <= 9007199254740991 then
-          result3 = sum / periodUs + -(sum / periodUs) % 1
+          result4 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local result4
+          local result5
           do
             local product3 = us3 * permits
             local chosen9
@@ -2960,32 +3209,32 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             end
             local whole = chosen9
             if add == 0 then
-              result4 = whole
+              result5 = whole
             else
               local product4 = remainder0 + add
               local quotient4 = product4 / periodUs - product4 / periodUs % 1
               remainder0 = product4 - quotient4 * periodUs
-              result4 = whole + quotient4
+              result5 = whole + quotient4
             end
           end
-          local quotient5 = result4
-          result3 = remainder0 == 0 and quotient5 or quotient5 + 1
+          local quotient5 = result5
+          result4 = remainder0 == 0 and quotient5 or quotient5 + 1
         end
       end
-      chosen10 = result3
+      chosen10 = result4
     end
     remaining = 0 > capacity - chosen10 and 0 or capacity - chosen10
-    local result5
+    local result6
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result5 = atUs3 - nowUs
+        result6 = atUs3 - nowUs
       else
-        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result6 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
+    resetUs = result6
     enteredUs = nowUs + lateUs3
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3120,12 +3369,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -3147,21 +3396,21 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
         granted = false
       else
-        local result3
+        local result4
         do
           local atUs2 = s3 > nowUs and s3 or nowUs
           local us2 = s1 - atUs2
           if us2 < 0 then
-            result3 = 0
+            result4 = 0
           else
             local part2 = s2
             if 0 == capacity - 1 then
@@ -3183,10 +3432,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             if part2 > 0 then
               us2 = us2 + 1
             end
-            result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
+            result4 = us2 > 0 and us2 + atUs2 - nowUs or 0
           end
         end
-        delayUs = result3
+        delayUs = result4
       end
     end
   end
@@ -3222,6 +3471,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us3 = us3 + 1
         part3 = part3 - permits
       end
+      if us3 - atUs3 > 3196800000000000 then
+        us3 = atUs3 + 3196800000000000
+        part3 = 0
+      end
       s1 = us3
       s2 = part3
       s3 = atUs3
@@ -3234,13 +3487,13 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       chosen7 = 0
     else
       local add = s2
-      local result4
+      local result5
       do
         local sum = us4 * permits + add
         if sum <= 9007199254740991 then
-          result4 = sum / periodUs + -(sum / periodUs) % 1
+          result5 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local result5
+          local result6
           do
             local product4 = us4 * permits
             local chosen6
@@ -3253,32 +3506,32 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             end
             local whole = chosen6
             if add == 0 then
-              result5 = whole
+              result6 = whole
             else
               local product5 = remainder0 + add
               local quotient5 = product5 / periodUs - product5 / periodUs % 1
               remainder0 = product5 - quotient5 * periodUs
-              result5 = whole + quotient5
+              result6 = whole + quotient5
             end
           end
-          local quotient6 = result5
-          result4 = remainder0 == 0 and quotient6 or quotient6 + 1
+          local quotient6 = result6
+          result5 = remainder0 == 0 and quotient6 or quotient6 + 1
         end
       end
-      chosen7 = result4
+      chosen7 = result5
     end
     remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
-    local result6
+    local result7
     do
       local atUs4 = s3 > nowUs and s3 or nowUs
       local us5 = s1 - atUs4
       if us5 < 0 then
-        result6 = atUs4 - nowUs
+        result7 = atUs4 - nowUs
       else
-        result6 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
+        result7 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result6
+    resetUs = result7
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3395,6 +3648,21 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+local function entryFrom(s, i, from, timeUs)
+  local low = from
+  local high = s[i + 2]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
 local function put(s, i, place, timeUs, sum)
   s[i + 9 + place * 2] = timeUs
   s[i + 9 + place * 2 + 1] = sum
@@ -3414,8 +3682,27 @@ local function reverse(s, i, from, to)
   end
 end
 
+local function countAt(s, i, place)
+  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+end
+
+local function sumAt(s, i, place)
+  return s[i + 9 + place * 2 + 1]
+end
+
+-- The newest entry counts something, or there is none.
+local function dropEmptyNewest(s, i)
+  local held = s[i + 3] > 0 and s[i + 2] or 0
+  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
+    held = held - 1
+  end
+  s[i + 2] = held
+  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
+  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
@@ -3434,11 +3721,11 @@ local function take(s, isHeld, cost, nowUs)
   do
     local chosen
     if isHeld then
-      local result
+      local result2
       do
         local atUs = s[1]
         if atUs - nowUs <= rule.windowUs then
-          result = false
+          result2 = false
         else
           local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
           s[2] = 0
@@ -3454,10 +3741,10 @@ local function take(s, isHeld, cost, nowUs)
             s[10] = nowUs
             s[11] = permits
           end
-          result = true
+          result2 = true
         end
       end
-      chosen = result
+      chosen = result2
     else
       clearWords(s, 1, 9)
       chosen = false
@@ -3472,11 +3759,11 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result2
+      local result3
       do
         local most = s[4] - room
         if most <= 0 then
-          result2 = 0
+          result3 = 0
         else
           local left = leftBy(rule, s, 1, nowUs)
           local gone = sumOfOldest(s, 1, left)
@@ -3489,10 +3776,10 @@ local function take(s, isHeld, cost, nowUs)
             local place2 = place < s[5] and place or place - s[5]
             chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
           end
-          result2 = chosen2
+          result3 = chosen2
         end
       end
-      local waitUs = result2
+      local waitUs = result3
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -3514,9 +3801,9 @@ local function take(s, isHeld, cost, nowUs)
         if left2 < held then
           local place3 = s[2] + left2
           local place4 = place3 < s[5] and place3 or place3 - s[5]
-          local result4
+          local result6
           if place4 == s[2] then
-            result4 = s[9]
+            result6 = s[9]
           else
             local chosen3
             if place4 % 256 == 0 then
@@ -3525,100 +3812,275 @@ local function take(s, isHeld, cost, nowUs)
               local place5 = place4 - 1
               chosen3 = s[10 + place5 * 2 + 1]
             end
-            result4 = chosen3
+            result6 = chosen3
           end
-          s[9] = result4
+          s[9] = result6
           s[8] = s[10 + place4 * 2]
           s[2] = place4
         end
       end
-      if s[3] > 0 and s[6] == atUs2 then
-        local entry2 = s[3] - 1
-        local place6 = s[2] + entry2
-        local place7 = place6 < s[5] and place6 or place6 - s[5]
-        s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
-        s[7] = s[7] + cost
-      else
-        local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-        do
-          local held2 = s[3]
-          local room2 = s[5]
-          if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
-            if room2 >= most2 or held2 < room2 or s[2] > 0 then
-              local held3 = s[3]
-              local room3 = s[5]
-              local first = s[2]
-              for entry3 = held3 - 1, 0, -1 do
-                local entry4 = entry3
-                local place8 = s[2] + entry4
-                local place9 = place8 < s[5] and place8 or place8 - s[5]
-                local result6
-                if place9 == s[2] then
-                  result6 = s[9]
-                else
-                  local chosen4
-                  if place9 % 256 == 0 then
-                    chosen4 = 0
-                  else
-                    local place10 = place9 - 1
-                    chosen4 = s[10 + place10 * 2 + 1]
+      do
+        local newestUs = s[3] > 0 and s[6] or -1
+        if newestUs > atUs2 then
+          local entry2 = entryFrom(s, 1, 0, atUs2)
+          local entry3 = entry2
+          local place6 = s[2] + entry3
+          local place7 = place6 < s[5] and place6 or place6 - s[5]
+          if s[10 + place7 * 2] > atUs2 and s[4] <= rule.capacity then
+            local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+            do
+              local held2 = s[3]
+              local room2 = s[5]
+              if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
+                if room2 >= most2 or held2 < room2 or s[2] > 0 then
+                  local held3 = s[3]
+                  local room3 = s[5]
+                  local first = s[2]
+                  for entry4 = held3 - 1, 0, -1 do
+                    local entry5 = entry4
+                    local place8 = s[2] + entry5
+                    local place9 = place8 < s[5] and place8 or place8 - s[5]
+                    local result9
+                    if place9 == s[2] then
+                      result9 = s[9]
+                    else
+                      local chosen4
+                      if place9 % 256 == 0 then
+                        chosen4 = 0
+                      else
+                        local place10 = place9 - 1
+                        chosen4 = s[10 + place10 * 2 + 1]
+                      end
+                      result9 = chosen4
+                    end
+                    local count = -result9
+                    s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
                   end
-                  result6 = chosen4
+                  if first + held3 > room3 then
+                    reverse(s, 1, 0, first)
+                    reverse(s, 1, first, room3)
+                    reverse(s, 1, 0, room3)
+                  elseif first > 0 then
+                    moveWords(s, 10, 10 + first * 2, held3 * 2)
+                  end
+                  local kept = 0
+                  local sum = 0
+                  for place11 = 0, held3 - 1 do
+                    local place12 = place11
+                    local count2 = s[10 + place12 * 2 + 1]
+                    if count2 > 0 then
+                      sum = kept % 256 == 0 and count2 or sum + count2
+                      local earlier = kept
+                      local place13 = place11
+                      local timeUs = s[10 + place13 * 2]
+                      local sum2 = sum
+                      s[10 + earlier * 2] = timeUs
+                      s[10 + earlier * 2 + 1] = sum2
+                      kept = kept + 1
+                    end
+                  end
+                  local timeUs2 = s[10]
+                  s[2] = 0
+                  s[8] = timeUs2
+                  s[9] = 0
+                  s[3] = kept
+                  s[7] = sum
                 end
-                local count = -result6
-                s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
+                local earlier2 = held2 < room2 and 0 or room2
+                local entries = s[3] + 1
+                s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
               end
-              if first + held3 > room3 then
-                reverse(s, 1, 0, first)
-                reverse(s, 1, first, room3)
-                reverse(s, 1, 0, room3)
-              elseif first > 0 then
-                moveWords(s, 10, 10 + first * 2, held3 * 2)
-              end
-              local kept = 0
-              local sum = 0
-              for place11 = 0, held3 - 1 do
-                local place12 = place11
-                local count2 = s[10 + place12 * 2 + 1]
-                if count2 > 0 then
-                  sum = kept % 256 == 0 and count2 or sum + count2
-                  local earlier = kept
-                  local place13 = place11
-                  local timeUs = s[10 + place13 * 2]
-                  local sum2 = sum
-                  s[10 + earlier * 2] = timeUs
-                  s[10 + earlier * 2 + 1] = sum2
-                  kept = kept + 1
-                end
-              end
-              local timeUs2 = s[10]
-              s[2] = 0
-              s[8] = timeUs2
-              s[9] = 0
-              s[3] = kept
-              s[7] = sum
             end
-            local earlier2 = held2 < room2 and 0 or room2
-            local entries = s[3] + 1
-            s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+            entry2 = entryFrom(s, 1, 0, atUs2)
+            local at = entry2
+            local held4 = s[3]
+            for entry6 = held4 - 1, at, -1 do
+              local entry7 = entry6
+              local place14 = s[2] + entry7
+              local place15 = place14 < s[5] and place14 or place14 - s[5]
+              local earlier3 = s[10 + place15 * 2 + 1]
+              local result10
+              if place15 == s[2] then
+                result10 = s[9]
+              else
+                local chosen5
+                if place15 % 256 == 0 then
+                  chosen5 = 0
+                else
+                  local place16 = place15 - 1
+                  chosen5 = s[10 + place16 * 2 + 1]
+                end
+                result10 = chosen5
+              end
+              local count3 = earlier3 - result10
+              local entry8 = entry6 + 1
+              local place17 = s[2] + entry8
+              local place18 = place17 < s[5] and place17 or place17 - s[5]
+              local timeUs3 = s[10 + place15 * 2]
+              s[10 + place18 * 2] = timeUs3
+              s[10 + place18 * 2 + 1] = count3
+            end
+            local place19 = s[2] + at
+            local place20 = place19 < s[5] and place19 or place19 - s[5]
+            s[10 + place20 * 2] = atUs2
+            s[10 + place20 * 2 + 1] = 0
+            s[3] = held4 + 1
+            for entry9 = at, held4 do
+              local entry10 = entry9
+              local place21 = s[2] + entry10
+              local place22 = place21 < s[5] and place21 or place21 - s[5]
+              local result11
+              if place22 == s[2] then
+                result11 = s[9]
+              else
+                local chosen6
+                if place22 % 256 == 0 then
+                  chosen6 = 0
+                else
+                  local place23 = place22 - 1
+                  chosen6 = s[10 + place23 * 2 + 1]
+                end
+                result11 = chosen6
+              end
+              local count4 = result11
+              s[10 + place22 * 2 + 1] = s[10 + place22 * 2 + 1] + count4
+            end
+            if at == 0 then
+              s[8] = atUs2
+            end
           end
+          local entry11 = entry2
+          local cost2 = -cost
+          local place24 = s[2] + entry11
+          local place25 = place24 < s[5] and place24 or place24 - s[5]
+          local earlier4 = s[10 + place25 * 2 + 1]
+          local result12
+          if place25 == s[2] then
+            result12 = s[9]
+          else
+            local chosen7
+            if place25 % 256 == 0 then
+              chosen7 = 0
+            else
+              local place26 = place25 - 1
+              chosen7 = s[10 + place26 * 2 + 1]
+            end
+            result12 = chosen7
+          end
+          local given = earlier4 - result12 < cost2 and earlier4 - result12 or cost2
+          local entries2 = s[3] - entry11
+          local end2 = place25 + (entries2 < (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25) and entries2 or (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25))
+          for at2 = place25, end2 - 1 do
+            local place27 = at2
+            local count5 = -given
+            s[10 + place27 * 2 + 1] = s[10 + place27 * 2 + 1] + count5
+          end
+          s[4] = s[4] - given
+          dropEmptyNewest(s, 1)
+        else
+          if newestUs == atUs2 then
+            local entry12 = s[3] - 1
+            local place28 = s[2] + entry12
+            local place29 = place28 < s[5] and place28 or place28 - s[5]
+            s[10 + place29 * 2 + 1] = s[10 + place29 * 2 + 1] + cost
+            s[7] = s[7] + cost
+          elseif s[4] > rule.capacity then
+            local entry13 = s[3] - 1
+            local place30 = s[2] + entry13
+            local place31 = place30 < s[5] and place30 or place30 - s[5]
+            s[10 + place31 * 2 + 1] = s[10 + place31 * 2 + 1] + cost
+            s[7] = s[7] + cost
+            local held5 = s[3]
+            local entry14 = held5 - 1
+            local place32 = s[2] + entry14
+            s[10 + (place32 < s[5] and place32 or place32 - s[5]) * 2] = atUs2
+            s[6] = atUs2
+            if held5 == 1 then
+              s[8] = atUs2
+            end
+          else
+            local most3 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+            do
+              local held6 = s[3]
+              local room4 = s[5]
+              if not (held6 < room4 and (room4 <= 64 or held6 > room4 / 4)) then
+                if room4 >= most3 or held6 < room4 or s[2] > 0 then
+                  local held7 = s[3]
+                  local room5 = s[5]
+                  local first2 = s[2]
+                  for entry15 = held7 - 1, 0, -1 do
+                    local entry16 = entry15
+                    local place33 = s[2] + entry16
+                    local place34 = place33 < s[5] and place33 or place33 - s[5]
+                    local result14
+                    if place34 == s[2] then
+                      result14 = s[9]
+                    else
+                      local chosen8
+                      if place34 % 256 == 0 then
+                        chosen8 = 0
+                      else
+                        local place35 = place34 - 1
+                        chosen8 = s[10 + place35 * 2 + 1]
+                      end
+                      result14 = chosen8
+                    end
+                    local count6 = -result14
+                    s[10 + place34 * 2 + 1] = s[10 + place34 * 2 + 1] + count6
+                  end
+                  if first2 + held7 > room5 then
+                    reverse(s, 1, 0, first2)
+                    reverse(s, 1, first2, room5)
+                    reverse(s, 1, 0, room5)
+                  elseif first2 > 0 then
+                    moveWords(s, 10, 10 + first2 * 2, held7 * 2)
+                  end
+                  local kept2 = 0
+                  local sum3 = 0
+                  for place36 = 0, held7 - 1 do
+                    local place37 = place36
+                    local count7 = s[10 + place37 * 2 + 1]
+                    if count7 > 0 then
+                      sum3 = kept2 % 256 == 0 and count7 or sum3 + count7
+                      local earlier5 = kept2
+                      local place38 = place36
+                      local timeUs4 = s[10 + place38 * 2]
+                      local sum4 = sum3
+                      s[10 + earlier5 * 2] = timeUs4
+                      s[10 + earlier5 * 2 + 1] = sum4
+                      kept2 = kept2 + 1
+                    end
+                  end
+                  local timeUs5 = s[10]
+                  s[2] = 0
+                  s[8] = timeUs5
+                  s[9] = 0
+                  s[3] = kept2
+                  s[7] = sum3
+                end
+                local earlier6 = held6 < room4 and 0 or room4
+                local entries3 = s[3] + 1
+                s[5] = most3 < (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1)) and most3 or (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1))
+              end
+            end
+            local held8 = s[3]
+            if held8 == 0 then
+              s[2] = 0
+              s[8] = atUs2
+              s[9] = 0
+            end
+            local place39 = s[2] + held8
+            local place40 = place39 < s[5] and place39 or place39 - s[5]
+            local sum5 = place40 % 256 == 0 and cost or s[7] + cost
+            s[10 + place40 * 2] = atUs2
+            s[10 + place40 * 2 + 1] = sum5
+            s[3] = held8 + 1
+            s[6] = atUs2
+            s[7] = sum5
+          end
+          s[4] = s[4] + cost
         end
-        local held4 = s[3]
-        if held4 == 0 then
-          s[2] = 0
-          s[8] = atUs2
-          s[9] = 0
-        end
-        local place14 = s[2] + held4
-        local place15 = place14 < s[5] and place14 or place14 - s[5]
-        local sum3 = place15 % 256 == 0 and cost or s[7] + cost
-        s[10 + place15 * 2] = atUs2
-        s[10 + place15 * 2 + 1] = sum3
-        s[3] = held4 + 1
-        s[6] = atUs2
-        s[7] = sum3
       end
-      s[4] = s[4] + cost
       s[1] = atUs2
       lateUs = atUs2 - nowUs
     end
@@ -3865,11 +4327,11 @@ local function take(s, isHeld, cost, nowUs)
   do
     local chosen5
     if isHeld then
-      local result
+      local result2
       do
         local atUs = s[1]
         if atUs - nowUs <= rule.windowUs then
-          result = false
+          result2 = false
         else
           local a = s[1] > atUs and s[1] or atUs
           local b = rule.perPeriod
@@ -3886,21 +4348,21 @@ local function take(s, isHeld, cost, nowUs)
           local slot = chosen
           seen0 = slot
           seen1 = remainder0
-          local result2
+          local result3
           do
             local written = s[2]
             if slot - written >= rule.slots then
-              result2 = 0
+              result3 = 0
             else
               local full = s[3]
               for left = written - rule.slots + 1, slot - rule.slots do
                 local slot2 = left
                 full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
               end
-              result2 = full
+              result3 = full
             end
           end
-          seen2 = result2
+          seen2 = result3
           local slot3 = slot - rule.slots
           seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
           local earlier = seen2
@@ -3912,11 +4374,11 @@ local function take(s, isHeld, cost, nowUs)
           else
             local b2 = rule.periodUs - offset
             local c2 = rule.periodUs
-            local result3
+            local result4
             do
               local sum = count * b2
               if sum <= 9007199254740991 then
-                result3 = sum / c2 + -(sum / c2) % 1
+                result4 = sum / c2 + -(sum / c2) % 1
               else
                 local product2 = count * b2
                 local chosen2
@@ -3928,10 +4390,10 @@ local function take(s, isHeld, cost, nowUs)
                   chosen2 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
                 end
                 local whole = chosen2
-                result3 = remainder0 == 0 and whole or whole + 1
+                result4 = remainder0 == 0 and whole or whole + 1
               end
             end
-            chosen3 = result3
+            chosen3 = result4
           end
           local permits = earlier + chosen3
           s[1] = nowUs
@@ -3951,10 +4413,10 @@ local function take(s, isHeld, cost, nowUs)
           clearWords(s, 4, rule.slots + 1)
           local slot4 = s[2]
           s[4 + (slot4 + rule.slots + 1) % (rule.slots + 1)] = permits
-          result = true
+          result2 = true
         end
       end
-      chosen5 = result
+      chosen5 = result2
     else
       clearWords(s, 1, rule.freshWords)
       chosen5 = false
@@ -3969,7 +4431,7 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result5
+      local result6
       do
         local a2 = s[1] > nowUs and s[1] or nowUs
         local b4 = rule.perPeriod
@@ -3986,21 +4448,21 @@ local function take(s, isHeld, cost, nowUs)
         local slot5 = chosen6
         seen0 = slot5
         seen1 = remainder0
-        local result6
+        local result7
         do
           local written2 = s[2]
           if slot5 - written2 >= rule.slots then
-            result6 = 0
+            result7 = 0
           else
             local full2 = s[3]
             for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
               local slot6 = left2
               full2 = full2 - s[4 + (slot6 + rule.slots + 1) % (rule.slots + 1)]
             end
-            result6 = full2
+            result7 = full2
           end
         end
-        seen2 = result6
+        seen2 = result7
         local slot7 = slot5 - rule.slots
         seen3 = slot7 > s[2] and 0 or s[4 + (slot7 + rule.slots + 1) % (rule.slots + 1)]
         local beside = room - seen2
@@ -4018,11 +4480,11 @@ local function take(s, isHeld, cost, nowUs)
             else
               local b5 = rule.periodUs - offset2
               local c5 = rule.periodUs
-              local result7
+              local result8
               do
                 local sum2 = oldest * b5
                 if sum2 <= 9007199254740991 then
-                  result7 = sum2 / c5 + -(sum2 / c5) % 1
+                  result8 = sum2 / c5 + -(sum2 / c5) % 1
                 else
                   local product5 = oldest * b5
                   local chosen7
@@ -4034,10 +4496,10 @@ local function take(s, isHeld, cost, nowUs)
                     chosen7 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
                   end
                   local whole2 = chosen7
-                  result7 = remainder0 == 0 and whole2 or whole2 + 1
+                  result8 = remainder0 == 0 and whole2 or whole2 + 1
                 end
               end
-              chosen8 = result7
+              chosen8 = result8
             end
             chosen9 = beside >= chosen8
           else
@@ -4046,12 +4508,12 @@ local function take(s, isHeld, cost, nowUs)
           chosen10 = chosen9
         end
         if chosen10 then
-          result5 = 0
+          result6 = 0
         else
-          result5 = firstFitUs(rule, s, 1, room) - nowUs
+          result6 = firstFitUs(rule, s, 1, room) - nowUs
         end
       end
-      local waitUs = result5
+      local waitUs = result6
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4080,21 +4542,21 @@ local function take(s, isHeld, cost, nowUs)
       local slot8 = chosen11
       seen0 = slot8
       seen1 = remainder0
-      local result9
+      local result10
       do
         local written3 = s[2]
         if slot8 - written3 >= rule.slots then
-          result9 = 0
+          result10 = 0
         else
           local full3 = s[3]
           for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
             local slot9 = left3
             full3 = full3 - s[4 + (slot9 + rule.slots + 1) % (rule.slots + 1)]
           end
-          result9 = full3
+          result10 = full3
         end
       end
-      seen2 = result9
+      seen2 = result10
       local slot10 = slot8 - rule.slots
       seen3 = slot10 > s[2] and 0 or s[4 + (slot10 + rule.slots + 1) % (rule.slots + 1)]
       local slot11 = seen0
@@ -4128,21 +4590,21 @@ local function take(s, isHeld, cost, nowUs)
     local slot14 = chosen12
     seen0 = slot14
     seen1 = remainder0
-    local result10
+    local result11
     do
       local written4 = s[2]
       if slot14 - written4 >= rule.slots then
-        result10 = 0
+        result11 = 0
       else
         local full4 = s[3]
         for left4 = written4 - rule.slots + 1, slot14 - rule.slots do
           local slot15 = left4
           full4 = full4 - s[4 + (slot15 + rule.slots + 1) % (rule.slots + 1)]
         end
-        result10 = full4
+        result11 = full4
       end
     end
-    seen2 = result10
+    seen2 = result11
     local slot16 = slot14 - rule.slots
     seen3 = slot16 > s[2] and 0 or s[4 + (slot16 + rule.slots + 1) % (rule.slots + 1)]
     local earlier2 = seen2
@@ -4154,11 +4616,11 @@ local function take(s, isHeld, cost, nowUs)
     else
       local b8 = rule.periodUs - offset3
       local c8 = rule.periodUs
-      local result11
+      local result12
       do
         local sum3 = count2 * b8
         if sum3 <= 9007199254740991 then
-          result11 = sum3 / c8 + -(sum3 / c8) % 1
+          result12 = sum3 / c8 + -(sum3 / c8) % 1
         else
           local product8 = count2 * b8
           local chosen13
@@ -4170,10 +4632,10 @@ local function take(s, isHeld, cost, nowUs)
             chosen13 = mulDivWide(count2 < b8 and count2 or b8, count2 > b8 and count2 or b8, c8)
           end
           local whole3 = chosen13
-          result11 = remainder0 == 0 and whole3 or whole3 + 1
+          result12 = remainder0 == 0 and whole3 or whole3 + 1
         end
       end
-      chosen14 = result11
+      chosen14 = result12
     end
     remaining = 0 > earlier3 - (earlier2 + chosen14) and 0 or earlier3 - (earlier2 + chosen14)
     resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
@@ -4311,12 +4773,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -4338,10 +4800,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4381,6 +4843,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us2 = us2 + 1
         part2 = part2 - permits
       end
+      if us2 - atUs2 > 3196800000000000 then
+        us2 = atUs2 + 3196800000000000
+        part2 = 0
+      end
       s1 = us2
       s2 = part2
       s3 = atUs2
@@ -4393,13 +4859,13 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       chosen6 = 0
     else
       local add = s2
-      local result2
+      local result3
       do
         local sum = us3 * permits + add
         if sum <= 9007199254740991 then
-          result2 = sum / periodUs + -(sum / periodUs) % 1
+          result3 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local result3
+          local result4
           do
             local product3 = us3 * permits
             local chosen5
@@ -4412,32 +4878,32 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             end
             local whole = chosen5
             if add == 0 then
-              result3 = whole
+              result4 = whole
             else
               local product4 = remainder0 + add
               local quotient4 = product4 / periodUs - product4 / periodUs % 1
               remainder0 = product4 - quotient4 * periodUs
-              result3 = whole + quotient4
+              result4 = whole + quotient4
             end
           end
-          local quotient5 = result3
-          result2 = remainder0 == 0 and quotient5 or quotient5 + 1
+          local quotient5 = result4
+          result3 = remainder0 == 0 and quotient5 or quotient5 + 1
         end
       end
-      chosen6 = result2
+      chosen6 = result3
     end
     remaining = 0 > capacity - chosen6 and 0 or capacity - chosen6
-    local result4
+    local result5
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result4 = atUs3 - nowUs
+        result5 = atUs3 - nowUs
       else
-        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result4
+    resetUs = result5
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4

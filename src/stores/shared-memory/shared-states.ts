@@ -46,7 +46,7 @@ export class SharedStates implements OpenStates {
     for (let lost = 0; ; lost++) {
       const granted = this.#attempt(step, key, isTold)
       if (granted !== undefined) {
-        if (op === 'forget' || op === 'give') this.#shared.table.searchAgain()
+        if (op === 'forget' || op === 'give' || op === 'settle') this.#shared.table.searchAgain()
         return granted
       }
       this.#shared.onLost(lost)
