@@ -123,7 +123,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     const count = used(own, s, i, nowUs)
     const isOfWindow = count > 0 && timeUs >= (s[i + START] as number)
     const endUs = (isOfWindow && to.fromFirst ? (s[i + START] as number) : windowStartUs(to, timeUs)) + to.windowUs
-    if (!isOfWindow && nowUs >= endUs) return false
+    if (!isOfWindow && atUs >= endUs) return false
     const isOnlyLater = !isOfWindow && to.fromFirst && (s[i + END] as number) - (s[i + START] as number) === to.windowUs
     s[i + END] = count === 0 || isOnlyLater ? endUs : Math.max(s[i + END] as number, endUs)
     if (!isOfWindow) s[i + START] = timeUs

@@ -1414,7 +1414,7 @@ do
       local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       local isOfWindow = count > 0 and timeUs >= s[i]
       local endUs = (isOfWindow and to.fromFirst and s[i] or windowStartUs(to, timeUs)) + to.windowUs
-      if not isOfWindow and nowUs >= endUs then
+      if not isOfWindow and atUs >= endUs then
         return false
       end
       local isOnlyLater = not isOfWindow and to.fromFirst and s[i + 1] - s[i] == to.windowUs
@@ -2706,6 +2706,7 @@ do
         cell.changed = clear(cell)
       end
       agree(cell.verdict)
+      cell.verdict.given = 0
       if op == 'charge' then
         describe(cell, nowUs, charge(cell, nowUs), false)
         if not isWithinCapacity(cell, nowUs) then
