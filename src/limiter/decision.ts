@@ -96,9 +96,10 @@ class Decided {
   settle(actual: Cost<string>): unknown {
     const settler = this.#settler
     if (settler === undefined) return undefined
-    const answer = settler.settle(settler.chargesOf(this), this.#key, this.#cost, actual)
-    this.#key = undefined
-    return answer
+    const onAccepted = () => {
+      this.#key = undefined
+    }
+    return settler.settle({ charges: settler.chargesOf(this), key: this.#key, cost: this.#cost, actual, onAccepted })
   }
 
   /** The same some time later, see `atItsTime`. What was charged stays as it is, but for those who left before it. */
@@ -176,10 +177,13 @@ export function decisionOf<Name extends string>(
   cost: Cost<string> = 0,
 ): Decision<Name> {
   const exactly = settler !== undefined && isEnteredLater(verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
+  // What a caller passed by name, the caller may change.
+  const ofKey = typeof key === 'object' ? { ...key } : key
+  const ofCost = typeof cost === 'object' ? { ...cost } : cost
   const decided =
     asked.length === 1
-      ? decisionOfOne(asked[0] as NamedRule, verdicts[0] as Verdict, exactly, key, cost)
-      : decisionOfAll(asked, verdicts, exactly, key, cost)
+      ? decisionOfOne(asked[0] as NamedRule, verdicts[0] as Verdict, exactly, ofKey, ofCost)
+      : decisionOfAll(asked, verdicts, exactly, ofKey, ofCost)
   return decided as unknown as Decision<Name>
 }
 

@@ -29,10 +29,12 @@ export class Reserved {
   settledBy(settler: Settler): Settler {
     return {
       chargesOf: () => this.#charges,
-      settle: (charges, key, cost, actual) => {
-        const answer = settler.settle(charges, this.#isCancelled ? undefined : key, cost, actual)
-        this.#dueUs = Number.NEGATIVE_INFINITY
-        return answer
+      settle: (settled) => {
+        const onAccepted = () => {
+          this.#dueUs = Number.NEGATIVE_INFINITY
+          settled.onAccepted?.()
+        }
+        return settler.settle({ ...settled, key: this.#isCancelled ? undefined : settled.key, onAccepted })
       },
     }
   }

@@ -18,8 +18,18 @@ export interface TakenDecision<Name extends string = string> {
 /** What decisions are settled through: a limiter, by one of its plans. */
 export interface Settler {
   chargesOf(decision: TakenDecision): readonly Charge[]
-  /** `key`: undefined where there is nothing to settle. */
-  settle(charges: readonly Charge[], key: Key<string> | undefined, cost: Cost<string>, actual: Cost<string>): unknown
+  settle(settled: Settled): unknown
+}
+
+/** A decision on its way to be settled. */
+export interface Settled<Name extends string = string> {
+  readonly charges: readonly Charge[]
+  /** Undefined where there is nothing to settle. */
+  readonly key: Key<Name> | undefined
+  readonly cost: Cost<Name>
+  readonly actual: Cost<Name>
+  /** Told when the input was not refused. */
+  onAccepted?(): void
 }
 
 /** The same for a decision whose figures do not say when it was charged: it was entered later than it was made, or waited for. */
@@ -36,8 +46,8 @@ export class SettlerOf implements Settler {
     return this.#charges
   }
 
-  settle(charges: readonly Charge[], key: Key<string> | undefined, cost: Cost<string>, actual: Cost<string>): unknown {
-    return this.#settler.settle(charges, key, cost, actual)
+  settle(settled: Settled): unknown {
+    return this.#settler.settle(settled)
   }
 }
 

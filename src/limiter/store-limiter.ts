@@ -32,7 +32,7 @@ import { clockOf, type LimiterOptions, type LimitName, type Limits, type NamedRu
 import { type AnyFunction, isIterable, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
-import { chargesIn, checkDecided, differencesOf } from './settling.ts'
+import { chargesIn, checkDecided, differencesOf, type Settled } from './settling.ts'
 import type { Verb } from './waiting/desk.ts'
 import type { Queue } from './waiting/queue.ts'
 import { WaitError } from './waiting/wait-error.ts'
@@ -220,21 +220,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     checkDecided(of)
     const charges = chargesIn(plan.scope.limits, of)
     this.#checkOpen()
-    return this.#settle(plan.scope.limits, options.plan, charges, of.allowed === false || of.degraded ? undefined : key, cost, actual)
+    const isTaken = of.allowed !== false && !of.degraded
+    return this.#settle(plan.scope.limits, options.plan, { charges, key: isTaken ? key : undefined, cost, actual })
   }
 
   /** Charges or gives back by how much what was used differs from what was charged. Also after `close`: the estimate would stay charged. */
   #settle(
     limits: readonly NamedRule<LimitName<L>>[],
     planName: P | undefined,
-    charges: readonly Charge[],
-    key: Key<LimitName<L>> | undefined,
-    cost: Cost<LimitName<L>>,
-    actual: Cost<LimitName<L>>,
+    { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
   ): Answer<S, void> {
     const isSync = this.#store.mode === 'sync'
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     const differences = differencesOf(limits, cost, actual)
+    onAccepted?.()
     if (key === undefined || differences.every((difference) => difference === 0)) return done
     const plan = this.#plans.still(planName)
     const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
@@ -312,8 +311,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       verdicts: parts.map(({ verdict }) => verdict),
       settler: {
         chargesOf: (decision) => chargesIn(limits, decision),
-        settle: (charges, key, cost, actual) =>
-          this.#answer(() => this.#settle(limits, name as P, charges, key as never, cost as never, actual as never)),
+        settle: (settled) => this.#answer(() => this.#settle(limits, name as P, settled as Settled<LimitName<L>>)),
       },
     }
   }
