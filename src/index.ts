@@ -18,12 +18,15 @@ export {
   type RefundOptions,
   type Reservation,
   type ReserveOptions,
+  type Settleable,
+  type SettleOptions,
   type TimedOptions,
   type VerbOptions,
   type WaitOptions,
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
 export type { PaceOptions, Wrapped } from './limiter/pacing.ts'
+export type { TakenDecision } from './limiter/settling.ts'
 export { WaitError } from './limiter/wait-error.ts'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'
 export type { AsyncStore } from './stores/remote/async-store.ts'

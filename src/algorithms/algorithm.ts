@@ -58,10 +58,23 @@ export interface Algorithm<R extends Rule = Rule> {
   charge(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
   /**
-   * Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. With `booked` it cancels a reservation before its time: its cost
-   * minus what was reserved after it, and nothing if the state was written at another pace since. Tells whether it wrote.
+   * For what knows when it was charged: charges `cost` as of `ofUs`, as if it had been charged then. Tells whether it wrote: what was charged then may
+   * no longer count. Without it, what is charged later is charged now.
    */
-  giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, booked: Booked<R> | undefined): boolean
+  chargeAt?(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean
+
+  /**
+   * Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. With `booked` it cancels a reservation before its time: its cost
+   * minus what was reserved after it, and nothing if the state was written at another pace since. Answers how many whole permits were given back,
+   * -1 if nothing was written.
+   */
+  giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, booked: Booked<R> | undefined): number
+
+  /**
+   * If bookable: gives back no more than would still be in use of a charge, had nobody come after it. `left`: the rule it was made under, and when it
+   * would have drained. Answers as `giveBack` does.
+   */
+  giveRest?(own: R, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<R>): number
 
   /** If bookable: when the holder of the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
   actUs?(rule: R, ticket: Float64Array, cost: number): number
@@ -76,7 +89,7 @@ export interface Algorithm<R extends Rule = Rule> {
 /** What a state says, by name: all are whole numbers. */
 export type StateFields = Readonly<Record<string, number>>
 
-/** A reservation to be cancelled: the rule it was made under, and the state it left behind. */
+/** A charge to be given back: the rule it was made under, and the state it left behind; of one that is not cancelled, only its first word. */
 export interface Booked<R extends Rule = Rule> {
   readonly rule: R
   readonly words: Float64Array

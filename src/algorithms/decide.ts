@@ -12,10 +12,18 @@ import { clearWords } from './words.ts'
  *   if the caller may act within `aheadUs`.
  * - `ask`: the same answer, nothing charged.
  * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there was nothing to give back.
+ * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than the capacity: debt.
+ * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below 0). Each by itself: `limited` where nothing changed.
  */
-export type Op = 'take' | 'ask' | 'give'
+export type Op = 'take' | 'ask' | 'give' | 'charge' | 'settle'
 
-/** A reservation as the store answered it: the state it left behind, and the numbers that state is in. */
+/** No more permits than this are in use: so sums of them are exact. What is charged beyond it is dropped. */
+export const MAX_USED = 1_000_000_000_000
+
+/**
+ * A reservation as the store answered it: the state it left behind, and the numbers that state is in. To settle, of any charge: what can be booked ahead is
+ * a level, and the one word is when that would have drained, rounded up.
+ */
 export interface Ticket {
   readonly numbers: string
   readonly words: Float64Array
@@ -26,7 +34,7 @@ export interface Cell {
   /** The numbers of the caller. */
   rule: Rule
   cost: number
-  /** For `give`: the reservation to cancel. */
+  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. */
   ticket: Ticket | undefined
   s: Float64Array
   i: number
@@ -57,12 +65,14 @@ export interface Verdict {
   enteredUs: number
   /** The state after a reservation, to cancel it by. */
   ticket: Ticket | undefined
+  /** Of what gives back: how many whole permits that were. */
+  given?: number
   /** Whether it was not the store that decided, because it failed. */
   degraded?: boolean
 }
 
 export function emptyVerdict(): Verdict {
-  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }
+  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }
 }
 
 /**
@@ -70,6 +80,7 @@ export function emptyVerdict(): Verdict {
  * reservation, -1 otherwise. `ofUs`: for giving back, when the cost was entered, or -1.
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
+  if (op === 'charge' || op === 'settle') return writeDown(op, cells, nowUs, ofUs)
   const count = cells.length
   let granted = true
   for (let k = 0; k < count; k += 1) {
@@ -80,7 +91,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     cell.changed = cell.isHeld ? own.algorithm.repair(own, cell.s, cell.i, nowUs) : clear(cell)
     if (isTold) agree(cell.verdict)
     if (op === 'give') {
-      if (!giveBack(cell, nowUs, ofUs)) granted = false
+      if (!giveBack(cell, nowUs, ofUs, cost)) granted = false
     } else if (cost > rule.capacity) {
       granted = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
     } else if (aheadUs >= 0 && rule.algorithm.bookable) {
@@ -152,10 +163,72 @@ function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
   return false
 }
 
+/** Writes down what was used, whether it fits or not. */
+function writeDown(op: Op, cells: readonly Cell[], nowUs: number, ofUs: number): boolean {
+  let granted = true
+  for (let k = 0; k < cells.length; k += 1) {
+    const cell = cells[k] as Cell
+    cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
+    agree(cell.verdict)
+    cell.verdict.given = 0
+    if (op === 'charge') {
+      describe(cell, nowUs, charge(cell, nowUs), false)
+      if (!isWithinCapacity(cell, nowUs)) granted = false
+    } else {
+      if (!settle(cell, nowUs, ofUs)) granted = false
+      describe(cell, nowUs, 0, false)
+    }
+  }
+  return granted
+}
+
+/** Charges as much as there may be. Answers how much later than now it was entered. */
+function charge(cell: Cell, nowUs: number): number {
+  const cost = chargeable(cell, nowUs)
+  if (cost <= 0) return 0
+  const own = cell.own
+  cell.changed = true
+  cell.own = cell.rule
+  return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
+}
+
+function chargeable(cell: Cell, nowUs: number): number {
+  return Math.min(cell.cost, MAX_USED - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
+}
+
+/** Where there is debt, it limits until one permit is free. */
+function isWithinCapacity(cell: Cell, nowUs: number): boolean {
+  const own = cell.own
+  const capacity = cell.rule.capacity
+  if (own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) === 0) return true
+  return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
+}
+
+function settle(cell: Cell, nowUs: number, ofUs: number): boolean {
+  if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost)
+  return cell.cost === 0 || isCharged(cell, nowUs, ofUs) || refuse(cell.verdict, 'limited', 0)
+}
+
+/** Charges as of then, where that is known; now, where it is not. */
+function isCharged(cell: Cell, nowUs: number, ofUs: number): boolean {
+  if (cell.rule.algorithm.chargeAt === undefined) {
+    charge(cell, nowUs)
+    return true
+  }
+  const cost = chargeable(cell, nowUs)
+  if (cost <= 0 || !cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs)) return false
+  cell.changed = true
+  cell.own = cell.rule
+  return true
+}
+
 /** Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number): boolean {
-  if (cell.cost === 0) return true
-  if (!cell.isHeld || !isGivenBack(cell, nowUs, ofUs)) return refuse(cell.verdict, 'limited', 0)
+function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number): boolean {
+  cell.verdict.given = 0
+  if (cost === 0) return true
+  const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost) : -1
+  if (given < 0) return refuse(cell.verdict, 'limited', 0)
+  cell.verdict.given = given
   cell.changed = true
   return true
 }
@@ -164,11 +237,16 @@ function giveBack(cell: Cell, nowUs: number, ofUs: number): boolean {
  * In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
  * caller's.
  */
-function isGivenBack(cell: Cell, nowUs: number, ofUs: number): boolean {
+function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number): number {
   const own = cell.own
-  if (cell.ticket !== undefined) return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, bookedBy(own, cell.ticket))
-  const most = Math.max(own.capacity, cell.rule.capacity)
-  return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, Math.min(cell.cost, most), ofUs, undefined)
+  const algorithm = own.algorithm
+  if (cell.ticket === undefined) {
+    const most = Math.max(own.capacity, cell.rule.capacity)
+    return algorithm.giveBack(own, cell.s, cell.i, nowUs, Math.min(cost, most), ofUs, undefined)
+  }
+  const booked = bookedBy(own, cell.ticket)
+  if (cell.cost > 0) return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
+  return (algorithm as Required<Algorithm>).giveRest(own, cell.s, cell.i, nowUs, cost, booked)
 }
 
 function bookedBy(own: Rule, ticket: Ticket): Booked {

@@ -35,6 +35,9 @@ export interface LevelRule extends Rule {
   readonly lessOnePart: number
 }
 
+/** Nothing takes longer than this to drain: 37,000 days, a full capacity and a year. What is charged beyond it is dropped. Times stay below 2^53. */
+const MOST_US = 37_000 * 86_400_000_000
+
 /** A state in other numbers, while a question is asked about it. */
 const scratch: Float64Array = new Float64Array(WORDS)
 
@@ -136,6 +139,10 @@ export function levelCharge(own: LevelRule, to: LevelRule, s: Float64Array, i: n
     us += 1
     part -= to.permits
   }
+  if (us - atUs > MOST_US) {
+    us = atUs + MOST_US
+    part = 0
+  }
   s[i + TAT] = us
   s[i + PART] = part
   s[i + AT] = atUs
@@ -170,10 +177,42 @@ function dateToNow(s: Float64Array, i: number, nowUs: number): boolean {
   return true
 }
 
-export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean {
-  if (ofUs >= 0 && nowUs - ofUs >= own.windowUs) return false
+/**
+ * Without `ofUs` the cost was charged just now. With it, what has drained since is not given back: whether anybody came before it is not known, so it is
+ * taken to have drained from the beginning.
+ */
+export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): number {
+  const atUs = effectiveUs(s, i, nowUs)
+  const isFresh = ofUs < 0 || ofUs >= atUs
+  return giveUpTo(own, s, i, atUs, cost, isFresh ? Number.POSITIVE_INFINITY : spanUs(own, cost) - (atUs - ofUs))
+}
+
+/**
+ * Gives back no more than would still be in use of a charge, had nobody come after it: `left` says when it would have drained, rounded up to a
+ * microsecond. Where somebody came after it, that microsecond may be theirs.
+ */
+export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<LevelRule>): number {
+  const atUs = effectiveUs(s, i, nowUs)
+  const rule = left.rule
+  const drainedUs = left.words[TAT] as number
+  const tatUs = s[i + TAT] as number
+  const isSame = isSamePace(own, rule)
+  const isLast = isSame && (tatUs < drainedUs || (tatUs === drainedUs && (s[i + PART] as number) === 0))
+  const mostUs = drainedUs - atUs - (rule.permits === 1 || isLast ? 0 : 1)
+  if (isSame) return giveUpTo(own, s, i, atUs, cost, mostUs)
+  // Nobody would have changed its pace.
+  const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0
+  return giveUpTo(own, s, i, atUs, Math.min(cost, most), Number.POSITIVE_INFINITY)
+}
+
+/** Gives `cost` back, but no more than drains in `mostUs`. Answers how many whole permits that are, -1 if there was nothing to give back. */
+function giveUpTo(own: LevelRule, s: Float64Array, i: number, atUs: number, cost: number, mostUs: number): number {
+  if (mostUs <= 0) return -1
   const us = spanUs(own, cost)
-  return moveEarlier(own, s, i, effectiveUs(s, i, nowUs), us, remainder[0] as number)
+  const part = remainder[0] as number
+  if (us < mostUs) return moveEarlier(own, s, i, atUs, us, part) ? cost : -1
+  const given = Math.min(cost, mulDiv(mostUs, own.permits, own.periodUs))
+  return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -1
 }
 
 /**
@@ -189,14 +228,14 @@ export function levelCancel(
   booked: Booked<LevelRule>,
   turnUs: number,
   turnPart: number,
-): boolean {
-  if (!isSamePace(own, booked.rule)) return false
+): number {
+  if (!isSamePace(own, booked.rule)) return -1
   const atUs = effectiveUs(s, i, nowUs)
   const ticket = booked.words
   // How far ahead the TAT would lie if nothing had been charged since.
   const markUs = (ticket[TAT] as number) - effectiveUs(ticket, 0, atUs)
   const markPart = ticket[PART] as number
-  if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return false
+  if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -1
   let us = spanUs(own, cost)
   let part = remainder[0] as number
   const afterUs = (s[i + TAT] as number) - atUs - markUs
@@ -212,7 +251,7 @@ export function levelCancel(
       part -= own.permits
     }
   }
-  return us >= 0 && moveEarlier(own, s, i, atUs, us, part)
+  return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -1
 }
 
 /** The TAT moves earlier, but not before `atUs`. Tells whether there was anything to give back. */

@@ -79,12 +79,13 @@ function reserveWithin<Name extends string>(reserve: (maxWaitUs: number) => Rese
   return reserve(0)
 }
 
-function withoutCancel<Name extends string>({ cancel: _, ...decision }: Reserved<Name>): Decision<Name> {
-  return decision as unknown as Decision<Name>
+function withoutCancel<Name extends string>(decision: Reserved<Name>): Decision<Name> {
+  Reflect.deleteProperty(decision, 'cancel')
+  return decision
 }
 
 function acquired<Name extends string>(decision: Decision<Name>, waitedMs: number): Acquired<Name> {
-  return Object.assign(decision, { waitedMs }) as Acquired<Name>
+  return Object.assign(decision, { waitedMs }) as unknown as Acquired<Name>
 }
 
 /** Longer than the coarsest clock takes from one reading to the next. */

@@ -1,15 +1,17 @@
 /** The limiter of a store that answers later. Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
-import type { RefundOptions, Reservation, ReserveOptions, VerbOptions, WaitOptions } from './limiter.ts'
-import type { CostOf, DecisionOf, KeyOf, Limits } from './options.ts'
+import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
+import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { StoreLimiter } from './store-limiter.ts'
+
+type Taken<L extends Limits> = DecisionOf<L> & Settleable<LimitName<L>, AsyncStore>
 
 export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimiter<L, AsyncStore, P> {
   override tryAcquire(key: KeyOf<L>, cost?: CostOf<L>, options?: WaitOptions<P>): Promise<boolean> {
     return promised(() => super.tryAcquire(key, cost, options as WaitOptions<P>))
   }
 
-  override consume(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
+  override consume(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<Taken<L>> {
     return promised(() => super.consume(key, cost, options))
   }
 
@@ -17,8 +19,16 @@ export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimit
     return promised(() => super.peek(key, cost, options))
   }
 
-  override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<DecisionOf<L> & Reservation<AsyncStore>> {
+  override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<Taken<L> & Reservation<AsyncStore>> {
     return promised(() => super.reserve(key, cost, options))
+  }
+
+  override charge(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
+    return promised(() => super.charge(key, cost, options))
+  }
+
+  override settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Promise<void> {
+    return promised(() => super.settle(key, actual, options))
   }
 
   override refund(key: KeyOf<L>, cost?: CostOf<L>, options?: RefundOptions<P>): Promise<void> {

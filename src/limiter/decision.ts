@@ -1,5 +1,9 @@
 /** What a caller is told, made from the verdicts of the limits. */
 import type { Outcome, Verdict } from '../algorithms/decide.ts'
+import { chargesOf } from '../stores/settlement.ts'
+import type { Cost, Key } from './input.ts'
+import type { NamedRule } from './options.ts'
+import { isEnteredLater, type Settler, SettlerOf } from './settling.ts'
 
 /** One limit's own figures. */
 export interface DecisionPart {
@@ -37,34 +41,126 @@ export type Decision<Name extends string = string> =
   | (DecisionFigures<Name> & { readonly outcome: 'allowed'; readonly allowed: true })
   | (DecisionFigures<Name> & { readonly outcome: 'limited' | 'impossible'; readonly allowed: false })
 
-/** Names and capacities of the limits, in the order of the verdicts. */
-export interface Asked<Name extends string> {
-  readonly name: Name
-  readonly rule: { readonly capacity: number }
+/**
+ * A decision. It has its figures, which are shown, copied and written as JSON, and what it takes to settle it, which is not. A class, because a
+ * method of an object's own would be made for each decision.
+ */
+class Decided {
+  declare readonly outcome: Outcome
+  declare readonly allowed: boolean
+  declare readonly limit: number
+  declare readonly remaining: number
+  declare readonly retryAfterMs: number
+  declare readonly resetAfterMs: number
+  declare readonly delayMs: number
+  declare readonly atMs: number
+  declare readonly policy: string
+  declare readonly parts: Readonly<Record<string, DecisionPart>>
+  declare readonly degraded: boolean
+  readonly #settler: Settler | undefined
+  /** Undefined where there is nothing to settle, or no longer. */
+  #key: Key<string> | undefined
+  readonly #cost: Cost<string>
+
+  constructor(
+    outcome: Outcome,
+    limit: number,
+    remaining: number,
+    retryAfterMs: number,
+    resetAfterMs: number,
+    delayMs: number,
+    atMs: number,
+    policy: string,
+    parts: Readonly<Record<string, DecisionPart>>,
+    degraded: boolean,
+    settler: Settler | undefined,
+    key: Key<string> | undefined,
+    cost: Cost<string>,
+  ) {
+    this.outcome = outcome
+    this.allowed = outcome === 'allowed'
+    this.limit = limit
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this.delayMs = delayMs
+    this.atMs = atMs
+    this.policy = policy
+    this.parts = parts
+    this.degraded = degraded
+    this.#settler = settler
+    this.#key = key
+    this.#cost = cost
+  }
+
+  settle(actual: Cost<string>): unknown {
+    const settler = this.#settler
+    if (settler === undefined) return undefined
+    const onAccepted = () => {
+      this.#key = undefined
+    }
+    return settler.settle({ charges: settler.chargesOf(this), key: this.#key, cost: this.#cost, actual, onAccepted })
+  }
+
+  /** The same some time later, see `atItsTime`. What was charged stays as it is, but for those who left before it. */
+  later(us: number, isBooked: boolean): Decided {
+    const { outcome, limit, remaining, retryAfterMs, delayMs, atMs, policy, degraded } = this
+    const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
+    const charges = this.#settler?.chargesOf(this).map((charge) => ({ ...charge, drainedUs: charge.drainedUs - leftUs })) ?? []
+    const settler = this.#settler && new SettlerOf(this.#settler, charges)
+    const parts = Object.entries(this.parts).map(([name, part]) => [
+      name,
+      { ...part, delayMs: 0, resetAfterMs: minusUs(part.resetAfterMs, us) },
+    ])
+    return new Decided(
+      outcome,
+      limit,
+      remaining,
+      retryAfterMs,
+      minusUs(this.resetAfterMs, us),
+      0,
+      isBooked ? plusUs(atMs, us) : atMs,
+      policy,
+      Object.fromEntries(parts),
+      degraded,
+      settler,
+      this.#key,
+      this.#cost,
+    )
+  }
 }
 
 /** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
-export function decisionOfOne<Name extends string>({ name, rule }: Asked<Name>, verdict: Verdict, degraded = false): Decision<Name> {
+function decisionOfOne(
+  { name, rule }: NamedRule,
+  verdict: Verdict,
+  settler: Settler | undefined,
+  key: Key<string>,
+  cost: Cost<string>,
+): Decided {
   const { outcome, remaining } = verdict
   const limit = rule.capacity
   const retryAfterMs = verdict.retryUs / 1000
   const resetAfterMs = verdict.resetUs / 1000
   const delayMs = verdict.delayUs / 1000
   const part: DecisionPart = { outcome, limit, remaining, retryAfterMs, resetAfterMs, delayMs }
-  return {
+  const degraded = verdict.degraded === true
+  return new Decided(
     outcome,
-    allowed: outcome === 'allowed',
     limit,
     remaining,
     retryAfterMs,
     resetAfterMs,
     delayMs,
-    atMs: verdict.enteredUs / 1000,
-    policy: name,
+    verdict.enteredUs / 1000,
+    name,
     // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
-    parts: name === 'default' ? { default: part } : namedPart(name, part),
+    name === 'default' ? { default: part } : namedPart(name, part),
     degraded,
-  } as Decision<Name>
+    settler,
+    outcome === 'allowed' && !degraded ? key : undefined,
+    cost,
+  )
 }
 
 /** By itself, so that the other way stays small enough for the compiler to fit it into its callers. */
@@ -72,11 +168,37 @@ function namedPart(name: string, part: DecisionPart): Record<string, DecisionPar
   return { [name]: part }
 }
 
-export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Decision<Name> {
+/** `settler`: without it, the decision is none that can be settled. */
+export function decisionOf<Name extends string>(
+  asked: readonly NamedRule<Name>[],
+  verdicts: readonly Verdict[],
+  settler?: Settler,
+  key: Key<string> = '',
+  cost: Cost<string> = 0,
+): Decision<Name> {
+  const exactly = settler !== undefined && isEnteredLater(verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
+  // What a caller passed by name, the caller may change.
+  const ofKey = typeof key === 'object' ? { ...key } : key
+  const ofCost = typeof cost === 'object' ? { ...cost } : cost
+  const decided =
+    asked.length === 1
+      ? decisionOfOne(asked[0] as NamedRule, verdicts[0] as Verdict, exactly, ofKey, ofCost)
+      : decisionOfAll(asked, verdicts, exactly, ofKey, ofCost)
+  return decided as unknown as Decision<Name>
+}
+
+function decisionOfAll(
+  asked: readonly NamedRule[],
+  verdicts: readonly Verdict[],
+  settler: Settler | undefined,
+  key: Key<string>,
+  cost: Cost<string>,
+): Decided {
   const degraded = verdicts[0]?.degraded === true
-  if (asked.length === 1) return decisionOfOne(asked[0] as Asked<Name>, verdicts[0] as Verdict, degraded)
   const outcome = outcomeOf(verdicts)
   const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
+  const { name, rule } = asked[binding] as NamedRule
+  const { remaining, retryUs } = verdicts[binding] as Verdict
   let resetUs = 0
   let delayUs = 0
   let enteredUs = 0
@@ -86,14 +208,21 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
     // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
     enteredUs = Math.max(enteredUs, verdict.enteredUs)
   }
-  return Object.assign(decisionOfOne(asked[binding] as Asked<Name>, verdicts[binding] as Verdict, degraded), {
+  return new Decided(
     outcome,
-    allowed: outcome === 'allowed',
-    resetAfterMs: resetUs / 1000,
-    delayMs: outcome === 'allowed' ? delayUs / 1000 : 0,
-    atMs: enteredUs / 1000,
-    parts: partsOf(asked, verdicts),
-  }) as Decision<Name>
+    rule.capacity,
+    remaining,
+    retryUs / 1000,
+    resetUs / 1000,
+    outcome === 'allowed' ? delayUs / 1000 : 0,
+    enteredUs / 1000,
+    name,
+    partsOf(asked, verdicts),
+    degraded,
+    settler,
+    outcome === 'allowed' && !degraded ? key : undefined,
+    cost,
+  )
 }
 
 /**
@@ -102,18 +231,11 @@ export function decisionOf<Name extends string>(asked: readonly Asked<Name>[], v
  */
 export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number, isBooked: boolean): Decision<Name> {
   if (decision.delayMs === 0) return decision
-  const us = Math.max(waitedUs, 0)
-  const parts = Object.entries<DecisionPart>(decision.parts).map(([name, part]) => [name, { ...part, ...waited(part, us) }])
-  return {
-    ...decision,
-    ...waited(decision, us),
-    atMs: isBooked ? plusUs(decision.atMs, us) : decision.atMs,
-    parts: Object.fromEntries(parts),
-  }
+  return (decision as unknown as Decided).later(Math.max(waitedUs, 0), isBooked) as unknown as Decision<Name>
 }
 
-function waited({ resetAfterMs }: { readonly resetAfterMs: number }, us: number): { delayMs: number; resetAfterMs: number } {
-  return { delayMs: 0, resetAfterMs: Math.max(0, plusUs(resetAfterMs, -us)) }
+function minusUs(ms: number, us: number): number {
+  return Math.max(0, plusUs(ms, -us))
 }
 
 /** Adding milliseconds would leave a rest behind the microseconds. */
@@ -121,10 +243,10 @@ function plusUs(ms: number, us: number): number {
   return (Math.round(ms * 1000) + us) / 1000
 }
 
-function partsOf<Name extends string>(asked: readonly Asked<Name>[], verdicts: readonly Verdict[]): Record<Name, DecisionPart> {
-  const parts = {} as Record<Name, DecisionPart>
+function partsOf(asked: readonly NamedRule[], verdicts: readonly Verdict[]): Record<string, DecisionPart> {
+  const parts: Record<string, DecisionPart> = {}
   for (let k = 0; k < asked.length; k++) {
-    const { name, rule } = asked[k] as Asked<Name>
+    const { name, rule } = asked[k] as NamedRule
     parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
   }
   return parts

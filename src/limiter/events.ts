@@ -11,7 +11,7 @@ import type { Cost, Key } from './input.ts'
 export interface DecisionEvent {
   /** The name of the limiter. */
   readonly limiter: string
-  readonly verb: 'tryAcquire' | 'consume' | 'reserve' | 'acquire'
+  readonly verb: 'tryAcquire' | 'consume' | 'reserve' | 'acquire' | 'charge'
   readonly key: Key<string>
   readonly cost: Cost<string>
   readonly plan: string | undefined

@@ -11,6 +11,7 @@ import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
 import { checkOptions, type LimiterOptions, type LimitName, type Limits, type SameLimits } from './options.ts'
 import type { AnyFunction, PaceOptions, Wrapped } from './pacing.ts'
+import type { TakenDecision } from './settling.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
 /** A value at once, or a promise of it. */
@@ -28,8 +29,24 @@ export interface ReserveOptions<P extends string = string> extends VerbOptions<P
 }
 
 export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
-  /** The `atMs` of the decision that took it: what lies a window back or more is not given back, and a log finds its entry. */
+  /** The `atMs` of the decision that took it: what has drained since is not given back, and windows and logs find where it counts. */
   readonly atMs?: number | undefined
+}
+
+export interface SettleOptions<Name extends string = string, P extends string = string> extends VerbOptions<P> {
+  /** The decision that charged it, or its `atMs` and `parts`: it may have been made by another process and have come as JSON. */
+  readonly of: TakenDecision<Name>
+  /** What that decision charged. Default 1. */
+  readonly cost?: Cost<Name> | undefined
+}
+
+/** A decision that charged what a call was expected to cost. */
+export interface Settleable<Name extends string, S> {
+  /**
+   * Says what the call really cost, once: what was charged too much is given back, as far as it is still in use; what was too little is charged, also
+   * beyond the limit. Does nothing if nothing was charged, or a second time.
+   */
+  settle(actual: Cost<Name>): Answer<S, void>
 }
 
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
@@ -53,7 +70,9 @@ export interface AcquireOptions<Name extends string = string, P extends string =
 }
 
 /** What a wait ends with: an allowed decision, at its time. */
-export type Acquired<Name extends string = string> = Extract<Decision<Name>, { readonly allowed: true }> & { readonly waitedMs: number }
+export type Acquired<Name extends string = string, S = SyncStore> = Extract<Decision<Name>, { readonly allowed: true }> & {
+  readonly waitedMs: number
+} & Settleable<Name, S>
 
 export interface Reservation<S> {
   /** Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling it again does nothing. */
@@ -74,7 +93,11 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   /** Options of which it is not known whether they make it wait. */
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
   /** Takes if allowed, and tells all about it. */
-  consume(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
+  consume(
+    key: Key<LimitName<L>>,
+    cost?: Cost<LimitName<L>>,
+    options?: VerbOptions<P>,
+  ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S>>
   /** What `consume` would answer; takes nothing. `remaining` is what is there now. */
   peek(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
   /** Takes, maybe ahead of time: act after `delayMs`. Windows and logs cannot be booked ahead: there it is `consume`. */
@@ -82,9 +105,9 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
-  ): Answer<S, Decision<LimitName<L>> & Reservation<S>>
+  ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S>>
   /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
-  acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>>>
+  acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>, S>>
   /** A function that waits its turn before it runs. Key and cost may be found from its arguments. */
   wrap<Fn extends AnyFunction>(
     key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
@@ -101,7 +124,14 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   scope(plan?: P): Scope
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
-  /** Gives back what was taken, never above idle. */
+  /**
+   * Writes down what was used, whether it fits or not. What is used beyond the limit is debt: the decision is `limited` then, and so is every call until
+   * enough of it has drained.
+   */
+  charge(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
+  /** Says what a decision really cost that another process made, or of which only the figures are left: see `settle` of a decision. */
+  settle(key: Key<LimitName<L>>, actual: Cost<LimitName<L>>, options: SettleOptions<LimitName<L>, P>): Answer<S, void>
+  /** Gives back what was taken, as far as it is still in use, never above idle. */
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>

@@ -6,6 +6,7 @@ import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
 import { type Cost, checkNames, costFor, isCost, isKey, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
+import { type Settler, usedOf } from './settling.ts'
 
 /** One set of numbers. */
 export interface Plan<Name extends string> {
@@ -18,6 +19,8 @@ export interface Plan<Name extends string> {
   readonly step: Step
   /** The verdicts of its parts. */
   readonly verdicts: readonly Verdict[]
+  /** What the decisions made by it are settled through. */
+  readonly settler: Settler
 }
 
 /** Limits by the name of the plan. */
@@ -26,19 +29,31 @@ type PlanLimits = Readonly<Record<string, unknown>>
 /** Most limiters have no plans. */
 const NO_PLANS: ReadonlyMap<string, Plan<never>> = new Map()
 
+/** What the decisions made by a plan are settled through. */
+export type SettlerFor<Name extends string> = (limits: readonly NamedRule<Name>[], plan: string | undefined) => Settler
+
 export class Plans<Name extends string> {
   readonly #limiter: string
   readonly #store: SyncStore | GuardedStore
   readonly #nowUs: () => number
+  readonly #settlerFor: SettlerFor<Name>
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
   /** `limiter`: its name. `nowUs`: what a synchronous store reads the time by. */
-  constructor(limits: Limits, plans: PlanLimits, limiter: string, store: SyncStore | GuardedStore, nowUs: () => number) {
+  constructor(
+    limits: Limits,
+    plans: PlanLimits,
+    limiter: string,
+    store: SyncStore | GuardedStore,
+    nowUs: () => number,
+    settlerFor: SettlerFor<Name>,
+  ) {
     this.#limiter = limiter
     this.#store = store
     this.#nowUs = nowUs
+    this.#settlerFor = settlerFor
     const base = compiled<Name>(limits)
     const named = this.#compiled(base, plans)
     ;[this.base, this.#named] = this.#opened(base, named)
@@ -100,7 +115,8 @@ export class Plans<Name extends string> {
   ): [Plan<Name>, ReadonlyMap<string, Plan<Name>>] {
     const opened: Plan<Name>[] = []
     try {
-      for (const limits of [base, ...named.map(([, limits]) => limits)]) opened.push(this.#open(limits))
+      opened.push(this.#open(base, undefined))
+      for (const [name, limits] of named) opened.push(this.#open(limits, name))
     } catch (error) {
       this.#release(opened)
       throw error
@@ -115,7 +131,7 @@ export class Plans<Name extends string> {
   }
 
   /** Shows limits to the store, which may refuse them. */
-  #open(limits: readonly NamedRule<Name>[]): Plan<Name> {
+  #open(limits: readonly NamedRule<Name>[], plan: string | undefined): Plan<Name> {
     const store = this.#store
     const scope = { name: this.#limiter, limits }
     const states = store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)
@@ -126,6 +142,7 @@ export class Plans<Name extends string> {
       states: states as OpenStates | undefined,
       step: new Step('take', scope, parts, -1, -1, undefined),
       verdicts: parts.map(({ verdict }) => verdict),
+      settler: this.#settlerFor(limits, plan),
     }
   }
 }
@@ -135,6 +152,13 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
   const { limits } = scope
   checkNames(key, cost, limits)
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name)))
+}
+
+/** The same for what was used, which may be above any capacity. */
+export function usedPartsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Part[] {
+  const { limits } = scope
+  checkNames(key, used, limits)
+  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), usedOf(used, name, 'cost')))
 }
 
 /** The same in the plan's own step. What is refused here reaches no store. */

@@ -8,6 +8,7 @@ import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import { settlements } from '../stores/settlement.ts'
 import { type Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision, decisionOf } from './decision.ts'
@@ -21,6 +22,7 @@ import {
   type Key,
   REFUND_OPTIONS,
   RESERVE_OPTIONS,
+  SETTLE_OPTIONS,
   spanUs,
   TIMED_OPTIONS,
   timeoutUs,
@@ -35,6 +37,8 @@ import type {
   RefundOptions,
   Reservation,
   ReserveOptions,
+  Settleable,
+  SettleOptions,
   TimedOptions,
   VerbOptions,
   WaitOptions,
@@ -48,13 +52,15 @@ import {
   type LimiterOptions,
   type LimitName,
   type Limits,
+  type NamedRule,
   nameOf,
   type SameLimits,
   storeOf,
 } from './options.ts'
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
-import { filled, type Plan, Plans, partsOf } from './plans.ts'
+import { filled, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
+import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
 import { WaitError } from './wait-error.ts'
 import { connected, waitingAt } from './wiring.ts'
 
@@ -64,7 +70,11 @@ type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
 const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
 const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
 const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
+const CHARGE: Verb = { op: 'charge', aheadUs: -1, ofUs: -1 }
 const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
+
+/** A decision that took something. */
+type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
   readonly name: string
@@ -95,7 +105,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.#waiting = waitingAt(this.#store, this.#ownClock, this.#clock, this.#maxAheadUs, options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs)
+    this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs, (of, plan) => this.#settlerFor(of, plan))
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -129,10 +139,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
-  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>> {
+  consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
     const plan = options === undefined ? this.#plans.base : this.#planOf(options)
-    if (plan.states === undefined) return this.#consumeLater('consume', plan, key, cost, options, (decision) => decision)
-    return this.#consumeNow('consume', plan, plan.states, key, cost, options) as Answer<S, Decision<LimitName<L>>>
+    if (plan.states === undefined) return this.#consumeLater('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
+    return this.#consumeNow('consume', plan, plan.states, key, cost, options) as Answer<S, Taken<L, S>>
   }
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -140,7 +150,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
-  reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, DecisionOf<L> & Reservation<S>> {
+  reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
     const plan = this.#planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
@@ -149,22 +159,27 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#apply(verb, plan, parts, (verdicts) => {
       const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.#ownClock.nowUs() : undefined)
       const cancel = () => this.#cancel(reserved, options.plan)
-      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts), { cancel })
+      const settler = reserved.settledBy(plan.settler)
+      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts, settler, key, cost), { cancel })
       this.#tell('reserve', key, cost, options, decision, sinceUs)
-      return decision
+      return decision as unknown as Taken<L, S> & Reservation<S>
     })
   }
 
-  acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>>> {
+  acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
     return this.#acquire(key, options, undefined)
   }
 
   /** `ended`: what else ends the wait, besides the signal among the options. */
-  async #acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P>, ended: Abortable | undefined): Promise<Acquired<LimitName<L>>> {
+  async #acquire(
+    key: KeyOf<L>,
+    options: AcquireOptions<LimitName<L>, P>,
+    ended: Abortable | undefined,
+  ): Promise<Acquired<LimitName<L>, S>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
-      const decision = this.consume(key, cost) as DecisionOf<L>
+      const decision = this.consume(key, cost) as Taken<L, S>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
     const acquired = await this.#wait('acquire', key, cost, options, ended)
@@ -201,6 +216,26 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   waiting(key?: KeyOf<L>): number {
     if (key === undefined) return this.#waiting.count()
     return this.#waiting.queues(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+  }
+
+  charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
+    const plan = this.#planOf(options)
+    const sinceUs = this.#heardSinceUs()
+    return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#tell('charge', key, cost, options, decision, sinceUs)
+      return decision
+    })
+  }
+
+  settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
+    const plan = this.#planOf(options, SETTLE_OPTIONS)
+    const { of, cost = 1 } = options
+    checkDecided(of)
+    const charges = chargesIn(plan.scope.limits, of)
+    this.#checkOpen()
+    const isTaken = of.allowed !== false && !of.degraded
+    return this.#settle(plan.scope.limits, options.plan, { charges, key: isTaken ? key : undefined, cost, actual })
   }
 
   refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
@@ -253,6 +288,38 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.#plans.of(options.plan)
   }
 
+  /** What decisions by a plan are settled through. Wrong input to a store that answers later is a rejection. */
+  #settlerFor(limits: readonly NamedRule<LimitName<L>>[], planName: string | undefined): Settler {
+    const settle = (settled: Settled) => this.#settle(limits, planName as P | undefined, settled as Settled<LimitName<L>>)
+    return {
+      chargesOf: (decision) => chargesIn(limits, decision),
+      settle: (settled) => (this.#store.mode === 'sync' ? settle(settled) : new Promise((resolve) => resolve(settle(settled)))),
+    }
+  }
+
+  /** Charges or gives back by how much what was used differs from what was charged. Also after `close`: the estimate would stay charged. */
+  #settle(
+    limits: readonly NamedRule<LimitName<L>>[],
+    planName: P | undefined,
+    { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
+  ): Answer<S, void> {
+    const isSync = this.#store.mode === 'sync'
+    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
+    const differences = differencesOf(limits, cost, actual)
+    onAccepted?.()
+    if (key === undefined || differences.every((difference) => difference === 0)) return done
+    const plan = this.#plans.still(planName)
+    const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
+    const steps = settlements(parts, charges)
+    const answers = steps.map((settlement) =>
+      this.#applyTo(plan, this.#step(settlement, plan.scope, settlement.parts), (verdicts) => {
+        if (steps.length === 1) this.#waiting.given(parts, verdicts, planName)
+        else this.#tryAgain(parts)
+      }),
+    )
+    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
+  }
+
   /** Takes, and tells the listeners. By itself, because a function with a closure in it makes room for what that refers to at each call. */
   #consumeNow(
     verb: DecisionEvent['verb'],
@@ -265,7 +332,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const sinceUs = this.#heardSinceUs()
     this.#checkOpen()
     states.apply(filled(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.verdicts)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts, plan.settler, key, cost)
     if (sinceUs >= 0) this.#tell(verb, key, cost, options, decision, sinceUs)
     return decision
   }
@@ -281,7 +348,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Answer<S, T> {
     const sinceUs = this.#heardSinceUs()
     return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts)
+      const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
       this.#tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
     })
@@ -332,7 +399,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: CostOf<L>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>> | WaitError> {
+  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
     const plan = this.#planOf(options, ACQUIRE_OPTIONS)
     const parts = partsOf(plan, key, cost)
     const withinUs = timeoutUs(options.timeoutMs)
@@ -348,7 +415,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       return this.#failed(error)
     }
     const { refusal, answer, delayUs, servedUs } = turn
-    const decision = answer && (decisionOf(answer.limits, answer.verdicts) as DecisionOf<L>)
+    const settler = this.#plans.still(options.plan).settler
+    const decision =
+      answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
     const tell = (told: Decision) => this.#tell(verb, key, cost, options, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
@@ -360,7 +429,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
     tell(acquired)
-    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as Acquired<LimitName<L>>
+    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as unknown as Acquired<LimitName<L>, S>
   }
 
   /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
@@ -369,15 +438,16 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const isSync = this.#store.mode === 'sync'
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
-    const tellQueues = () => {
-      for (const queue of this.#waiting.queues(parts)) queue.tryAgain()
-    }
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.#plans.still(planName)
     const answers = reserved
       .given(this.#plans.renumbered(parts, planName))
-      .map(({ ofUs, parts: given }) => this.#applyTo(plan, this.#step({ ...GIVE, ofUs }, plan.scope, given), tellQueues))
+      .map((given) => this.#applyTo(plan, this.#step(given, plan.scope, given.parts), () => this.#tryAgain(parts)))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
+  }
+
+  #tryAgain(parts: readonly Part[]): void {
+    for (const queue of this.#waiting.queues(parts)) queue.tryAgain()
   }
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {

@@ -24,7 +24,7 @@ export class Part implements Cell {
   declare rule: Rule
   declare key: string
   declare cost: number
-  /** For `give`: the reservation to cancel. */
+  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. */
   declare ticket: Ticket | undefined
   declare s: Float64Array
   declare i: number
@@ -69,7 +69,7 @@ export class Step {
   declare readonly parts: readonly Part[]
   /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
   declare aheadUs: number
-  /** For `give`: when the cost was taken; -1 where that is not known. */
+  /** For `give` and `settle`: when the cost was taken; -1 where that is not known. */
   declare ofUs: number
   /** The time, for a remote store that is to decide by another clock than its own. */
   declare readonly nowUs: number | undefined

@@ -29,8 +29,16 @@
  *    below zero, and comes up again from there.
  * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a question and by a refusal.
  *
- * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when nothing is in use, nothing when what is given back was
- * taken a window ago or more, and never leads below zero. At most one call's worth is given back: the larger C of the state's and the caller's.
+ * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when nothing is in use, and never leads below zero. At most one
+ * call's worth is given back: the larger C of the state's and the caller's. If it is said when it was taken, what has leaked of it since is not given
+ * back; nobody says what was there before it, so it has leaked from the first microsecond on.
+ *
+ * **Charging** lands whether it fits or not. It is `limited` if the level is above C then. No level is above 1e12 permits, or above what leaks in 37,000 days:
+ * what is charged beyond either is dropped.
+ *
+ * **Settling** up is charging the difference now. Settling down gives the difference back, but no more than would still be in use of that charge had nobody come after
+ * it. How long that would be is known to the microsecond, rounded up; where a microsecond is not whole units and the level is above what that charge
+ * left, the last one may be another's. At another pace it is whole permits of the pace that it was charged at.
  *
  * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the state is at another pace now: nothing. If the ticket's
  * level has leaked to its C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
@@ -64,6 +72,15 @@ export interface LowestTerms {
   /** The whole microseconds in which the capacity leaks. */
   readonly windowUs: bigint
 }
+
+/** The numbers that something was charged under, and when the key would have been idle after it, rounded up. */
+export interface OracleCharge {
+  readonly numbers: LowestTerms
+  readonly drainedUs: bigint
+}
+
+const MOST_PERMITS = 1_000_000_000_000n
+const MOST_US = 37_000n * 86_400_000_000n
 
 export class Oracle {
   readonly #kind: OracleKind
@@ -147,15 +164,56 @@ export class Oracle {
     return outcome
   }
 
+  /** Charges, whether it fits or not. */
+  charge(nowUs: number, cost: number): 'allowed' | 'limited' {
+    this.touch(nowUs)
+    const state = this.#stateAt(nowUs)
+    const room = MOST_PERMITS - dividedUp(inUse(state, BigInt(nowUs)), state.numbers.periodUs)
+    const landed = smaller(BigInt(cost), room)
+    if (landed > 0n) {
+      const { units, atUs, numbers } = this.#atCallersPace(nowUs)
+      this.#write(nowUs, numbers, smaller(units + landed * numbers.periodUs, MOST_US * numbers.permits), atUs)
+    }
+    return this.hasRoom(nowUs, 0) ? 'allowed' : 'limited'
+  }
+
+  /** What a charge left behind that was just made. */
+  get charged(): OracleCharge {
+    const { numbers, units, atUs } = this.#state ?? { numbers: this.#numbers, units: 0n, atUs: 0n }
+    return { numbers, drainedUs: atUs + dividedUp(units, numbers.permits) }
+  }
+
+  /** By so many permits more or less than was charged. Tells whether anything changed. */
+  settle(nowUs: number, difference: number, { numbers, drainedUs }: OracleCharge): boolean {
+    if (difference === 0) this.touch(nowUs)
+    if (difference >= 0) {
+      if (difference > 0) this.charge(nowUs, difference)
+      return difference > 0
+    }
+    this.touch(nowUs)
+    const state = this.#state
+    if (state === undefined) return false
+    const atUs = countsAs(state, BigInt(nowUs))
+    const isSame = isSamePace(state.numbers, numbers)
+    const isLast = isSame && inUse(state, atUs) <= (drainedUs - atUs) * numbers.permits
+    const leftUs = larger(0n, drainedUs - atUs - (numbers.permits === 1n || isLast ? 0n : 1n))
+    const permits = BigInt(-difference)
+    const left = leftUs * numbers.permits
+    const units = isSame
+      ? smaller(permits * state.numbers.periodUs, left)
+      : smaller(permits, left / numbers.periodUs) * state.numbers.periodUs
+    return this.#lower(nowUs, units)
+  }
+
   /** `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given back. */
   give(nowUs: number, cost: number, ofUs: number): boolean {
     this.touch(nowUs)
-    if (this.#state === undefined) return false
-    const { capacity, windowUs, periodUs } = this.#state.numbers
-    const isPast = ofUs >= 0 && BigInt(nowUs) - BigInt(ofUs) >= windowUs
-    const most = larger(capacity, this.#numbers.capacity)
-    const permits = BigInt(cost) < most ? BigInt(cost) : most
-    return !isPast && this.#lower(nowUs, permits * periodUs)
+    const state = this.#state
+    if (state === undefined) return false
+    const { capacity, permits, periodUs } = state.numbers
+    const most = smaller(BigInt(cost), larger(capacity, this.#numbers.capacity)) * periodUs
+    const sinceUs = ofUs < 0 ? 0n : countsAs(state, BigInt(nowUs)) - BigInt(ofUs)
+    return this.#lower(nowUs, sinceUs <= 0n ? most : (most / permits - sinceUs) * permits)
   }
 
   /** Tells whether anything was given back. */
@@ -263,4 +321,8 @@ function dividedUp(a: bigint, b: bigint): bigint {
 
 function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
 }

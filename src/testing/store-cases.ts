@@ -103,11 +103,71 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     clock.setUs(borderUs)
     await three.consume('key')
     clock.setUs(borderUs - 1)
-    const { allowed, atMs } = await three.consume('key')
-    equal(allowed, true, 'the second, a microsecond before the first')
+    const second = await three.consume('key')
+    equal(second.allowed, true, 'the second, a microsecond before the first')
     clock.setUs(borderUs)
-    await three.refund('key', 1, { atMs })
-    equal((await three.peek('key')).remaining, 2, 'remaining after the refund of the second')
+    await second.settle(0)
+    equal((await three.peek('key')).remaining, 2, 'remaining after the second was given back')
+  },
+
+  async 'writes down what was used, also beyond the limit, and limits until that has drained'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    const fits = await three.charge('key', 2)
+    equal(`${fits.outcome} ${fits.remaining} ${fits.retryAfterMs}`, 'allowed 1 0', 'a charge that fits')
+    const debt = await three.charge('key', 5)
+    equal(`${debt.outcome} ${debt.remaining}`, 'limited 0', 'a charge beyond the limit')
+    equal((await three.peek('key')).retryAfterMs, debt.retryAfterMs, 'retryAfterMs of a question')
+    clock.setUs(clock.nowUs() + Math.round(debt.retryAfterMs * 1000) - 1)
+    equal(await three.tryAcquire('key'), false, 'one microsecond before')
+    clock.setUs(clock.nowUs() + 1)
+    equal(await three.tryAcquire('key'), true, 'at its time')
+  },
+
+  async 'keeps what was used beyond the limit when the numbers change and when the clock steps back'({ limiter, clock }, limit, type) {
+    const changing = limiter(limit as Limits)
+    await changing.charge('key', 20)
+    clock.advanceMs(-3_600_000)
+    equal(await changing.tryAcquire('key'), false, 'after a long step back')
+    changing.update(FIVE[type] as Limit)
+    await changing.charge('key', 1)
+    changing.update(limit)
+    equal((await changing.peek('key')).remaining, 0, 'remaining after other numbers')
+    const { retryAfterMs } = await changing.charge('key', 0)
+    equal(retryAfterMs > 0, true, 'in debt')
+  },
+
+  async 'settles a decision by what it cost, as if that had been taken then'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    const less = await three.consume('key', 3)
+    await three.consume('other', 1)
+    clock.advanceMs(0.001)
+    await less.settle(1)
+    await less.settle(3)
+    equal((await three.peek('key')).remaining, 2, 'remaining after one of three was used')
+    const more = await three.consume('other', 1)
+    await more.settle(4)
+    equal((await three.peek('other')).remaining, 0, 'remaining after more was used than there is')
+    equal((await three.charge('other', 0)).outcome, 'limited', 'in debt')
+    const refused = await three.consume('other', 1)
+    await refused.settle(0)
+    equal((await three.charge('other', 0)).outcome, 'limited', 'still in debt')
+  },
+
+  async 'settles a decision that came from elsewhere'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    const decision = JSON.parse(JSON.stringify(await three.consume('key', 3)))
+    clock.advanceMs(0.001)
+    await limiter(limit).settle('key', 2, { of: decision, cost: 3 })
+    equal((await three.peek('key')).remaining, 1, 'remaining after two of three were used')
+  },
+
+  async 'gives nothing back of what no longer counts'({ limiter, clock }, limit) {
+    const three = limiter(limit)
+    const old = await three.consume('key', 3)
+    clock.advanceMs(old.resetAfterMs)
+    await three.consume('key', 3)
+    await old.settle(0)
+    equal(await three.tryAcquire('key'), false, 'after the old one was settled')
   },
 
   async 'forgets a key when told to, and no other'({ limiter }, limit) {
@@ -185,6 +245,17 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
         const store = await open()
         const needsQueue = store.mode === 'sync' && store.shared
         if (needsQueue) equal(typeof store.queue, 'function', 'queue of a shared store (SharedQueue of sluice/store)')
+      },
+    ],
+    [
+      'several limits are settled each by its own cost, in one step',
+      async () => {
+        const { limiter } = await stageOn(open)
+        const several = limiter(all)
+        const decision = await several.consume('key', { burst: 1, bucket: 2, window: 2 })
+        await decision.settle({ burst: 1, bucket: 0, window: 4 })
+        const { parts } = await several.peek('key', 0)
+        equal(JSON.stringify([parts.burst.remaining, parts.bucket.remaining, parts.window.remaining]), '[2,5,1]', 'remaining')
       },
     ],
     ...['gcra', 'tokenBucket'].map(

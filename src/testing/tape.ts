@@ -3,7 +3,8 @@
  * verbs, also on several limits. What a row states is expected exactly; what it leaves out is not looked at.
  */
 import type { Limit } from '../algorithms/algorithm.ts'
-import { createLimiter, type Limiter } from '../limiter/limiter.ts'
+import type { Decision } from '../limiter/decision.ts'
+import { createLimiter, type Limiter, type Settleable } from '../limiter/limiter.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { SyncStore } from '../stores/store.ts'
@@ -30,11 +31,15 @@ export interface Tape {
 
 export interface StoryStep extends Expected {
   readonly atMs: number
-  readonly consume?: number
+  readonly consume?: number | Readonly<Record<string, number>>
   readonly peek?: number
   readonly refund?: number
   /** With `refund`: the time at which it was taken. */
   readonly ofMs?: number
+  readonly charge?: number
+  /** What the decision of another step really cost: with `of`, which step that was, counted from 0. */
+  readonly settle?: number | Readonly<Record<string, number>>
+  readonly of?: number
   readonly update?: LimitData
   readonly policy?: string
   readonly parts?: Readonly<Record<string, Expected>>
@@ -73,9 +78,11 @@ export async function playStory(story: Story, stage: Stage): Promise<string[]> {
   const limits = story.limits === undefined ? stage.limitFrom(story.limit as LimitData) : mapped(story.limits, stage.limitFrom)
   const limiter = limiterFor(story.id, limits, stage, clock)
   const differences: string[] = []
+  const decisions: (Decision & Settleable<string, AsyncStore>)[] = []
   for (const [row, step] of story.steps.entries()) {
     clock.setMs(step.atMs)
-    const decision = await perform(step, limiter, stage)
+    const decision = await perform(step, limiter, stage, decisions)
+    decisions.push(decision as Decision & Settleable<string, AsyncStore>)
     if (decision !== undefined) differences.push(...compare(`${story.id} step ${row}`, expectedOf(step), decision))
   }
   return differences
@@ -85,16 +92,23 @@ function limiterFor<L extends Limits>(id: string, limits: L, { store }: Stage, c
   return createLimiter(limits, { name: id, store: store as AsyncStore, clock, maxAheadMs: 0 })
 }
 
-async function perform(step: StoryStep, limiter: Limiter<Limits, AsyncStore>, { limitFrom }: Stage): Promise<object | undefined> {
+async function perform(
+  step: StoryStep,
+  limiter: Limiter<Limits, AsyncStore>,
+  { limitFrom }: Stage,
+  decisions: readonly Settleable<string, AsyncStore>[],
+): Promise<object | undefined> {
   if (step.update !== undefined) limiter.update(limitFrom(step.update))
   if (step.refund !== undefined) await limiter.refund('key', step.refund, step.ofMs === undefined ? {} : { atMs: step.ofMs })
+  if (step.settle !== undefined) await decisions[step.of ?? 0]?.settle(step.settle)
+  if (step.charge !== undefined) return limiter.charge('key', step.charge)
   if (step.peek !== undefined) return limiter.peek('key', step.peek)
   if (step.consume !== undefined) return limiter.consume('key', step.consume)
   return undefined
 }
 
 /** What a step states of the decision, without the verb. */
-function expectedOf({ atMs, consume, peek, refund, ofMs, update, ...expected }: StoryStep): object {
+function expectedOf({ atMs, consume, peek, refund, ofMs, charge, settle, of, update, ...expected }: StoryStep): object {
   return expected
 }
 

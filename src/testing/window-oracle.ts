@@ -24,6 +24,14 @@
  * as long as it is earlier by at most one window of the state. Beyond that the state is re-dated: everything that was in use when it was written,
  * rounded up, is one admission now. Any call writes that.
  *
+ * **Charging** lands whether it fits or not. It is `limited` if more than the limit is in use then. No more than 1e12 are in use: what is charged beyond that
+ * is dropped. A log that more is in use of than the limit gets no more admissions: what is charged is added to the latest one, which counts as of now. If a
+ * caller's log has fewer places than there are admissions (a quarter more than its limit, one at least), they become one, made with the charge.
+ *
+ * **Settling** charges or gives back the difference as of when it was charged, as if that had been charged then; nothing, if what was charged then counts no
+ * longer. A charge of nothing began no window and has no admission in a log: the difference begins one then. Where a log has debt, the difference is
+ * added to the next admission instead.
+ *
  * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only from that window, slot or microsecond. It
  * never creates a key; where there is nothing to give back nothing is written. At most one call's worth is given back: the larger limit of the
  * state's and the caller's.
@@ -171,6 +179,71 @@ export class WindowOracle {
     return true
   }
 
+  /** Charges, whether it fits or not. */
+  charge(nowUs: number, cost: number): 'allowed' | 'limited' {
+    this.touch(nowUs)
+    const landed = this.#landed(nowUs, cost)
+    if (landed > 0) this.#enter(this.#countsAs(nowUs), this.#countsAs(nowUs), landed)
+    return this.hasRoom(nowUs, 0) ? 'allowed' : 'limited'
+  }
+
+  /** By so many permits more or less than was charged at `ofUs`. Tells whether anything changed. */
+  settle(nowUs: number, difference: number, ofUs: number): boolean {
+    if (difference < 0) return this.give(nowUs, -difference, ofUs)
+    this.touch(nowUs)
+    const atUs = this.#countsAs(nowUs)
+    const timeUs = Math.min(ofUs, atUs)
+    const landed = this.#landed(nowUs, difference)
+    if (landed <= 0 || !this.#wouldCount(timeUs, atUs)) return false
+    this.#enter(timeUs, atUs, landed)
+    return true
+  }
+
+  #landed(nowUs: number, cost: number): number {
+    return Math.min(cost, MOST_PERMITS - roundedUp(this.#used(nowUs)))
+  }
+
+  /** Whether what is charged as of a time, by the caller's numbers, counts at all. */
+  #wouldCount(timeUs: number, atUs: number): boolean {
+    const numbers = this.#numbers
+    if (this.#kind === 'fixedWindow') {
+      const isRunning = this.#counting(atUs).length > 0 && timeUs >= (this.#state as WindowState).running.startUs
+      return isRunning || atUs < windowStartUs(numbers, timeUs) + numbers.lengthUs
+    }
+    const alone = { atUs, numbers, admissions: [], running: NO_SPAN }
+    return this.#is.counts(alone, { atUs: timeUs, held: 1 }, atUs)
+  }
+
+  #enter(timeUs: number, atUs: number, cost: number): void {
+    const numbers = this.#numbers
+    const counting = this.#counting(atUs)
+    const running = this.#runningWith(counting, timeUs, atUs)
+    let kept = merged(this.isOfAnotherWindow ? this.#is.carried(this.#state as WindowState, numbers, atUs) : counting)
+    const places = numbers.limit + Math.max(1, Math.floor(numbers.limit / 4))
+    if (this.#kind === 'slidingLog' && this.#numbers.limit < (this.#state?.numbers.limit ?? 0) && kept.length > places)
+      kept = [{ atUs, held: heldBy(kept) }]
+    const isDebt = this.#kind === 'slidingLog' && heldBy(kept) > numbers.limit
+    this.#history = []
+    this.#state = {
+      atUs,
+      numbers,
+      admissions: isDebt ? withDebt(kept, timeUs, cost) : inOrder([...kept, { atUs: timeUs, held: cost }]),
+      running,
+    }
+  }
+
+  #runningWith(before: readonly Admission[], timeUs: number, atUs: number): Span {
+    if (this.#kind !== 'fixedWindow') return NO_SPAN
+    if (timeUs === atUs) return this.#running(before, atUs)
+    const { anchor, lengthUs } = this.#numbers
+    const own = { startUs: timeUs, endUs: windowStartUs(this.#numbers, timeUs) + lengthUs }
+    if (before.length === 0) return own
+    const { startUs, endUs } = (this.#state as WindowState).running
+    if (timeUs >= startUs) return { startUs, endUs: Math.max(endUs, anchor === 'first' ? startUs + lengthUs : own.endUs) }
+    const isMovedOnly = anchor === 'first' && endUs - startUs === lengthUs
+    return { startUs: timeUs, endUs: isMovedOnly ? own.endUs : Math.max(endUs, own.endUs) }
+  }
+
   forget(): void {
     this.#state = undefined
     this.#history = []
@@ -223,6 +296,25 @@ export class WindowOracle {
 }
 
 const NOTHING: Fraction = { permits: 0n, parts: 1n }
+const MOST_PERMITS = 1_000_000_000_000
+
+/** Admissions of one microsecond as one. */
+function merged(admissions: readonly Admission[]): Admission[] {
+  const held = new Map<number, number>()
+  for (const admission of admissions) held.set(admission.atUs, (held.get(admission.atUs) ?? 0) + admission.held)
+  return [...held].map(([atUs, sum]) => ({ atUs, held: sum }))
+}
+
+function inOrder(admissions: Admission[]): Admission[] {
+  return admissions.sort((a, b) => a.atUs - b.atUs)
+}
+
+/** With so many more on the first admission of a time or a later one, or on the latest, which is of that time then. */
+function withDebt(admissions: readonly Admission[], timeUs: number, cost: number): Admission[] {
+  const at = admissions.findIndex(({ atUs }) => atUs >= timeUs)
+  const k = at < 0 ? admissions.length - 1 : at
+  return admissions.map((admission, n) => (n === k ? { atUs: Math.max(admission.atUs, timeUs), held: admission.held + cost } : admission))
+}
 
 function countingOf(is: Definition, state: WindowState, atUs: number): readonly Admission[] {
   return state.admissions.filter((admission) => is.counts(state, admission, atUs))

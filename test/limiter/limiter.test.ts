@@ -220,13 +220,13 @@ describe('refund', () => {
     expect(limiter.peek('key', 0).remaining).toBe(3)
   })
 
-  test.each(steady)('$type gives nothing back once a full charge would have drained, and does a microsecond earlier', (limit) => {
+  test.each(steady)('$type gives nothing back once the charge has drained, and does a microsecond earlier', (limit) => {
     const givenBackAfterUs = (us: number): number => {
       const { limiter, clock } = setUp(limit)
       const { atMs } = limiter.consume('key', 5)
       clock.setUs(us)
       const { remaining } = limiter.consume('key', 4)
-      limiter.refund('key', 1, { atMs })
+      limiter.refund('key', 5, { atMs })
       return limiter.peek('key', 0).remaining - remaining
     }
     expect(givenBackAfterUs(999_999)).toBe(1)

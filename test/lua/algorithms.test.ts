@@ -1,6 +1,6 @@
 /**
- * Every algorithm, generated as Lua, in the real Redis: walks from the state of an unused key through charges, refunds, cancelled reservations,
- * changed numbers and clocks that step back. After each step all functions have to answer alike, and leave the same words.
+ * Every algorithm, generated as Lua, in the real Redis: walks from the state of an unused key through charges, debt, refunds, settlements, cancelled
+ * reservations, changed numbers and clocks that step back. After each step all functions have to answer alike, and leave the same words.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => redis.close())
 
-type Action = 'none' | 'charge' | 'giveBack' | 'cancel'
+type Action = 'none' | 'charge' | 'chargeAt' | 'giveBack' | 'giveRest' | 'cancel'
 
 interface Step {
   readonly nowUs: number
@@ -83,23 +83,27 @@ class Walker {
     const { capacity } = this.rules[to] as Rule
     const cost = this.#random.chance(0.4) ? 1 : this.#random.magnitude(1, capacity)
     const room = this.#random.pick([0, capacity - 1, capacity - cost, this.#random.whole(0, capacity)])
-    const ofUs = this.#random.pick([-1, ...this.#entered.slice(-3), this.#random.whole(0, this.#nowUs)])
+    const action = this.#action(to, cost)
+    const times = [...this.#entered.slice(-3), this.#random.whole(0, this.#nowUs)]
+    const ofUs = this.#random.pick(action === 'chargeAt' ? times : [-1, ...times])
     const ticket = this.#random.whole(0, Math.max(0, this.#tickets.length - 1))
-    return { nowUs: this.#nowUs, to, cost, room, action: this.#action(to, cost), ofUs, ticket }
+    return { nowUs: this.#nowUs, to, cost, room, action, ofUs, ticket }
   }
 
   #action(to: number, cost: number): Action {
     const action = this.#random.weighted<Action>([
       [6, 'charge'],
+      [this.#algorithm.chargeAt === undefined ? 0 : 2, 'chargeAt'],
       [2, 'giveBack'],
+      [this.#tickets.length > 0 ? 2 : 0, 'giveRest'],
       [this.#tickets.length > 0 ? 2 : 0, 'cancel'],
       [1, 'none'],
     ])
     const own = this.rules[this.#own] as Rule
     const used = this.#algorithm.used(own, this.#s, BASE, this.#nowUs)
-    // Ahead of its time no more than another capacity, and only where that is possible.
-    const most = (this.rules[to] as Rule).capacity * (this.#algorithm.bookable ? 2 : 1)
-    return action === 'charge' && used + cost > most ? 'none' : action
+    // Beyond the capacity as well, but not without end.
+    const most = (this.rules[to] as Rule).capacity * 3
+    return (action === 'charge' || action === 'chargeAt') && used + cost > most ? 'none' : action
   }
 
   #ask({ nowUs, to, cost, room }: Step): unknown[] {
@@ -119,8 +123,15 @@ class Walker {
     const [own, other] = [this.rules[this.#own] as Rule, this.rules[to] as Rule]
     if (action === 'none') return undefined
     if (action === 'giveBack') return this.#algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, undefined)
-    if (action === 'cancel') {
+    if (action === 'chargeAt') {
+      const isWritten = this.#algorithm.chargeAt?.(own, other, this.#s, BASE, nowUs, cost, ofUs)
+      if (isWritten) this.#own = to
+      return isWritten
+    }
+    if (action === 'cancel' || action === 'giveRest') {
       const { own: booked, words } = this.#tickets[ticket] as Ticket
+      const left = { rule: this.rules[booked] as Rule, words }
+      if (action === 'giveRest') return this.#algorithm.giveRest?.(own, this.#s, BASE, nowUs, cost, left)
       return this.#algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, { rule: this.rules[booked] as Rule, words })
     }
     const lateUs = this.#algorithm.charge(own, other, this.#s, BASE, nowUs, cost)
@@ -157,6 +168,13 @@ local function answer(walk)
       return nil
     elseif step.action == 'giveBack' then
       return algorithm.giveBack(rules[own], s, 1, step.nowUs, step.cost, step.ofUs, nil)
+    elseif step.action == 'chargeAt' then
+      local isWritten = algorithm.chargeAt(rules[own], rules[step.to], s, 1, step.nowUs, step.cost, step.ofUs)
+      own = isWritten and step.to or own
+      return isWritten
+    elseif step.action == 'giveRest' then
+      local ticket = tickets[step.ticket + 1]
+      return algorithm.giveRest(rules[own], s, 1, step.nowUs, step.cost, { rule = rules[ticket.own], words = ticket.words })
     elseif step.action == 'cancel' then
       local ticket = tickets[step.ticket + 1]
       return algorithm.giveBack(rules[own], s, 1, step.nowUs, step.cost, step.ofUs, { rule = rules[ticket.own], words = ticket.words })
@@ -197,10 +215,16 @@ test.each(Object.keys(ALGORITHMS))('%s in Lua answers and leaves what the TypeSc
 /** That the walks were about something: every action was taken, and each kind of answer was given both ways. */
 function expectVaried(walkers: readonly Walker[]): void {
   const steps = walkers.flatMap(({ steps, said }) => steps.map((step, k) => ({ ...step, said: said[k] as string })))
-  const actions = steps.map(({ action, said }) => `${action} ${/\] (\S+) \[/.exec(said)?.[1] === 'true'}`)
-  for (const each of ['charge false', 'giveBack true', 'giveBack false']) {
-    expect(actions.filter((action) => action === each).length, each).toBeGreaterThan(STEPS)
-  }
+  const actions = steps.map(({ action, said }) => `${action} ${/\] (\S+) \[/.exec(said)?.[1]}`)
+  const isBookable = steps.some(({ action }) => action === 'giveRest')
+  // What gives back answers how much, or -1.
+  const kinds = [
+    /^charge 0/,
+    /^giveBack [1-9]/,
+    /^giveBack -1/,
+    ...(isBookable ? [/^giveRest \d/, /^giveRest -1/] : [/^chargeAt true/, /^chargeAt false/]),
+  ]
+  for (const kind of kinds) expect(actions.filter((action) => kind.test(action)).length, `${kind}`).toBeGreaterThan(STEPS)
   const answers = steps.map(({ said }) => said.slice(1).split(' '))
   const counts = [
     answers.filter(([repaired]) => repaired === 'true').length,

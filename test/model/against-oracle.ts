@@ -4,8 +4,9 @@
  */
 
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import type { Charge } from '../../src/stores/settlement.ts'
 import type { Part } from '../../src/stores/store.ts'
-import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
+import { Oracle, type OracleCharge, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
 import { Fork, textOf } from './fork.ts'
 import { type HeldState, PureStore } from './pure-store.ts'
 import { limitName, runTrace, scopesOf, type Taken } from './run-trace.ts'
@@ -56,6 +57,10 @@ export const RARE_CASES: readonly string[] = [
   'cancel that gave something back',
   'granted reservation at another pace',
   'refused reservation at another pace',
+  'charge that is limited',
+  'charge that is allowed',
+  'settled down',
+  'settled up',
 ]
 
 export function compareTraces(count: number, kinds: readonly OracleKind[], coverage: Coverage): void {
@@ -77,6 +82,8 @@ class Comparison {
   readonly #oracles: readonly Oracle[]
   /** The oracle's side of every reservation. */
   readonly #tickets = new WeakMap<Ticket, OracleState>()
+  /** The oracle's side of every charge. */
+  readonly #charges = new WeakMap<Charge, OracleCharge>()
   readonly #calls: Call[] = []
 
   constructor(trace: Trace, store: PureStore, coverage: Coverage) {
@@ -96,6 +103,10 @@ class Comparison {
       for (const oracle of this.#oracles) oracle.forget()
     } else if (call.op === 'give' || call.op === 'cancel') {
       this.#checkGivingBack(taken)
+    } else if (call.op === 'charge') {
+      this.#checkCharge(taken)
+    } else if (call.op === 'settle') {
+      this.#checkSettlement(taken)
     } else {
       this.#checkDecision(taken)
     }
@@ -111,7 +122,7 @@ class Comparison {
     for (let k = 0; k < this.#oracles.length; k++) this.#oracle(k).changeNumbers(present[k] as OracleNumbers)
   }
 
-  #checkDecision({ call, step, verdicts }: Taken): void {
+  #checkDecision({ call, step, verdicts, charges = [] }: Taken): void {
     const { nowUs } = call
     let granted = true
     for (let k = 0; k < this.#oracles.length; k++) {
@@ -126,7 +137,7 @@ class Comparison {
       this.#checkDelayFigure(oracle, verdict, nowUs, cost, step.aheadUs >= 0 || this.#trace.kinds[k] === 'leakyBucket')
     }
     this.#countDecision(call, granted, verdicts)
-    if (granted && call.op === 'take') this.#charge(call, step.parts, step.aheadUs, verdicts)
+    if (granted && call.op === 'take') this.#charge(call, step.parts, step.aheadUs, verdicts, charges)
     else {
       for (const { ticket, enteredUs } of verdicts) {
         this.#expect(ticket === undefined, () => 'there is a ticket although nothing was reserved')
@@ -136,7 +147,7 @@ class Comparison {
   }
 
   /** All agree: every limit is charged. */
-  #charge({ nowUs }: Call, parts: readonly Part[], aheadUs: number, verdicts: readonly Verdict[]): void {
+  #charge({ nowUs }: Call, parts: readonly Part[], aheadUs: number, verdicts: readonly Verdict[], charges: readonly Charge[]): void {
     for (let k = 0; k < parts.length; k++) {
       const { cost } = parts[k] as Part
       const { ticket, enteredUs } = verdicts[k] as Verdict
@@ -144,6 +155,7 @@ class Comparison {
       const expectedUs = cost === 0 ? nowUs : Number(this.#oracle(k).state?.atUs)
       this.#expect(enteredUs === expectedUs, () => `enteredUs is ${enteredUs}, the oracle wrote it at ${expectedUs}`)
       this.#expect((ticket !== undefined) === (aheadUs >= 0 && cost > 0), () => `ticket is ${ticket}`)
+      this.#charges.set(charges[k] as Charge, this.#oracle(k).charged)
       if (ticket !== undefined) this.#tickets.set(ticket, this.#oracle(k).state as OracleState)
     }
   }
@@ -181,6 +193,34 @@ class Comparison {
       if (isGiven) this.#coverage.add(`${call.op} that gave something back`)
       const expected = isGiven || cost === 0 ? 'allowed' : 'limited'
       this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `giving back answers ${outcome}, ${retryUs}, ${delayUs}`)
+    })
+  }
+
+  #checkCharge({ call: { nowUs }, step, limits, verdicts }: Taken): void {
+    limits.forEach((k, p) => {
+      const { cost } = step.parts[p] as Part
+      const { outcome, retryUs, delayUs, enteredUs } = verdicts[p] as Verdict
+      const oracle = this.#oracle(k)
+      const expected = oracle.charge(nowUs, cost)
+      this.#coverage.add(`charge that is ${expected}`)
+      this.#expect(outcome === expected && delayUs === 0, () => `a charge answers ${outcome}, ${delayUs}, the oracle says ${expected}`)
+      const isEntered = enteredUs === Number(oracle.state?.atUs) || (enteredUs === nowUs && (cost === 0 || outcome === 'limited'))
+      this.#expect(isEntered, () => `enteredUs is ${enteredUs}, the oracle wrote it at ${oracle.state?.atUs}`)
+      this.#expect(outcome === 'limited' ? retryUs > 0 : retryUs === 0, () => `${outcome} with retryUs ${retryUs}`)
+      this.#expect(oracle.hasRoom(nowUs + retryUs, outcome === 'limited' ? 1 : 0), () => `retryUs ${retryUs} is too short`)
+      this.#expect(outcome === 'allowed' || !oracle.hasRoom(nowUs + retryUs - 1, 1), () => `retryUs ${retryUs} is too long`)
+    })
+  }
+
+  #checkSettlement({ call: { nowUs }, step, limits, verdicts, charges = [] }: Taken): void {
+    limits.forEach((k, p) => {
+      const { cost } = step.parts[p] as Part
+      const { outcome, retryUs, delayUs } = verdicts[p] as Verdict
+      const charge = this.#charges.get(charges[p] as Charge) as OracleCharge
+      const isChanged = this.#oracle(k).settle(nowUs, cost, charge)
+      if (isChanged) this.#coverage.add(`settled ${cost < 0 ? 'down' : 'up'}`)
+      const expected = isChanged || cost === 0 ? 'allowed' : 'limited'
+      this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `settling answers ${outcome}, ${retryUs}, ${delayUs}`)
     })
   }
 

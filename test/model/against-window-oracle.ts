@@ -74,11 +74,13 @@ class Comparison {
     this.#countBefore(call)
     if (call.op === 'forget') this.#oracle.forget()
     else if (call.op === 'give') this.#checkGivingBack(call, part, verdict)
+    else if (call.op === 'charge') this.#checkCharge(call, part, verdict)
+    else if (call.op === 'settle') this.#checkSettlement(call, part, verdict, step.ofUs)
     else this.#checkDecision(call, part, verdict)
     if (call.op !== 'forget') this.#checkAfterwards(verdict, call.nowUs)
     this.#held = this.#store.held(LIMITER, limitName(0), KEY)
     this.#checkState()
-    if (call.op !== 'give' && verdict?.outcome === 'limited') this.#checkRetry(call, part, verdict.retryUs)
+    if ((call.op === 'take' || call.op === 'ask') && verdict?.outcome === 'limited') this.#checkRetry(call, part, verdict.retryUs)
   }
 
   #numbersAt(index: number): WindowTraceNumbers {
@@ -128,6 +130,25 @@ class Comparison {
     if (isGiven) this.#coverage.add(`gave back ${ofUs < 0 ? 'the newest' : 'what was taken then'}`)
     const expected = isGiven || cost === 0 ? 'allowed' : 'limited'
     this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `giving back answers ${outcome}, ${retryUs}, ${delayUs}`)
+  }
+
+  #checkCharge({ nowUs }: Call, { cost }: Part, { outcome, retryUs, delayUs, enteredUs }: Verdict): void {
+    const oracle = this.#oracle
+    const expected = oracle.charge(nowUs, cost)
+    this.#coverage.add(`charge that is ${expected}`)
+    this.#expect(outcome === expected && delayUs === 0, () => `a charge answers ${outcome}, ${delayUs}, the oracle says ${expected}`)
+    const isEntered = enteredUs === oracle.state?.atUs || (enteredUs === nowUs && (cost === 0 || outcome === 'limited'))
+    this.#expect(isEntered, () => `enteredUs is ${enteredUs}, the oracle wrote it at ${oracle.state?.atUs}`)
+    this.#expect(outcome === 'limited' ? retryUs > 0 : retryUs === 0, () => `${outcome} with retryUs ${retryUs}`)
+    this.#expect(oracle.hasRoom(nowUs + retryUs, outcome === 'limited' ? 1 : 0), () => `retryUs ${retryUs} is too short`)
+    this.#expect(outcome === 'allowed' || !oracle.hasRoom(nowUs + retryUs - 1, 1), () => `retryUs ${retryUs} is too long`)
+  }
+
+  #checkSettlement({ nowUs }: Call, { cost }: Part, { outcome, retryUs, delayUs }: Verdict, ofUs: number): void {
+    const isChanged = this.#oracle.settle(nowUs, cost, ofUs)
+    if (isChanged) this.#coverage.add(`settled ${cost < 0 ? 'down' : 'up'}`)
+    const expected = isChanged || cost === 0 ? 'allowed' : 'limited'
+    this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `settling answers ${outcome}, ${retryUs}, ${delayUs}`)
   }
 
   /** What the key looks like after the decision. */

@@ -322,21 +322,23 @@ describe.each(KINDS)('%s', (kind) => {
     }
   })
 
-  test('law 10: refund of a window that has passed is a no-op', () => {
+  test('law 10: refund of what has drained is a no-op', () => {
     const numbers = { capacity: 5, permits: 7, periodUs: 1_000_000 }
     const windowUs = 714_286
     const { limiter, clock, held } = limiterOf(kind, numbers)
     const { atMs } = limiter.consume(KEY, 5)
-    clock.setUs(START_US + windowUs - 1)
+    clock.setUs(START_US + windowUs - 2)
     limiter.consume(KEY, 3)
     const before = held()
     clock.setUs(START_US + windowUs)
     limiter.refund(KEY, 5, { atMs })
     expect(held()).toEqual(before)
-    clock.setUs(START_US + windowUs - 1)
-    limiter.refund(KEY, 2, { atMs })
+    // A microsecond's worth is left, and no more.
+    clock.setUs(START_US + windowUs - 2)
+    const { resetAfterMs } = limiter.peek(KEY)
+    limiter.refund(KEY, 5, { atMs })
     expect(held()).not.toEqual(before)
-    expect(limiter.peek(KEY).remaining).toBe(3)
+    expect(Math.round((resetAfterMs - limiter.peek(KEY).resetAfterMs) * 1000)).toBe(1)
   })
 
   test('law 10: refund never creates a key, never goes above idle, and gives back what was taken', () => {

@@ -2,7 +2,9 @@
 import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { gcra, leakyBucket, tokenBucket } from '../../src/algorithms/all.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import { type Charge, chargesOf, type Settlement, settlements } from '../../src/stores/settlement.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
+import { allAllowed } from '../../src/stores/store.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import type { Decider } from './pure-store.ts'
 import { CALLS_PER_TRACE, type Call, type Seen, type Trace } from './trace.ts'
@@ -13,12 +15,22 @@ export interface Taken {
   /** By part of the step: which limit of the trace it is. */
   readonly limits: readonly number[]
   readonly verdicts: readonly Verdict[]
+  /** What was charged; for `settle`, what is settled. */
+  readonly charges: readonly Charge[] | undefined
 }
 
 interface Reservation {
   readonly costs: readonly number[]
   readonly tickets: readonly (Ticket | undefined)[]
 }
+
+interface Charged {
+  readonly costs: readonly number[]
+  readonly charges: readonly Charge[]
+}
+
+/** So many of the latest charges may be settled. */
+const MOST_CHARGES = 4
 
 /** A limiter as the store sees it, once for each set of numbers in the trace's palette. */
 export type TraceScopes = readonly Scope[]
@@ -44,7 +56,7 @@ export function levelLimit(kind: OracleKind, { capacity, permits, periodUs }: Or
 }
 
 /** Before the first call, and after one that is not answered, nothing is known; the next call is then chosen freely. */
-const NOTHING: Omit<Seen, 'openReservations'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
+const NOTHING: Omit<Seen, 'openReservations' | 'openCharges'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
 
 export function runTrace(
   trace: Pick<Trace, 'next'>,
@@ -54,19 +66,26 @@ export function runTrace(
   onStep: (taken: Taken) => void,
 ): void {
   const reservations: Reservation[] = []
-  let seen: Seen = { ...NOTHING, openReservations: 0 }
+  const charged: Charged[] = []
+  let seen: Seen = { ...NOTHING, openReservations: 0, openCharges: 0 }
   for (let n = 0; n < CALLS_PER_TRACE; n++) {
     const call = trace.next(seen)
-    const { step, limits } = stepOf(call, scopes[call.numbers] as Scope, key, reservations)
+    const scope = scopes[call.numbers] as Scope
+    const { step, limits, charges } =
+      call.op === 'settle' ? settlementOf(call, scope, key, charged) : stepOf(call, scope, key, reservations)
     const verdicts = store.apply(step)
     const answered = step.op === 'forget' ? NOTHING : answerOf(step.op, verdicts)
     if (step.aheadUs >= 0 && step.op === 'take') remember(reservations, call, verdicts)
-    onStep({ call, step, limits, verdicts })
-    seen = { ...answered, openReservations: reservations.length }
+    const isTaken = step.op === 'take' && allAllowed(verdicts)
+    const made = isTaken ? chargesOf(step.parts, verdicts) : undefined
+    if (made !== undefined) charged.unshift({ costs: call.costs, charges: made })
+    charged.splice(MOST_CHARGES)
+    onStep({ call, step, limits, verdicts, charges: charges ?? made })
+    seen = { ...answered, openReservations: reservations.length, openCharges: charged.length }
   }
 }
 
-function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'openReservations'> {
+function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'openReservations' | 'openCharges'> {
   let limited = false
   let retryUs = 0
   let resetUs = 0
@@ -77,7 +96,15 @@ function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'ope
     resetUs = Math.max(resetUs, verdict.resetUs)
     if (op === 'take' && verdict.ticket !== undefined) delayUs = Math.max(delayUs, verdict.delayUs)
   }
-  return { limited: limited && Number.isFinite(retryUs), retryUs, resetUs, delayUs, remaining: verdicts.map(({ remaining }) => remaining) }
+  // What was written down is not tried again.
+  const mayTryAgain = op !== 'charge' && op !== 'settle'
+  return {
+    limited: mayTryAgain && limited && Number.isFinite(retryUs),
+    retryUs,
+    resetUs,
+    delayUs,
+    remaining: verdicts.map(({ remaining }) => remaining),
+  }
 }
 
 function remember(reservations: Reservation[], { costs }: Call, verdicts: readonly Verdict[]): void {
@@ -85,7 +112,22 @@ function remember(reservations: Reservation[], { costs }: Call, verdicts: readon
   if (tickets.some((ticket) => ticket !== undefined)) reservations.push({ costs, tickets })
 }
 
-function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation[]): { step: Step; limits: readonly number[] } {
+interface Asked {
+  readonly step: Step
+  readonly limits: readonly number[]
+  readonly charges?: readonly Charge[]
+}
+
+/** Where limits were entered at different times, those of the first. */
+function settlementOf({ costs, nowUs, charge }: Call, scope: Scope, key: string, charged: readonly Charged[]): Asked {
+  const taken = charged[charge] as Charged
+  const all = scope.limits.map((_, k) => partOf(scope, k, key, (costs[k] as number) - (taken.costs[k] as number), undefined))
+  const [{ ofUs, parts }] = settlements(all, taken.charges) as [Settlement]
+  const limits = parts.map(({ limit }) => scope.limits.findIndex(({ name }) => name === limit))
+  return { step: new Step('settle', scope, parts, -1, ofUs, nowUs), limits, charges: limits.map((k) => taken.charges[k] as Charge) }
+}
+
+function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation[]): Asked {
   const { aheadUs, ofUs, nowUs } = call
   if (call.op === 'cancel') {
     const [{ costs, tickets }] = reservations.splice(call.reservation, 1) as [Reservation]
@@ -95,7 +137,8 @@ function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation
     return { step: new Step('give', scope, parts, -1, -1, nowUs), limits }
   }
   const parts = scope.limits.map((_, k) => partOf(scope, k, key, call.costs[k] as number, undefined))
-  return { step: new Step(call.op, scope, parts, call.op === 'give' ? -1 : aheadUs, ofUs, nowUs), limits: parts.map((_, k) => k) }
+  const isAhead = call.op === 'take' || call.op === 'ask'
+  return { step: new Step(call.op as Step['op'], scope, parts, isAhead ? aheadUs : -1, ofUs, nowUs), limits: parts.map((_, k) => k) }
 }
 
 function partOf(scope: Scope, index: number, key: string, cost: number, ticket: Ticket | undefined): Part {

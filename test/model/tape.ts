@@ -58,7 +58,8 @@ export class Playback {
 
   /** The step as the other store is asked it: with its own tickets. */
   stepFor({ step: { op, scope, parts, aheadUs, ofUs, nowUs } }: Recorded): Step {
-    const theirs = parts.map((part) => part.with({ ticket: part.ticket && this.#tickets.get(part.ticket) }))
+    // What a settlement knows of a charge is no ticket of any store.
+    const theirs = parts.map((part) => part.with({ ticket: part.ticket && (this.#tickets.get(part.ticket) ?? part.ticket) }))
     return new Step(op, scope, theirs, aheadUs, ofUs, nowUs)
   }
 
@@ -81,8 +82,8 @@ function shownStates(states: readonly Partial<ShownState>[]): string {
 
 function shownVerdicts(verdicts: readonly Verdict[]): string {
   return verdicts
-    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket }) =>
-      [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket?.numbers, ticket?.words.join(',')].join(' '),
+    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket, given }) =>
+      [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket?.numbers, ticket?.words.join(','), given].join(' '),
     )
     .join('\n')
 }

@@ -25,17 +25,20 @@ export type Moment =
 
 /** One call on the key; one cost for each limit of the trace. */
 export interface Call {
-  readonly op: 'take' | 'ask' | 'give' | 'cancel' | 'forget'
+  readonly op: 'take' | 'ask' | 'give' | 'cancel' | 'charge' | 'settle' | 'forget'
   readonly nowUs: number
   readonly moment: Moment
   /** The numbers of the caller: an index into `palette`. */
   readonly numbers: number
+  /** For `settle`: what was really used. */
   readonly costs: readonly number[]
   /** -1 unless it is a reservation. */
   readonly aheadUs: number
   readonly ofUs: number
   /** For `cancel`: which of the reservations that were not cancelled yet. */
   readonly reservation: number
+  /** For `settle`: which of the latest charges, counted from the last. */
+  readonly charge: number
 }
 
 /** What the last call was answered, over all limits of the trace. */
@@ -48,6 +51,8 @@ export interface Seen {
   /** Above 0 when the call took something ahead of its time. */
   readonly delayUs: number
   readonly openReservations: number
+  /** How many of the latest charges may be settled. */
+  readonly openCharges: number
 }
 
 /** What a trace must know of the numbers of a limit to make its life hard. */
@@ -65,6 +70,7 @@ export interface TraceOptions<Numbers extends SizedNumbers = TraceNumbers> {
 
 const DAY_US = 86_400_000_000
 const MAX_PERMITS = 1_000_000_000
+const MAX_USED = 1_000_000_000_000
 const MAX_PERIOD_US = 366 * DAY_US
 const MAX_FILL_US = 36_525 * DAY_US
 const LATEST_US = 5_000_000_000_000_000
@@ -134,15 +140,19 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
     const op = moment === 'around its time' ? 'cancel' : this.#op(seen)
     // One reservation draws another, so that there is something reserved after something.
     const early = this.maxAheadUs > 0 && random.chance(op !== 'take' ? 0.1 : seen.delayUs > 0 ? 0.9 : 0.5)
+    const isWritten = op === 'charge' || op === 'settle'
     return {
       op,
       nowUs,
       moment,
       numbers,
-      costs: limits.map(({ capacity }, k) => someCost(random, capacity, seen.remaining[k] ?? capacity)),
+      costs: limits.map(({ capacity }, k) =>
+        isWritten ? someUse(random, capacity) : someCost(random, capacity, seen.remaining[k] ?? capacity),
+      ),
       aheadUs: early ? random.pick([this.maxAheadUs, this.maxAheadUs, random.whole(0, this.maxAheadUs)]) : -1,
       ofUs: op === 'give' ? this.#someOfUs(nowUs, random.pick(limits).windowUs) : -1,
       reservation: this.#someReservation(seen.openReservations),
+      charge: isWritten ? random.whole(0, Math.max(0, seen.openCharges - 1)) : 0,
     }
   }
 
@@ -151,6 +161,8 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
       [66, 'take'],
       [12, 'ask'],
       [8, 'give'],
+      [3, 'charge'],
+      [seen.openCharges > 0 ? 10 : 0, 'settle'],
       [seen.openReservations > 0 ? 16 : 0, 'cancel'],
       [2, 'forget'],
     ])
@@ -224,6 +236,20 @@ function someCost(random: Random, capacity: number, remaining: number): number {
     [6, capacity],
     [2, Math.min(MAX_PERMITS, capacity + random.magnitude(1, 1_000))],
     [2, 0],
+  ])
+}
+
+/** What was used, whether it fits or not: mostly not much more than that. */
+function someUse(random: Random, capacity: number): number {
+  return random.weighted([
+    [20, 0],
+    [20, 1],
+    [20, random.whole(1, capacity)],
+    [10, capacity],
+    [10, capacity + 1],
+    [16, random.whole(1, 3 * capacity)],
+    [3, random.magnitude(1, MAX_USED)],
+    [1, MAX_USED],
   ])
 }
 

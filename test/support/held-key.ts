@@ -33,7 +33,7 @@ export class HeldKey {
   }
 
   give(nowUs: number, cost: number, ofUs = -1): boolean {
-    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, ofUs, undefined)
+    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, ofUs, undefined) >= 0
   }
 
   /** Takes even ahead of time. The ticket is the state as this leaves it. */
@@ -44,7 +44,7 @@ export class HeldKey {
 
   /** Cancels a reservation that was made under the caller's limit. */
   cancel(nowUs: number, cost: number, ticket = this.s): boolean {
-    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, -1, { rule: this.#rule, words: ticket })
+    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, -1, { rule: this.#rule, words: ticket }) >= 0
   }
 
   /** Tells whether it wrote. */

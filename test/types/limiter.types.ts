@@ -13,7 +13,9 @@ import {
   leakyBucket,
   memoryStore,
   type Outcome,
+  type Settleable,
   type Store,
+  type SyncStore,
   slidingLog,
   slidingWindow,
   tokenBucket,
@@ -110,7 +112,10 @@ export function aWrongNameIsRefusedByEveryVerb() {
 export function withoutAStoreEveryVerbAnswersAtOnce() {
   const limiter = createLimiter(gcra({ rate: '10/s', burst: 20 }))
   expectType<boolean>()(limiter.tryAcquire(key))
-  expectType<Decision<'default'>>()(limiter.consume(key))
+  expectType<Decision<'default'> & Settleable<'default', SyncStore>>()(limiter.consume(key))
+  expectType<void>()(limiter.consume(key).settle(2))
+  expectType<Decision<'default'>>()(limiter.charge(key, 2))
+  expectType<void>()(limiter.settle(key, 2, { of: limiter.consume(key) }))
   expectType<Decision<'default'>>()(limiter.peek(key))
   const reservation = limiter.reserve(key)
   expectType<'default'>()(reservation.policy)
@@ -124,16 +129,20 @@ export function withoutAStoreEveryVerbAnswersAtOnce() {
 export function memoryPassedByHandAndSharedMemoryAnswerAtOnceToo() {
   const inMemory = createLimiter(gcra({ rate: '10/s', burst: 20 }), { store: memoryStore(), clock: fakeClock() })
   expectType<boolean>()(inMemory.tryAcquire(key))
-  expectType<Decision<'default'>>()(inMemory.consume(key))
+  expectType<Decision<'default'> & Settleable<'default', SyncStore>>()(inMemory.consume(key))
   const shared = createLimiter(gcra({ rate: '10/s', burst: 20 }), { name: 'api', store: sharedStore({ maxKeys: 10 }) })
   expectType<boolean>()(shared.tryAcquire(key))
-  expectType<Decision<'default'>>()(shared.consume(key))
+  expectType<Decision<'default'> & Settleable<'default', SyncStore>>()(shared.consume(key))
 }
 
 export async function onRedisEveryVerbAnswersWithAPromise() {
   const limiter = createLimiter({ a: gcra({ rate: '10/s', burst: 20 }) }, { name: 'api', store: redisStore(client) })
   expectType<Promise<boolean>>()(limiter.tryAcquire(key))
-  expectType<Promise<Decision<'a'>>>()(limiter.consume(key))
+  expectType<Promise<Decision<'a'> & Settleable<'a', AsyncStore>>>()(limiter.consume(key))
+  expectType<Promise<void>>()((await limiter.consume(key)).settle({ a: 2 }))
+  expectType<Promise<Decision<'a'>>>()(limiter.charge(key, { a: 2 }))
+  // @ts-expect-error a misspelt name in what it cost
+  void (await limiter.consume(key)).settle({ b: 2 })
   expectType<Promise<Decision<'a'>>>()(limiter.peek(key))
   const reservation = await limiter.reserve(key)
   expectType<'a'>()(reservation.policy)

@@ -22,7 +22,7 @@ const { signal } = new AbortController()
 export function acquireIsAPromiseOnEveryStore(sync: SyncStore, remote: AsyncStore) {
   expectType<Promise<Acquired<'default'>>>()(createLimiter(burst).acquire('k'))
   expectType<Promise<Acquired<'default'>>>()(createLimiter(burst, { store: sync }).acquire('k'))
-  expectType<Promise<Acquired<'default'>>>()(createLimiter(burst, { name: 'api', store: remote }).acquire('k', { cost: 2 }))
+  expectType<Promise<Acquired<'default', AsyncStore>>>()(createLimiter(burst, { name: 'api', store: remote }).acquire('k', { cost: 2 }))
 }
 
 export async function whatIsAcquiredIsAllowed() {

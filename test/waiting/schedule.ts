@@ -262,7 +262,8 @@ export class Run {
 
   #refund(a: number, b: number): void {
     const costs = this.#someCosts(a)
-    const agoUs = b % 3 === 0 ? b % Math.max(1, 2 * Math.min(...this.#rules.map(({ windowUs }) => windowUs))) : -1
+    // Of just now, or of so long ago that nothing is left: those who are booked move up by whole permits only.
+    const agoUs = b % 3 === 0 ? (b % 2) * Math.max(...this.#rules.map(({ windowUs }) => windowUs)) : -1
     const ofUs = agoUs < 0 || agoUs > this.#model.nowUs ? -1 : this.#model.nowUs - agoUs
     this.#limiter.refund('k', this.#named(costs), ofUs < 0 ? {} : { atMs: ofUs / 1000 })
     this.#model.refund(costs, ofUs)

@@ -113,12 +113,29 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return atUs - nowUs
   },
 
+  /** A call that charged nothing began no window: then its time does. */
+  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
+    const atUs = effectiveUs(s, i, nowUs)
+    const timeUs = Math.min(ofUs, atUs)
+    const count = used(own, s, i, nowUs)
+    const isOfWindow = count > 0 && timeUs >= (s[i + START] as number)
+    const endUs = (isOfWindow && to.fromFirst ? (s[i + START] as number) : windowStartUs(to, timeUs)) + to.windowUs
+    if (!isOfWindow && atUs >= endUs) return false
+    const isOnlyLater = !isOfWindow && to.fromFirst && (s[i + END] as number) - (s[i + START] as number) === to.windowUs
+    s[i + END] = count === 0 || isOnlyLater ? endUs : Math.max(s[i + END] as number, endUs)
+    if (!isOfWindow) s[i + START] = timeUs
+    s[i + COUNT] = count + cost
+    s[i + AT] = atUs
+    return true
+  },
+
   giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
     const count = used(own, s, i, nowUs)
-    if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return false
-    s[i + COUNT] = Math.max(0, count - cost)
+    if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -1
+    const given = Math.min(count, cost)
+    s[i + COUNT] = count - given
     s[i + AT] = effectiveUs(s, i, nowUs)
-    return true
+    return given
   },
 
   fields: (_own, s, i) => ({

@@ -16,6 +16,7 @@ import {
   levelDueUs,
   levelFields,
   levelGiveBack,
+  levelGiveRest,
   levelRepair,
   levelResetUs,
   levelRule,
@@ -68,12 +69,18 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   },
 
   giveBack(own, s, i, nowUs, cost, ofUs, booked) {
-    const changed =
+    const given =
       booked === undefined
         ? levelGiveBack(own, s, i, nowUs, cost, ofUs)
         : levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-    if (changed) dateIfBooked(own, s, i, nowUs)
-    return changed
+    if (given >= 0) dateIfBooked(own, s, i, nowUs)
+    return given
+  },
+
+  giveRest(own, s, i, nowUs, cost, left) {
+    const given = levelGiveRest(own, s, i, nowUs, cost, left)
+    if (given >= 0) dateIfBooked(own, s, i, nowUs)
+    return given
   },
 
   actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),

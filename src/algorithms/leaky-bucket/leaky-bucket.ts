@@ -12,6 +12,7 @@ import {
   levelCharge,
   levelDrainedUs,
   levelGiveBack,
+  levelGiveRest,
   levelInPermits,
   levelRepair,
   levelResetUs,
@@ -63,6 +64,8 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
     const costUs = mulDiv(cost, own.periodUs, own.permits)
     return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder[0] as number)
   },
+
+  giveRest: levelGiveRest,
 
   actUs(rule, ticket, cost) {
     const costUs = mulDiv(cost, rule.periodUs, rule.permits)

@@ -69,7 +69,8 @@ export const slidingLogAlgorithm: Algorithm = {
       figures,
       numbers: figures.join(' '),
       windowUs: figures[1] as number,
-      words: wordsIn(roomFor(capacity)),
+      // One more than it admits, for what is charged beyond that.
+      words: wordsIn(Math.max(roomFor(capacity), capacity + 1)),
       freshWords: ENTRIES,
     })
   },
@@ -111,26 +112,30 @@ export const slidingLogAlgorithm: Algorithm = {
   /** The entries keep their times. Those that have left the state's window or the caller's are dropped. */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
-    dropLeft(own, s, i, nowUs)
-    if (own !== to) {
-      dropLeft(to, s, i, nowUs)
-      if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i)
-    }
-    if ((s[i + HELD] as number) > 0 && s[i + NEWEST] === atUs) addToNewest(s, i, cost)
-    else append(to, s, i, atUs, cost)
-    s[i + TOTAL] = (s[i + TOTAL] as number) + cost
+    moveTo(own, to, s, i, nowUs, atUs)
+    add(to, s, i, atUs, cost)
     s[i + AT] = atUs
     return atUs - nowUs
   },
 
+  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
+    const atUs = effectiveUs(s, i, nowUs)
+    if (ofUs + to.windowUs <= atUs) return false
+    moveTo(own, to, s, i, nowUs, atUs)
+    add(to, s, i, Math.min(ofUs, atUs), cost)
+    s[i + AT] = atUs
+    return true
+  },
+
   giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
-    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return false
+    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -1
     dropLeft(own, s, i, nowUs)
+    const before = s[i + TOTAL] as number
     if (ofUs < 0) giveNewest(s, i, cost)
-    else giveEntry(s, i, entryOf(s, i, 0, ofUs), cost)
+    else giveEntry(s, i, entryFrom(s, i, 0, ofUs), cost)
     dropEmptyNewest(s, i)
     s[i + AT] = effectiveUs(s, i, nowUs)
-    return true
+    return before - (s[i + TOTAL] as number)
   },
 
   fields(_own, s, i) {
@@ -284,6 +289,65 @@ function addToNewest(s: Float64Array, i: number, cost: number): void {
   s[i + NEWEST_SUM] = (s[i + NEWEST_SUM] as number) + cost
 }
 
+/** Drops what has left, by the numbers of the state and of the caller, and writes the state under the caller's. */
+function moveTo(own: Rule, to: Rule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
+  dropLeft(own, s, i, nowUs)
+  if (own === to) return
+  dropLeft(to, s, i, nowUs)
+  if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)
+}
+
+/** Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next entry, or to the newest, which is of that time then. */
+function add(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
+  const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1
+  if (newestUs > timeUs) {
+    addBefore(to, s, i, timeUs, cost)
+    return
+  }
+  if (newestUs === timeUs) addToNewest(s, i, cost)
+  else if ((s[i + TOTAL] as number) > to.capacity) mergeIntoNewest(s, i, timeUs, cost)
+  else append(to, s, i, timeUs, cost)
+  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
+}
+
+function mergeIntoNewest(s: Float64Array, i: number, timeUs: number, cost: number): void {
+  addToNewest(s, i, cost)
+  const held = s[i + HELD] as number
+  s[i + ENTRIES + placeOf(s, i, held - 1) * ENTRY_WORDS] = timeUs
+  s[i + NEWEST] = timeUs
+  if (held === 1) s[i + OLDEST] = timeUs
+}
+
+/** The same where the newest entry is of a later time. */
+function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
+  let entry = entryFrom(s, i, 0, timeUs)
+  if (timeAt(s, i, placeOf(s, i, entry)) > timeUs && (s[i + TOTAL] as number) <= to.capacity) {
+    makeRoom(s, i, roomIn(to, s, i))
+    entry = entryFrom(s, i, 0, timeUs)
+    insert(s, i, entry, timeUs)
+  }
+  giveEntry(s, i, entry, -cost)
+  dropEmptyNewest(s, i)
+}
+
+/** Makes an entry that counts nothing before another: those from there on move one place on. */
+function insert(s: Float64Array, i: number, at: number, timeUs: number): void {
+  const held = s[i + HELD] as number
+  for (let entry = held - 1; entry >= at; entry -= 1) {
+    const place = placeOf(s, i, entry)
+    const count = countAt(s, i, place)
+    put(s, i, placeOf(s, i, entry + 1), timeAt(s, i, place), count)
+  }
+  put(s, i, placeOf(s, i, at), timeUs, 0)
+  s[i + HELD] = held + 1
+  // Counts have become sums again.
+  for (let entry = at; entry <= held; entry += 1) {
+    const place = placeOf(s, i, entry)
+    addToSum(s, i, place, sumBefore(s, i, place))
+  }
+  if (at === 0) s[i + OLDEST] = timeUs
+}
+
 /** Adds an entry behind the newest. */
 function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
   makeRoom(s, i, roomIn(to, s, i))
@@ -309,9 +373,12 @@ function roomIn(to: Rule, s: Float64Array, i: number): number {
   return Math.floor((Math.min(s.length - i, to.words) - ENTRIES) / ENTRY_WORDS)
 }
 
-function fitInto(to: Rule, s: Float64Array, i: number): void {
+/** More entries than a smaller log has places for become one, as of now. */
+function fitInto(to: Rule, s: Float64Array, i: number, atUs: number): void {
   straighten(s, i)
-  s[i + ROOM] = roomIn(to, s, i)
+  const most = roomIn(to, s, i)
+  if ((s[i + HELD] as number) > most) gather(s, i, atUs, s[i + TOTAL] as number)
+  else s[i + ROOM] = most
 }
 
 /** Makes room for one more entry. `most`: the places that there may be. */
@@ -368,24 +435,24 @@ function reverse(s: Float64Array, i: number, from: number, to: number): void {
   }
 }
 
-/** The entry of exactly this microsecond, from one on, or -1. */
-function entryOf(s: Float64Array, i: number, from: number, timeUs: number): number {
+/** The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. */
+function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): number {
   let low = from
-  let high = (s[i + HELD] as number) - 1
-  while (low <= high) {
+  let high = s[i + HELD] as number
+  while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const foundUs = timeAt(s, i, placeOf(s, i, middle))
-    if (foundUs === timeUs) return middle
-    if (foundUs < timeUs) low = middle + 1
-    else high = middle - 1
+    if (timeAt(s, i, placeOf(s, i, middle)) < timeUs) low = middle + 1
+    else high = middle
   }
-  return -1
+  return low
 }
 
 /** What is in use of the entry of exactly this microsecond. */
 function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: number): number {
-  const entry = entryOf(s, i, leftBy(rule, s, i, nowUs), timeUs)
-  return entry < 0 ? 0 : countAt(s, i, placeOf(s, i, entry))
+  const entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
+  if (entry === (s[i + HELD] as number)) return 0
+  const place = placeOf(s, i, entry)
+  return timeAt(s, i, place) === timeUs ? countAt(s, i, place) : 0
 }
 
 function giveNewest(s: Float64Array, i: number, cost: number): void {

@@ -129,18 +129,23 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   /** Under other slots everything that is in use goes into the present one. */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
-    if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
-      if (mulDiv(atUs, own.perPeriod, own.periodUs) > (s[i + SLOT] as number)) {
-        look(own, s, i, nowUs)
-        advance(own, s, i, atUs)
-      } else s[i + AT] = atUs
-    } else {
-      gather(to, s, i, atUs, used(own, s, i, nowUs))
-    }
+    moveTo(own, to, s, i, nowUs, atUs)
     const present = placeOf(to, i, s[i + SLOT] as number)
     s[present] = (s[present] as number) + cost
     s[i + FULL] = (s[i + FULL] as number) + cost
     return atUs - nowUs
+  },
+
+  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
+    const atUs = effectiveUs(s, i, nowUs)
+    const slot = mulDiv(Math.min(ofUs, atUs), to.perPeriod, to.periodUs)
+    const oldest = mulDiv(atUs, to.perPeriod, to.periodUs) - to.slots
+    if (slot < oldest) return false
+    moveTo(own, to, s, i, nowUs, atUs)
+    const place = placeOf(to, i, slot)
+    s[place] = (s[place] as number) + cost
+    if (slot > oldest) s[i + FULL] = (s[i + FULL] as number) + cost
+    return true
   },
 
   giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
@@ -148,11 +153,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     const present = seen[SEEN_SLOT] as number
     const newest = ofUs < 0 ? present : mulDiv(ofUs, own.perPeriod, own.periodUs)
     const oldest = ofUs < 0 ? present - own.slots : newest
-    if (newest > present || oldest < present - own.slots) return false
-    if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return false
+    if (newest > present || oldest < present - own.slots) return -1
+    if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1
     advance(own, s, i, effectiveUs(s, i, nowUs))
-    takeOut(own, s, i, cost, oldest, newest)
-    return true
+    return takeOut(own, s, i, cost, oldest, newest)
   },
 
   fields(own, s, i) {
@@ -241,6 +245,18 @@ function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: numbe
   s[i + FULL] = seen[SEEN_FULL] as number
 }
 
+/** Writes the state under `to`, as of `atUs`. */
+function moveTo(own: SlidingWindowRule, to: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
+  if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
+    if (mulDiv(atUs, own.perPeriod, own.periodUs) > (s[i + SLOT] as number)) {
+      look(own, s, i, nowUs)
+      advance(own, s, i, atUs)
+    } else s[i + AT] = atUs
+  } else {
+    gather(to, s, i, atUs, used(own, s, i, nowUs))
+  }
+}
+
 /** Starts anew at `atUs` with everything that is used in the slot of that time. */
 function gather(to: SlidingWindowRule, s: Float64Array, i: number, atUs: number, permits: number): void {
   s[i + AT] = atUs
@@ -255,8 +271,8 @@ function countOf(own: SlidingWindowRule, s: Float64Array, i: number, slot: numbe
   return slot > (s[i + SLOT] as number) ? 0 : (s[placeOf(own, i, slot)] as number)
 }
 
-/** Takes `cost` out of the slots from the newest to the oldest. */
-function takeOut(own: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): void {
+/** Takes `cost` out of the slots from the newest to the oldest. Answers how much that was. */
+function takeOut(own: SlidingWindowRule, s: Float64Array, i: number, cost: number, oldest: number, newest: number): number {
   let left = cost
   for (let slot = newest; slot >= oldest && left > 0; slot -= 1) {
     const place = placeOf(own, i, slot)
@@ -265,4 +281,5 @@ function takeOut(own: SlidingWindowRule, s: Float64Array, i: number, cost: numbe
     if (slot > (s[i + SLOT] as number) - own.slots) s[i + FULL] = (s[i + FULL] as number) - given
     left -= given
   }
+  return cost - left
 }

@@ -194,11 +194,11 @@ describe('other numbers', () => {
     expect([other.under(slow).cancel(0, 5, same), other.used(0)]).toEqual([true, 2])
   })
 
-  test('give back by the window of the state, whatever those of the caller are', () => {
+  test('give back by the pace of the state, whatever that of the caller is', () => {
     const key = new HeldKey(ruleOf({ refill: '1/s', capacity: 10 }))
     key.take(0, 10)
     key.under(ruleOf({ refill: '10/s', capacity: 1 }))
-    expect([key.give(9 * SECOND, 1, 0), key.used(9 * SECOND), key.numbers]).toEqual([true, 0, '10 1 1000000'])
+    expect([key.give(9 * SECOND, 10, 0), key.used(9 * SECOND), key.numbers]).toEqual([true, 0, '10 1 1000000'])
   })
 })
 
@@ -211,13 +211,13 @@ describe('giving back', () => {
     expect(key.give(0, 1)).toBe(false)
   })
 
-  test('of a charge one window old does nothing: it has been refilled', () => {
+  test('of a charge gives back what has not been refilled of it', () => {
     const key = new HeldKey(ruleOf({ capacity: 2, refill: '1/s' }))
     key.take(0)
-    key.take(SECOND)
-    key.take(2 * SECOND - 1)
-    expect(key.give(2 * SECOND, 1, 0)).toBe(false)
-    expect(key.give(2 * SECOND - 1, 1, 0)).toBe(true)
+    key.take(SECOND - 1)
+    expect([key.give(SECOND, 1, 0), key.resetUs(SECOND)]).toEqual([false, SECOND])
+    // Of half of it, half is given back.
+    expect([key.give(SECOND - 1, 1, SECOND / 2 - 1), key.resetUs(SECOND - 1)]).toEqual([true, SECOND / 2 + 1])
   })
 
   test('cancels the last reservation whole', () => {

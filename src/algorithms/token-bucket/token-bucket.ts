@@ -10,6 +10,7 @@ import {
   levelCharge,
   levelDueUs,
   levelGiveBack,
+  levelGiveRest,
   levelInPermits,
   levelRepair,
   levelResetUs,
@@ -56,6 +57,8 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
     if (booked === undefined) return levelGiveBack(own, s, i, nowUs, cost, ofUs)
     return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
   },
+
+  giveRest: levelGiveRest,
 
   actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
   shorten,

@@ -227,7 +227,7 @@ class MemoryStates implements OpenStates {
     let fullForUs = 0
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part
-      if (part.isHeld || part.cost === 0) continue
+      if (part.isHeld || part.cost <= 0) continue
       fullForUs = Math.max(fullForUs, tableOf(this.#tables, part, k).fullForUs(part.key, nowUs))
     }
     return fullForUs

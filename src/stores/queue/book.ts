@@ -1,7 +1,8 @@
 /** What the waiters of one key hold, limit by limit, and what is given back of it. */
+
+import { giveBacks, type Settlement } from '../settlement.ts'
 import { Part } from '../step.ts'
-import type { Given } from './given.ts'
-import { type Booked, dueAtStoreUs, Holding } from './holding.ts'
+import { type Booked, chargeOf, dueAtStoreUs, Holding } from './holding.ts'
 
 export class Book {
   /** One for each limit, in their order. */
@@ -60,12 +61,12 @@ export class Book {
   }
 
   /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
-  giveUpLatest(parts: readonly Part[], nowUs: number): Given[] {
+  giveUpLatest(parts: readonly Part[], nowUs: number): Settlement[] {
     return this.#givenUp(parts, nowUs, (holding, cost) => holding.giveUp(cost))
   }
 
   /** Gives up what lies behind so many permits of each limit, and nobody moves up. */
-  giveUpHole(parts: readonly Part[], before: readonly number[], nowUs: number): Given[] {
+  giveUpHole(parts: readonly Part[], before: readonly number[], nowUs: number): Settlement[] {
     return this.#givenUp(parts, nowUs, (holding, cost, k) => holding.giveUpHole(before[k] as number, cost))
   }
 
@@ -83,14 +84,19 @@ export class Book {
    * A booking is cancelled by its ticket until its time has come. One whose time has come can be held because it was only a part of what its waiter
    * needs: it was not used, and is given back like any charge.
    */
-  #givenUp(parts: readonly Part[], nowUs: number, giveUp: (holding: Holding, cost: number, k: number) => readonly Booked[]): Given[] {
+  #givenUp(parts: readonly Part[], nowUs: number, giveUp: (holding: Holding, cost: number, k: number) => readonly Booked[]): Settlement[] {
     return this.#holdings.flatMap((holding, limit) =>
-      giveUp(holding, (parts[limit] as Part).cost, limit).map((booked) => {
-        const dueUs = dueAtStoreUs(booked)
-        const hasCome = dueUs + holding.offsetUs <= nowUs
-        const back = (part: Part, k: number) =>
-          new Part(part.limit, part.rule, part.key, k === limit ? booked.cost : 0, k === limit && !hasCome ? booked.ticket : undefined)
-        return { parts: parts.map(back), ofUs: hasCome ? Math.max(dueUs, booked.takenAtUs) : -1 }
+      giveUp(holding, (parts[limit] as Part).cost, limit).flatMap((booked): Settlement[] => {
+        const { cost, ticket } = booked
+        const back = parts.map(
+          (part, k) => new Part(part.limit, part.rule, part.key, k === limit ? cost : 0, k === limit ? ticket : undefined),
+        )
+        if (dueAtStoreUs(booked) + holding.offsetUs > nowUs) return [{ op: 'give', aheadUs: -1, ofUs: -1, parts: back }]
+        const charge = chargeOf(booked)
+        return giveBacks(
+          back,
+          back.map(() => charge),
+        )
       }),
     )
   }

@@ -25,8 +25,9 @@ const MOST_LOOKS = 100
 
 export interface Claim {
   readonly waiter: Waiter
-  /** What was taken, by the numbers of the caller. */
+  /** What was taken, by the numbers of the caller, and by those of the claim. */
   readonly parts: readonly Part[]
+  readonly limits: readonly Part[]
   readonly verdicts: readonly Verdict[]
   /** When it is claimed anew: it must outlast what was used before, all of which may leave at one moment. */
   readonly renewUs: number

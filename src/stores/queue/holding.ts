@@ -5,6 +5,7 @@
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
+import type { Charge } from '../settlement.ts'
 import type { Part } from '../store.ts'
 
 export interface Booked {
@@ -146,6 +147,12 @@ function without(booked: Booked, permits: number): Booked {
   const { rule, ticket } = booked
   const words = rule.algorithm.shorten?.(rule, ticket.words, permits) ?? ticket.words
   return { ...booked, cost: booked.cost - permits, ticket: { numbers: ticket.numbers, words } }
+}
+
+/** A booking whose time has come, as the charge that it is. */
+export function chargeOf({ ticket: { numbers, words }, takenAtUs }: Booked): Charge {
+  const [tatUs, part] = words as unknown as readonly [number, number]
+  return { enteredUs: takenAtUs, drainedUs: part > 0 ? tatUs + 1 : tatUs, numbers }
 }
 
 /** When whoever holds the last `cost` permits of a booking may act, by the store's time. */

@@ -8,15 +8,15 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
+import { chargesOf, giveBacks, type Settlement } from '../settlement.ts'
 import { type Scope, Step } from '../step.ts'
 import { allAllowed, type OpenStates, type Part } from '../store.ts'
 import { Book } from './book.ts'
 import { Departures, paceUs } from './departures.ts'
-import { type Given, givenOf } from './given.ts'
 import { type Booked, bookedOf } from './holding.ts'
 import { addCosts, Line } from './line.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
-import { type Answer, mayBook, type Refusal, type Waiter } from './waiter.ts'
+import { type Answer, mayBook, type Refusal, type Took, type Waiter } from './waiter.ts'
 
 export class Queue {
   readonly room: Room
@@ -319,8 +319,8 @@ export class Queue {
   }
 
   /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
-  protected refund(parts: readonly Part[], { verdicts }: Pick<Answer, 'verdicts'>): void {
-    this.#giveAll(givenOf(parts, verdicts))
+  protected refund(parts: readonly Part[], { limits, verdicts }: Took): void {
+    this.#giveAll(giveBacks(parts, chargesOf(limits, verdicts)))
   }
 
   /** If the store fails now, what was not given back drains. */
@@ -336,8 +336,8 @@ export class Queue {
     return parts.map((part, k) => part.with({ rule: (limits[k] as Scope['limits'][number]).rule }))
   }
 
-  #giveAll(all: readonly Given[]): void {
-    for (const { parts, ofUs } of all) this.give(this.step('give', parts, -1, ofUs))
+  #giveAll(all: readonly Settlement[]): void {
+    for (const { op, parts, aheadUs, ofUs } of all) this.give(this.step(op, parts, aheadUs, ofUs))
   }
 
   protected apply(step: Step): readonly Verdict[] {

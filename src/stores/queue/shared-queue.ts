@@ -14,7 +14,7 @@ import { Horizon } from './horizon.ts'
 import type { Line } from './line.ts'
 import { Queue } from './queue.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
-import { type Answer, mayBook, type Waiter } from './waiter.ts'
+import { type Answer, mayBook, type Took, type Waiter } from './waiter.ts'
 
 /** How many of those outside ask a slow store at once: more of them where the horizon bounds them too. */
 const MOST_AT_ONCE = 32
@@ -23,7 +23,7 @@ const MOST_BOOKING = 128
 /** What is held for no waiter in particular. */
 interface Spare {
   readonly parts: readonly Part[]
-  readonly answer: Pick<Answer, 'verdicts'>
+  readonly answer: Took
 }
 
 export class SharedQueue extends Queue {
@@ -219,7 +219,7 @@ export class SharedQueue extends Queue {
   }
 
   /** What was not taken from the store is not given back to it. */
-  protected override refund(parts: readonly Part[], answer: Pick<Answer, 'verdicts'>): void {
+  protected override refund(parts: readonly Part[], answer: Took): void {
     if (!answer.verdicts[0]?.degraded) super.refund(parts, answer)
   }
 
@@ -268,7 +268,7 @@ export class SharedQueue extends Queue {
 
   /** What was taken under the old numbers is given back, and the waiter asks anew. */
   #answeredUnderOldNumbers({ waiter, parts }: Question, isTaken: boolean, verdicts: readonly Verdict[]): void {
-    if (isTaken) this.#outdated.push({ parts: this.renumbered(parts), answer: { verdicts } })
+    if (isTaken) this.#outdated.push({ parts: this.renumbered(parts), answer: { limits: parts, verdicts } })
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
     else if (waiter.state === 'asking') this.line.standOutside(waiter)
     this.retryAtUs = 0
@@ -354,10 +354,11 @@ export class SharedQueue extends Queue {
   #claimFor(waiter: Waiter, parts: readonly Part[], dueUs: number): void {
     const { plan } = this
     const { store } = this.room
-    const step = this.step('take', claimOf(parts), -1, -1)
+    const limits = claimOf(parts)
+    const step = this.step('take', limits, -1, -1)
     const answered = (verdicts: readonly Verdict[]) => {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
-      const claim = { waiter, parts, verdicts, renewUs: this.nowUs() + renewalUs(parts) }
+      const claim = { waiter, parts, limits, verdicts, renewUs: this.nowUs() + renewalUs(parts) }
       if (plan !== this.plan || waiter.state !== 'outside' || waiter !== this.line.firstOutside) {
         this.refund(parts, claim)
         return

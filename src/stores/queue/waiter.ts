@@ -1,4 +1,5 @@
 /** One call that waits, from its first question until it has got its turn, was refused, or left. */
+import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import type { Part, Scope } from '../store.ts'
@@ -23,11 +24,18 @@ export interface Turn {
 
 /** What a store answered. */
 export interface Answer {
+  /** The limits by which the store answered. */
   readonly limits: Scope['limits']
   readonly verdicts: readonly Verdict[]
   /** When the store answered, and when the caller may then act, both by the clock of this process. */
   readonly answeredUs: number
   readonly bookedForUs: number
+}
+
+/** What an answer took: under which numbers, and when. */
+export interface Took {
+  readonly limits: readonly { readonly rule: Rule }[]
+  readonly verdicts: readonly Verdict[]
 }
 
 /** How a wait ends for its caller. */

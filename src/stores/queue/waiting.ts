@@ -92,7 +92,7 @@ export class Waiting {
     if (verdicts[0]?.degraded) return
     const own = this.queue(parts, plan)
     // Read now: a synchronous store overwrites its verdicts with the next step.
-    const costs = parts.map(({ rule, cost }, k) => (verdicts[k]?.outcome === 'allowed' ? Math.min(cost, rule.capacity) : 0))
+    const costs = parts.map(({ rule }, k) => Math.min(verdicts[k]?.given ?? 0, rule.capacity))
     for (const queue of this.queues(parts)) {
       if (queue === own) queue.moveUp(costs)
       else queue.tryAgain()

@@ -650,10 +650,11 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label (see codec.ts), which of the keys it has, its cost, and to \`give\` the ticket's numbers and the ticket's words ('' for none).
+--       its label (see codec.ts), which of the keys it has, its cost, and to \`give\` and \`settle\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to \`give\` and \`settle\` how
+-- many permits were given back; where it was
 -- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
@@ -942,9 +943,9 @@ function others()
   end
 
   -- The answer of one limit. In a reservation it is always in full, with its ticket.
-  local function say(verdict, isReservation)
+  local function say(verdict, isReservation, isGiven)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation and not isGiven then
       reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
       size = size + 2
       return
@@ -953,6 +954,9 @@ function others()
     if isReservation then
       size = size + 1
       reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+    elseif isGiven then
+      size = size + 1
+      reply[size] = verdict.given
     end
   end
 
@@ -1121,7 +1125,7 @@ function others()
         end
       end
       for k = 0, cells.length - 1 do
-        say(cells[k].verdict, run.aheadUs >= 0)
+        say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
       end
     end
   end
@@ -1176,7 +1180,7 @@ function others()
       small = s,
       large = false,
       i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
       isHeld = false,
       changed = false,
       from = 0,
@@ -1195,8 +1199,17 @@ function others()
 
   -- Decisions that differ in nothing but their keys, so many each.
   local function newRun(op, aheadUs, ofUs, count)
-    local isTake = op == 'take' and aheadUs < 0
-    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, each = false }
+    return {
+      op = op,
+      aheadUs = aheadUs,
+      ofUs = ofUs,
+      keys = count,
+      mustLook = op ~= 'take' or count > 1,
+      isTake = op == 'take' and aheadUs < 0,
+      isGiven = op == 'give' or op == 'settle',
+      cells = { length = 0 },
+      each = false,
+    }
   end
 
   -- Takes by one limit as any other decision.
@@ -1230,7 +1243,7 @@ function others()
     for _ = 1, parts do
       local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
-      if op == 'give' then
+      if run.isGiven then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end
@@ -1421,14 +1434,34 @@ do
       s[i + 3] = atUs
       return atUs - nowUs
     end,
+    -- A call that charged nothing began no window: then its time does.
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i + 3] > nowUs and s[i + 3] or nowUs
+      local timeUs = ofUs < atUs and ofUs or atUs
+      local count = nowUs >= s[i + 1] and 0 or s[i + 2]
+      local isOfWindow = count > 0 and timeUs >= s[i]
+      local endUs = (isOfWindow and to.fromFirst and s[i] or windowStartUs(to, timeUs)) + to.windowUs
+      if not isOfWindow and atUs >= endUs then
+        return false
+      end
+      local isOnlyLater = not isOfWindow and to.fromFirst and s[i + 1] - s[i] == to.windowUs
+      s[i + 1] = (count == 0 or isOnlyLater) and endUs or s[i + 1] > endUs and s[i + 1] or endUs
+      if not isOfWindow then
+        s[i] = timeUs
+      end
+      s[i + 2] = count + cost
+      s[i + 3] = atUs
+      return true
+    end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
       local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       if count == 0 or ofUs >= 0 and (ofUs < s[i] or ofUs >= s[i + 1]) then
-        return false
+        return -1
       end
-      s[i + 2] = 0 > count - cost and 0 or count - cost
+      local given = count < cost and count or cost
+      s[i + 2] = count - given
       s[i + 3] = s[i + 3] > nowUs and s[i + 3] or nowUs
-      return true
+      return given
     end,
   }
 end
@@ -1684,6 +1717,10 @@ local function levelCharge(own, to, s, i, nowUs, cost)
     us = us + 1
     part = part - to.permits
   end
+  if us - atUs > 3196800000000000 then
+    us = atUs + 3196800000000000
+    part = 0
+  end
   s[i] = us
   s[i + 1] = part
   s[i + 2] = atUs
@@ -1706,26 +1743,40 @@ local function moveEarlier(own, s, i, atUs, us, part)
   return true
 end
 
-local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
-  if ofUs >= 0 and nowUs - ofUs >= own.windowUs then
-    return false
+-- Gives \`cost\` back, but no more than drains in \`mostUs\`. Answers how many whole permits that are, -1 if there was nothing to give back.
+local function giveUpTo(own, s, i, atUs, cost, mostUs)
+  if mostUs <= 0 then
+    return -1
   end
   local us = spanUs(own, cost)
-  return moveEarlier(own, s, i, s[i + 2] > nowUs and s[i + 2] or nowUs, us, remainder0)
+  local part = remainder0
+  if us < mostUs then
+    return moveEarlier(own, s, i, atUs, us, part) and cost or -1
+  end
+  local given = min(cost, mulDiv(mostUs, own.permits, own.periodUs))
+  return moveEarlier(own, s, i, atUs, mostUs, 0) and given or -1
+end
+
+-- Without \`ofUs\` the cost was charged just now. With it, what has drained since is not given back: whether anybody came before it is not known, so it is
+-- taken to have drained from the beginning.
+local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local isFresh = ofUs < 0 or ofUs >= atUs
+  return giveUpTo(own, s, i, atUs, cost, isFresh and huge or spanUs(own, cost) - (atUs - ofUs))
 end
 
 -- Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead than its turn: then its time has come.
 -- (turnUs, turnPart): how far ahead it lies when its time comes.
 local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
   if not (own == booked.rule or own.permits == booked.rule.permits and own.periodUs == booked.rule.periodUs) then
-    return false
+    return -1
   end
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local ticket = booked.words
   local markUs = ticket[0] - (ticket[0 + 2] > atUs and ticket[0 + 2] or atUs)
   local markPart = ticket[1]
   if markUs < turnUs or markUs == turnUs and markPart <= turnPart then
-    return false
+    return -1
   end
   local us = spanUs(own, cost)
   local part = remainder0
@@ -1742,7 +1793,24 @@ local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
       part = part - own.permits
     end
   end
-  return us >= 0 and moveEarlier(own, s, i, atUs, us, part)
+  return us >= 0 and moveEarlier(own, s, i, atUs, us, part) and mulAddDiv(us, own.permits, part, own.periodUs) or -1
+end
+
+-- Gives back no more than would still be in use of a charge, had nobody come after it: \`left\` says when it would have drained, rounded up to a
+-- microsecond. Where somebody came after it, that microsecond may be theirs.
+local function levelGiveRest(own, s, i, nowUs, cost, left)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local rule = left.rule
+  local drainedUs = left.words[0]
+  local tatUs = s[i]
+  local isSame = own == rule or own.permits == rule.permits and own.periodUs == rule.periodUs
+  local isLast = isSame and (tatUs < drainedUs or tatUs == drainedUs and s[i + 1] == 0)
+  local mostUs = drainedUs - atUs - ((rule.permits == 1 or isLast) and 0 or 1)
+  if isSame then
+    return giveUpTo(own, s, i, atUs, cost, mostUs)
+  end
+  local most = mostUs > 0 and mulDiv(mostUs, rule.permits, rule.periodUs) or 0
+  return giveUpTo(own, s, i, atUs, cost < most and cost or most, huge)
 end
 
 -- How long until all that was there before has drained, at the pace of \`to\`.
@@ -1787,16 +1855,18 @@ do
       return lateUs
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
-      local changed
-      if booked == nil then
-        changed = levelGiveBack(own, s, i, nowUs, cost, ofUs)
-      else
-        changed = levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-      end
-      if changed then
+      local given = booked == nil and levelGiveBack(own, s, i, nowUs, cost, ofUs) or levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
+      if given >= 0 then
         dateIfBooked(own, s, i, nowUs)
       end
-      return changed
+      return given
+    end,
+    giveRest = function(own, s, i, nowUs, cost, left)
+      local given = levelGiveRest(own, s, i, nowUs, cost, left)
+      if given >= 0 then
+        dateIfBooked(own, s, i, nowUs)
+      end
+      return given
     end,
   }
 end
@@ -1825,6 +1895,7 @@ do
       local costUs = mulDiv(cost, own.periodUs, own.permits)
       return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder0)
     end,
+    giveRest = levelGiveRest,
   }
 end
 ` },
@@ -2026,14 +2097,42 @@ do
     s[i + 6] = sum
   end
 
-  local function fitInto(to, s, i)
+  -- More entries than a smaller log has places for become one, as of now.
+  local function fitInto(to, s, i, atUs)
     straighten(s, i)
-    s[i + 4] = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
+    local most = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
+    if s[i + 2] > most then
+      gather(s, i, atUs, s[i + 3])
+    else
+      s[i + 4] = most
+    end
   end
 
-  local function addToNewest(s, i, cost)
-    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
-    s[i + 6] = s[i + 6] + cost
+  -- Drops what has left, by the numbers of the state and of the caller, and writes the state under the caller's.
+  local function moveTo(own, to, s, i, nowUs, atUs)
+    dropLeft(own, s, i, nowUs)
+    if own == to then
+      return
+    end
+    dropLeft(to, s, i, nowUs)
+    if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
+      fitInto(to, s, i, atUs)
+    end
+  end
+
+  -- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+  local function entryFrom(s, i, from, timeUs)
+    local low = from
+    local high = s[i + 2]
+    while low < high do
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return low
   end
 
   -- Makes room for one more entry. \`most\`: the places that there may be.
@@ -2049,48 +2148,27 @@ do
     s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
   end
 
-  -- Adds an entry behind the newest.
-  local function append(to, s, i, timeUs, count)
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
-    local held = s[i + 2]
-    if held == 0 then
-      begin(s, i, timeUs)
-    end
-    local place = placeOf(s, i, held)
-    local sum = place % 256 == 0 and count or s[i + 6] + count
-    put(s, i, place, timeUs, sum)
-    s[i + 2] = held + 1
-    s[i + 5] = timeUs
-    s[i + 6] = sum
-  end
-
-  -- The entry of exactly this microsecond, from one on, or -1.
-  local function entryOf(s, i, from, timeUs)
-    local low = from
-    local high = s[i + 2] - 1
-    while low <= high do
-      local middle = (low + high) / 2 - (low + high) / 2 % 1
-      local foundUs = timeAt(s, i, placeOf(s, i, middle))
-      if foundUs == timeUs then
-        return middle
-      end
-      if foundUs < timeUs then
-        low = middle + 1
-      else
-        high = middle - 1
-      end
-    end
-    return -1
-  end
-
   local function countAt(s, i, place)
     return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
   end
 
-  -- What is in use of the entry of exactly this microsecond.
-  local function heldOf(rule, s, i, nowUs, timeUs)
-    local entry = entryOf(s, i, leftBy(rule, s, i, nowUs), timeUs)
-    return entry < 0 and 0 or countAt(s, i, placeOf(s, i, entry))
+  -- Makes an entry that counts nothing before another: those from there on move one place on.
+  local function insert(s, i, at, timeUs)
+    local held = s[i + 2]
+    for entry = held - 1, at, -1 do
+      local place = placeOf(s, i, entry)
+      local count = countAt(s, i, place)
+      put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    end
+    put(s, i, placeOf(s, i, at), timeUs, 0)
+    s[i + 2] = held + 1
+    for entry = at, held do
+      local place = placeOf(s, i, entry)
+      addToSum(s, i, place, sumBefore(s, i, place))
+    end
+    if at == 0 then
+      s[i + 7] = timeUs
+    end
   end
 
   -- How many entries from a place on stand behind each other in one segment, out of so many.
@@ -2124,6 +2202,75 @@ do
     s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
   end
 
+  -- The same where the newest entry is of a later time.
+  local function addBefore(to, s, i, timeUs, cost)
+    local entry = entryFrom(s, i, 0, timeUs)
+    if timeAt(s, i, placeOf(s, i, entry)) > timeUs and s[i + 3] <= to.capacity then
+      makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+      entry = entryFrom(s, i, 0, timeUs)
+      insert(s, i, entry, timeUs)
+    end
+    giveEntry(s, i, entry, -cost)
+    dropEmptyNewest(s, i)
+  end
+
+  local function addToNewest(s, i, cost)
+    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
+    s[i + 6] = s[i + 6] + cost
+  end
+
+  local function mergeIntoNewest(s, i, timeUs, cost)
+    addToNewest(s, i, cost)
+    local held = s[i + 2]
+    s[i + 9 + placeOf(s, i, held - 1) * 2] = timeUs
+    s[i + 5] = timeUs
+    if held == 1 then
+      s[i + 7] = timeUs
+    end
+  end
+
+  -- Adds an entry behind the newest.
+  local function append(to, s, i, timeUs, count)
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+    local held = s[i + 2]
+    if held == 0 then
+      begin(s, i, timeUs)
+    end
+    local place = placeOf(s, i, held)
+    local sum = place % 256 == 0 and count or s[i + 6] + count
+    put(s, i, place, timeUs, sum)
+    s[i + 2] = held + 1
+    s[i + 5] = timeUs
+    s[i + 6] = sum
+  end
+
+  -- Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next entry, or to the newest, which is of that time then.
+  local function add(to, s, i, timeUs, cost)
+    local newestUs = s[i + 2] > 0 and s[i + 5] or -1
+    if newestUs > timeUs then
+      addBefore(to, s, i, timeUs, cost)
+      return
+    end
+    if newestUs == timeUs then
+      addToNewest(s, i, cost)
+    elseif s[i + 3] > to.capacity then
+      mergeIntoNewest(s, i, timeUs, cost)
+    else
+      append(to, s, i, timeUs, cost)
+    end
+    s[i + 3] = s[i + 3] + cost
+  end
+
+  -- What is in use of the entry of exactly this microsecond.
+  local function heldOf(rule, s, i, nowUs, timeUs)
+    local entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
+    if entry == s[i + 2] then
+      return 0
+    end
+    local place = placeOf(s, i, entry)
+    return s[i + 9 + place * 2] == timeUs and countAt(s, i, place) or 0
+  end
+
   local function giveNewest(s, i, cost)
     local left = cost
     while left > 0 and s[i + 2] > 0 do
@@ -2147,7 +2294,7 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsIn(capacity + (capacity / 4 - capacity / 4 % 1)),
+        words = wordsIn(max(capacity + (capacity / 4 - capacity / 4 % 1), capacity + 1)),
         freshWords = 9,
       }
     end,
@@ -2187,35 +2334,35 @@ do
     -- The entries keep their times. Those that have left the state's window or the caller's are dropped.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
-      dropLeft(own, s, i, nowUs)
-      if own ~= to then
-        dropLeft(to, s, i, nowUs)
-        if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
-          fitInto(to, s, i)
-        end
-      end
-      if s[i + 2] > 0 and s[i + 5] == atUs then
-        addToNewest(s, i, cost)
-      else
-        append(to, s, i, atUs, cost)
-      end
-      s[i + 3] = s[i + 3] + cost
+      moveTo(own, to, s, i, nowUs, atUs)
+      add(to, s, i, atUs, cost)
       s[i] = atUs
       return atUs - nowUs
     end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
-      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      if ofUs + to.windowUs <= atUs then
         return false
       end
+      moveTo(own, to, s, i, nowUs, atUs)
+      add(to, s, i, ofUs < atUs and ofUs or atUs, cost)
+      s[i] = atUs
+      return true
+    end,
+    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
+      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
+        return -1
+      end
       dropLeft(own, s, i, nowUs)
+      local before = s[i + 3]
       if ofUs < 0 then
         giveNewest(s, i, cost)
       else
-        giveEntry(s, i, entryOf(s, i, 0, ofUs), cost)
+        giveEntry(s, i, entryFrom(s, i, 0, ofUs), cost)
       end
       dropEmptyNewest(s, i)
       s[i] = s[i] > nowUs and s[i] or nowUs
-      return true
+      return before - s[i + 3]
     end,
   }
 end
@@ -2317,7 +2464,21 @@ do
     s[i + 2] = seen2
   end
 
-  -- Takes \`cost\` out of the slots from the newest to the oldest.
+  -- Writes the state under \`to\`, as of \`atUs\`.
+  local function moveTo(own, to, s, i, nowUs, atUs)
+    if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
+      if mulDiv(atUs, own.perPeriod, own.periodUs) > s[i + 1] then
+        look(own, s, i, nowUs)
+        advance(own, s, i, atUs)
+      else
+        s[i] = atUs
+      end
+    else
+      gather(to, s, i, atUs, used(own, s, i, nowUs))
+    end
+  end
+
+  -- Takes \`cost\` out of the slots from the newest to the oldest. Answers how much that was.
   local function takeOut(own, s, i, cost, oldest, newest)
     local left = cost
     do
@@ -2333,6 +2494,7 @@ do
         slot = slot - 1
       end
     end
+    return cost - left
   end
 
   algorithms.slidingWindow = {
@@ -2391,20 +2553,26 @@ do
     -- Under other slots everything that is in use goes into the present one.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
-      if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
-        if mulDiv(atUs, own.perPeriod, own.periodUs) > s[i + 1] then
-          look(own, s, i, nowUs)
-          advance(own, s, i, atUs)
-        else
-          s[i] = atUs
-        end
-      else
-        gather(to, s, i, atUs, used(own, s, i, nowUs))
-      end
+      moveTo(own, to, s, i, nowUs, atUs)
       local present = placeOf(to, i, s[i + 1])
       s[present] = s[present] + cost
       s[i + 2] = s[i + 2] + cost
       return atUs - nowUs
+    end,
+    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local slot = mulDiv(ofUs < atUs and ofUs or atUs, to.perPeriod, to.periodUs)
+      local oldest = mulDiv(atUs, to.perPeriod, to.periodUs) - to.slots
+      if slot < oldest then
+        return false
+      end
+      moveTo(own, to, s, i, nowUs, atUs)
+      local place = placeOf(to, i, slot)
+      s[place] = s[place] + cost
+      if slot > oldest then
+        s[i + 2] = s[i + 2] + cost
+      end
+      return true
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
       look(own, s, i, nowUs)
@@ -2412,14 +2580,13 @@ do
       local newest = ofUs < 0 and present or mulDiv(ofUs, own.perPeriod, own.periodUs)
       local oldest = ofUs < 0 and present - own.slots or newest
       if newest > present or oldest < present - own.slots then
-        return false
+        return -1
       end
       if (ofUs < 0 and seen2 + seen3 or countOf(own, s, i, newest)) == 0 then
-        return false
+        return -1
       end
       advance(own, s, i, s[i] > nowUs and s[i] or nowUs)
-      takeOut(own, s, i, cost, oldest, newest)
-      return true
+      return takeOut(own, s, i, cost, oldest, newest)
     end,
   }
 end
@@ -2445,6 +2612,7 @@ do
       end
       return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
     end,
+    giveRest = levelGiveRest,
   }
 end
 ` },
@@ -2463,20 +2631,38 @@ do
     verdict.delayUs = 0
   end
 
-  local function bookedBy(own, ticket)
-    local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
-    return { rule = rule, words = ticket.words }
+  local function ticketOf(cell)
+    return {
+      numbers = cell.rule.numbers,
+      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
+    }
   end
 
-  -- In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
-  -- caller's.
-  local function isGivenBack(cell, nowUs, ofUs)
+  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
+  local function describe(cell, nowUs, lateUs, isReserved)
     local own = cell.own
-    if cell.ticket ~= nil then
-      return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost, ofUs, bookedBy(own, cell.ticket))
+    local verdict = cell.verdict
+    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
+    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+    verdict.atUs = nowUs
+    verdict.enteredUs = nowUs + lateUs
+    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
+  end
+
+  local function chargeable(cell, nowUs)
+    return min(cell.cost, 1000000000000 - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
+  end
+
+  -- Charges as much as there may be. Answers how much later than now it was entered.
+  local function charge(cell, nowUs)
+    local cost = chargeable(cell, nowUs)
+    if cost <= 0 then
+      return 0
     end
-    local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
-    return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cell.cost < most and cell.cost or most, ofUs, nil)
+    local own = cell.own
+    cell.changed = true
+    cell.own = cell.rule
+    return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
   end
 
   local function refuse(verdict, outcome, retryUs)
@@ -2485,16 +2671,99 @@ do
     return false
   end
 
-  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use, or it was taken too long ago.
-  local function giveBack(cell, nowUs, ofUs)
-    if cell.cost == 0 then
+  -- Where there is debt, it limits until one permit is free.
+  local function isWithinCapacity(cell, nowUs)
+    local own = cell.own
+    local capacity = cell.rule.capacity
+    if own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) == 0 then
       return true
     end
-    if not cell.isHeld or not isGivenBack(cell, nowUs, ofUs) then
+    return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
+  end
+
+  local function bookedBy(own, ticket)
+    local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
+    return { rule = rule, words = ticket.words }
+  end
+
+  -- In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
+  -- caller's.
+  local function givenBack(cell, nowUs, ofUs, cost)
+    local own = cell.own
+    local algorithm = own.algorithm
+    if cell.ticket == nil then
+      local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
+      return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost < most and cost or most, ofUs, nil)
+    end
+    local booked = bookedBy(own, cell.ticket)
+    if cell.cost > 0 then
+      return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
+    end
+    return algorithm.giveRest(own, cell.s, cell.i, nowUs, cost, booked)
+  end
+
+  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use, or it was taken too long ago.
+  local function giveBack(cell, nowUs, ofUs, cost)
+    cell.verdict.given = 0
+    if cost == 0 then
+      return true
+    end
+    local given = cell.isHeld and givenBack(cell, nowUs, ofUs, cost) or -1
+    if given < 0 then
       return refuse(cell.verdict, 'limited', 0)
     end
+    cell.verdict.given = given
     cell.changed = true
     return true
+  end
+
+  -- Charges as of then, where that is known; now, where it is not.
+  local function isCharged(cell, nowUs, ofUs)
+    if cell.rule.algorithm.chargeAt == nil then
+      charge(cell, nowUs)
+      return true
+    end
+    local cost = chargeable(cell, nowUs)
+    if cost <= 0 or not cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs) then
+      return false
+    end
+    cell.changed = true
+    cell.own = cell.rule
+    return true
+  end
+
+  local function settle(cell, nowUs, ofUs)
+    if cell.cost < 0 then
+      return giveBack(cell, nowUs, ofUs, -cell.cost)
+    end
+    return cell.cost == 0 or isCharged(cell, nowUs, ofUs) or refuse(cell.verdict, 'limited', 0)
+  end
+
+  -- Writes down what was used, whether it fits or not.
+  local function writeDown(op, cells, nowUs, ofUs)
+    local granted = true
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      if cell.isHeld then
+        cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+      else
+        cell.changed = clear(cell)
+      end
+      agree(cell.verdict)
+      cell.verdict.given = 0
+      if op == 'charge' then
+        describe(cell, nowUs, charge(cell, nowUs), false)
+        if not isWithinCapacity(cell, nowUs) then
+          granted = false
+        end
+      else
+        if not settle(cell, nowUs, ofUs) then
+          granted = false
+        end
+        describe(cell, nowUs, 0, false)
+      end
+    end
+    return granted
   end
 
   local function dueUs(cell, nowUs)
@@ -2533,27 +2802,12 @@ do
     return true
   end
 
-  local function ticketOf(cell)
-    return {
-      numbers = cell.rule.numbers,
-      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
-    }
-  end
-
-  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
-  local function describe(cell, nowUs, lateUs, isReserved)
-    local own = cell.own
-    local verdict = cell.verdict
-    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
-    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
-    verdict.atUs = nowUs
-    verdict.enteredUs = nowUs + lateUs
-    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
-  end
-
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
+    if op == 'charge' or op == 'settle' then
+      return writeDown(op, cells, nowUs, ofUs)
+    end
     local count = cells.length
     local granted = true
     for k = 0, count - 1 do
@@ -2570,7 +2824,7 @@ do
         agree(cell.verdict)
       end
       if op == 'give' then
-        if not giveBack(cell, nowUs, ofUs) then
+        if not giveBack(cell, nowUs, ofUs, cost) then
           granted = false
         end
       elseif cost > rule.capacity then
@@ -2632,25 +2886,25 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
   do
     local chosen
     if isHeld then
-      local result
+      local result2
       do
         local lengthUs = windowUs > s2 - s1 and windowUs or s2 - s1
         if s4 - nowUs <= lengthUs then
-          result = false
+          result2 = false
         else
           s1 = nowUs
-          local result2
+          local result3
           if fromFirst then
-            result2 = nowUs
+            result3 = nowUs
           else
-            result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+            result3 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
-          s2 = result2 + lengthUs
+          s2 = result3 + lengthUs
           s4 = nowUs
-          result = true
+          result2 = true
         end
       end
-      chosen = result
+      chosen = result2
     else
       s1 = 0
       s2 = 0
@@ -2687,13 +2941,13 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       if fromFirst and count > 0 then
         chosen2 = s1
       else
-        local result3
+        local result4
         if fromFirst then
-          result3 = atUs
+          result4 = atUs
         else
-          result3 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          result4 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        chosen2 = result3
+        chosen2 = result4
       end
       local startUs = chosen2
       local endUs = startUs + windowUs
@@ -2829,11 +3083,11 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       end
       local chosen4
       if chosen then
-        local result
+        local result2
         if not (s3 >= 0) then
           s1 = nowUs + toleranceUs
           s2 = tolerancePart
-          result = true
+          result2 = true
         else
           local chosen2
           if s3 - nowUs > windowUs then
@@ -2845,7 +3099,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             chosen2 = false
           end
           if not chosen2 then
-            result = false
+            result2 = false
           else
             local chosen3
             if s3 == nowUs then
@@ -2857,10 +3111,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             if chosen3 then
               s3 = -1
             end
-            result = true
+            result2 = true
           end
         end
-        chosen4 = result
+        chosen4 = result2
       else
         chosen4 = false
       end
@@ -2881,12 +3135,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result2
+      local result3
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result2 = 0
+          result3 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -2908,10 +3162,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result2 = us > 0 and us + atUs - nowUs or 0
+          result3 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result2
+      local waitUs = result3
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -2951,6 +3205,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us2 = us2 + 1
         part2 = part2 - permits
       end
+      if us2 - atUs2 > 3196800000000000 then
+        us2 = atUs2 + 3196800000000000
+        part2 = 0
+      end
       s1 = us2
       s2 = part2
       s3 = atUs2
@@ -2979,7 +3237,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       if sum <= 9007199254740991 then
         chosen10 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result3
+        local result4
         do
           local product3 = us3 * permits
           local chosen9
@@ -2992,31 +3250,31 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           end
           local whole = chosen9
           if add == 0 then
-            result3 = whole
+            result4 = whole
           else
             local product4 = remainder0 + add
             local quotient4 = product4 / periodUs - product4 / periodUs % 1
             remainder0 = product4 - quotient4 * periodUs
-            result3 = whole + quotient4
+            result4 = whole + quotient4
           end
         end
-        local quotient5 = result3
+        local quotient5 = result4
         chosen10 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
       chosen11 = chosen10
     end
     remaining = 0 > capacity - chosen11 and 0 or capacity - chosen11
-    local result4
+    local result5
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result4 = atUs3 - nowUs
+        result5 = atUs3 - nowUs
       else
-        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result4
+    resetUs = result5
     enteredUs = nowUs + lateUs3
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3153,12 +3411,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -3180,21 +3438,21 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
         granted = false
       else
-        local result3
+        local result4
         do
           local atUs2 = s3 > nowUs and s3 or nowUs
           local us2 = s1 - atUs2
           if us2 < 0 then
-            result3 = 0
+            result4 = 0
           else
             local part2 = s2
             if 0 == capacity - 1 then
@@ -3216,10 +3474,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
             if part2 > 0 then
               us2 = us2 + 1
             end
-            result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
+            result4 = us2 > 0 and us2 + atUs2 - nowUs or 0
           end
         end
-        delayUs = result3
+        delayUs = result4
       end
     end
   end
@@ -3255,6 +3513,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us3 = us3 + 1
         part3 = part3 - permits
       end
+      if us3 - atUs3 > 3196800000000000 then
+        us3 = atUs3 + 3196800000000000
+        part3 = 0
+      end
       s1 = us3
       s2 = part3
       s3 = atUs3
@@ -3272,7 +3534,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       if sum <= 9007199254740991 then
         chosen7 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result4
+        local result5
         do
           local product4 = us4 * permits
           local chosen6
@@ -3285,31 +3547,31 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           end
           local whole = chosen6
           if add == 0 then
-            result4 = whole
+            result5 = whole
           else
             local product5 = remainder0 + add
             local quotient5 = product5 / periodUs - product5 / periodUs % 1
             remainder0 = product5 - quotient5 * periodUs
-            result4 = whole + quotient5
+            result5 = whole + quotient5
           end
         end
-        local quotient6 = result4
+        local quotient6 = result5
         chosen7 = remainder0 == 0 and quotient6 or quotient6 + 1
       end
       chosen8 = chosen7
     end
     remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
-    local result5
+    local result6
     do
       local atUs4 = s3 > nowUs and s3 or nowUs
       local us5 = s1 - atUs4
       if us5 < 0 then
-        result5 = atUs4 - nowUs
+        result6 = atUs4 - nowUs
       else
-        result5 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
+        result6 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
+    resetUs = result6
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -3426,6 +3688,21 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+local function entryFrom(s, i, from, timeUs)
+  local low = from
+  local high = s[i + 2]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
 local function put(s, i, place, timeUs, sum)
   s[i + 9 + place * 2] = timeUs
   s[i + 9 + place * 2 + 1] = sum
@@ -3445,8 +3722,27 @@ local function reverse(s, i, from, to)
   end
 end
 
+local function countAt(s, i, place)
+  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+end
+
+local function sumAt(s, i, place)
+  return s[i + 9 + place * 2 + 1]
+end
+
+-- The newest entry counts something, or there is none.
+local function dropEmptyNewest(s, i)
+  local held = s[i + 3] > 0 and s[i + 2] or 0
+  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
+    held = held - 1
+  end
+  s[i + 2] = held
+  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
+  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
@@ -3465,11 +3761,11 @@ local function take(s, isHeld, cost, nowUs)
   do
     local chosen
     if isHeld then
-      local result
+      local result2
       do
         local atUs = s[1]
         if atUs - nowUs <= rule.windowUs then
-          result = false
+          result2 = false
         else
           local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
           s[2] = 0
@@ -3485,10 +3781,10 @@ local function take(s, isHeld, cost, nowUs)
             s[10] = nowUs
             s[11] = permits
           end
-          result = true
+          result2 = true
         end
       end
-      chosen = result
+      chosen = result2
     else
       clearWords(s, 1, 9)
       chosen = false
@@ -3503,11 +3799,11 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result2
+      local result3
       do
         local most = s[4] - room
         if most <= 0 then
-          result2 = 0
+          result3 = 0
         else
           local left = leftBy(rule, s, 1, nowUs)
           local gone = sumOfOldest(s, 1, left)
@@ -3520,10 +3816,10 @@ local function take(s, isHeld, cost, nowUs)
             local place2 = place < s[5] and place or place - s[5]
             chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
           end
-          result2 = chosen2
+          result3 = chosen2
         end
       end
-      local waitUs = result2
+      local waitUs = result3
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -3545,9 +3841,9 @@ local function take(s, isHeld, cost, nowUs)
         if left2 < held then
           local place3 = s[2] + left2
           local place4 = place3 < s[5] and place3 or place3 - s[5]
-          local result4
+          local result6
           if place4 == s[2] then
-            result4 = s[9]
+            result6 = s[9]
           else
             local chosen3
             if place4 % 256 == 0 then
@@ -3556,100 +3852,275 @@ local function take(s, isHeld, cost, nowUs)
               local place5 = place4 - 1
               chosen3 = s[10 + place5 * 2 + 1]
             end
-            result4 = chosen3
+            result6 = chosen3
           end
-          s[9] = result4
+          s[9] = result6
           s[8] = s[10 + place4 * 2]
           s[2] = place4
         end
       end
-      if s[3] > 0 and s[6] == atUs2 then
-        local entry2 = s[3] - 1
-        local place6 = s[2] + entry2
-        local place7 = place6 < s[5] and place6 or place6 - s[5]
-        s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
-        s[7] = s[7] + cost
-      else
-        local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-        do
-          local held2 = s[3]
-          local room2 = s[5]
-          if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
-            if room2 >= most2 or held2 < room2 or s[2] > 0 then
-              local held3 = s[3]
-              local room3 = s[5]
-              local first = s[2]
-              for entry3 = held3 - 1, 0, -1 do
-                local entry4 = entry3
-                local place8 = s[2] + entry4
-                local place9 = place8 < s[5] and place8 or place8 - s[5]
-                local result6
-                if place9 == s[2] then
-                  result6 = s[9]
-                else
-                  local chosen4
-                  if place9 % 256 == 0 then
-                    chosen4 = 0
-                  else
-                    local place10 = place9 - 1
-                    chosen4 = s[10 + place10 * 2 + 1]
+      do
+        local newestUs = s[3] > 0 and s[6] or -1
+        if newestUs > atUs2 then
+          local entry2 = entryFrom(s, 1, 0, atUs2)
+          local entry3 = entry2
+          local place6 = s[2] + entry3
+          local place7 = place6 < s[5] and place6 or place6 - s[5]
+          if s[10 + place7 * 2] > atUs2 and s[4] <= rule.capacity then
+            local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+            do
+              local held2 = s[3]
+              local room2 = s[5]
+              if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
+                if room2 >= most2 or held2 < room2 or s[2] > 0 then
+                  local held3 = s[3]
+                  local room3 = s[5]
+                  local first = s[2]
+                  for entry4 = held3 - 1, 0, -1 do
+                    local entry5 = entry4
+                    local place8 = s[2] + entry5
+                    local place9 = place8 < s[5] and place8 or place8 - s[5]
+                    local result9
+                    if place9 == s[2] then
+                      result9 = s[9]
+                    else
+                      local chosen4
+                      if place9 % 256 == 0 then
+                        chosen4 = 0
+                      else
+                        local place10 = place9 - 1
+                        chosen4 = s[10 + place10 * 2 + 1]
+                      end
+                      result9 = chosen4
+                    end
+                    local count = -result9
+                    s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
                   end
-                  result6 = chosen4
+                  if first + held3 > room3 then
+                    reverse(s, 1, 0, first)
+                    reverse(s, 1, first, room3)
+                    reverse(s, 1, 0, room3)
+                  elseif first > 0 then
+                    moveWords(s, 10, 10 + first * 2, held3 * 2)
+                  end
+                  local kept = 0
+                  local sum = 0
+                  for place11 = 0, held3 - 1 do
+                    local place12 = place11
+                    local count2 = s[10 + place12 * 2 + 1]
+                    if count2 > 0 then
+                      sum = kept % 256 == 0 and count2 or sum + count2
+                      local earlier = kept
+                      local place13 = place11
+                      local timeUs = s[10 + place13 * 2]
+                      local sum2 = sum
+                      s[10 + earlier * 2] = timeUs
+                      s[10 + earlier * 2 + 1] = sum2
+                      kept = kept + 1
+                    end
+                  end
+                  local timeUs2 = s[10]
+                  s[2] = 0
+                  s[8] = timeUs2
+                  s[9] = 0
+                  s[3] = kept
+                  s[7] = sum
                 end
-                local count = -result6
-                s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
+                local earlier2 = held2 < room2 and 0 or room2
+                local entries = s[3] + 1
+                s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
               end
-              if first + held3 > room3 then
-                reverse(s, 1, 0, first)
-                reverse(s, 1, first, room3)
-                reverse(s, 1, 0, room3)
-              elseif first > 0 then
-                moveWords(s, 10, 10 + first * 2, held3 * 2)
-              end
-              local kept = 0
-              local sum = 0
-              for place11 = 0, held3 - 1 do
-                local place12 = place11
-                local count2 = s[10 + place12 * 2 + 1]
-                if count2 > 0 then
-                  sum = kept % 256 == 0 and count2 or sum + count2
-                  local earlier = kept
-                  local place13 = place11
-                  local timeUs = s[10 + place13 * 2]
-                  local sum2 = sum
-                  s[10 + earlier * 2] = timeUs
-                  s[10 + earlier * 2 + 1] = sum2
-                  kept = kept + 1
-                end
-              end
-              local timeUs2 = s[10]
-              s[2] = 0
-              s[8] = timeUs2
-              s[9] = 0
-              s[3] = kept
-              s[7] = sum
             end
-            local earlier2 = held2 < room2 and 0 or room2
-            local entries = s[3] + 1
-            s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+            entry2 = entryFrom(s, 1, 0, atUs2)
+            local at = entry2
+            local held4 = s[3]
+            for entry6 = held4 - 1, at, -1 do
+              local entry7 = entry6
+              local place14 = s[2] + entry7
+              local place15 = place14 < s[5] and place14 or place14 - s[5]
+              local earlier3 = s[10 + place15 * 2 + 1]
+              local result10
+              if place15 == s[2] then
+                result10 = s[9]
+              else
+                local chosen5
+                if place15 % 256 == 0 then
+                  chosen5 = 0
+                else
+                  local place16 = place15 - 1
+                  chosen5 = s[10 + place16 * 2 + 1]
+                end
+                result10 = chosen5
+              end
+              local count3 = earlier3 - result10
+              local entry8 = entry6 + 1
+              local place17 = s[2] + entry8
+              local place18 = place17 < s[5] and place17 or place17 - s[5]
+              local timeUs3 = s[10 + place15 * 2]
+              s[10 + place18 * 2] = timeUs3
+              s[10 + place18 * 2 + 1] = count3
+            end
+            local place19 = s[2] + at
+            local place20 = place19 < s[5] and place19 or place19 - s[5]
+            s[10 + place20 * 2] = atUs2
+            s[10 + place20 * 2 + 1] = 0
+            s[3] = held4 + 1
+            for entry9 = at, held4 do
+              local entry10 = entry9
+              local place21 = s[2] + entry10
+              local place22 = place21 < s[5] and place21 or place21 - s[5]
+              local result11
+              if place22 == s[2] then
+                result11 = s[9]
+              else
+                local chosen6
+                if place22 % 256 == 0 then
+                  chosen6 = 0
+                else
+                  local place23 = place22 - 1
+                  chosen6 = s[10 + place23 * 2 + 1]
+                end
+                result11 = chosen6
+              end
+              local count4 = result11
+              s[10 + place22 * 2 + 1] = s[10 + place22 * 2 + 1] + count4
+            end
+            if at == 0 then
+              s[8] = atUs2
+            end
           end
+          local entry11 = entry2
+          local cost2 = -cost
+          local place24 = s[2] + entry11
+          local place25 = place24 < s[5] and place24 or place24 - s[5]
+          local earlier4 = s[10 + place25 * 2 + 1]
+          local result12
+          if place25 == s[2] then
+            result12 = s[9]
+          else
+            local chosen7
+            if place25 % 256 == 0 then
+              chosen7 = 0
+            else
+              local place26 = place25 - 1
+              chosen7 = s[10 + place26 * 2 + 1]
+            end
+            result12 = chosen7
+          end
+          local given = earlier4 - result12 < cost2 and earlier4 - result12 or cost2
+          local entries2 = s[3] - entry11
+          local end2 = place25 + (entries2 < (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25) and entries2 or (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25))
+          for at2 = place25, end2 - 1 do
+            local place27 = at2
+            local count5 = -given
+            s[10 + place27 * 2 + 1] = s[10 + place27 * 2 + 1] + count5
+          end
+          s[4] = s[4] - given
+          dropEmptyNewest(s, 1)
+        else
+          if newestUs == atUs2 then
+            local entry12 = s[3] - 1
+            local place28 = s[2] + entry12
+            local place29 = place28 < s[5] and place28 or place28 - s[5]
+            s[10 + place29 * 2 + 1] = s[10 + place29 * 2 + 1] + cost
+            s[7] = s[7] + cost
+          elseif s[4] > rule.capacity then
+            local entry13 = s[3] - 1
+            local place30 = s[2] + entry13
+            local place31 = place30 < s[5] and place30 or place30 - s[5]
+            s[10 + place31 * 2 + 1] = s[10 + place31 * 2 + 1] + cost
+            s[7] = s[7] + cost
+            local held5 = s[3]
+            local entry14 = held5 - 1
+            local place32 = s[2] + entry14
+            s[10 + (place32 < s[5] and place32 or place32 - s[5]) * 2] = atUs2
+            s[6] = atUs2
+            if held5 == 1 then
+              s[8] = atUs2
+            end
+          else
+            local most3 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+            do
+              local held6 = s[3]
+              local room4 = s[5]
+              if not (held6 < room4 and (room4 <= 64 or held6 > room4 / 4)) then
+                if room4 >= most3 or held6 < room4 or s[2] > 0 then
+                  local held7 = s[3]
+                  local room5 = s[5]
+                  local first2 = s[2]
+                  for entry15 = held7 - 1, 0, -1 do
+                    local entry16 = entry15
+                    local place33 = s[2] + entry16
+                    local place34 = place33 < s[5] and place33 or place33 - s[5]
+                    local result14
+                    if place34 == s[2] then
+                      result14 = s[9]
+                    else
+                      local chosen8
+                      if place34 % 256 == 0 then
+                        chosen8 = 0
+                      else
+                        local place35 = place34 - 1
+                        chosen8 = s[10 + place35 * 2 + 1]
+                      end
+                      result14 = chosen8
+                    end
+                    local count6 = -result14
+                    s[10 + place34 * 2 + 1] = s[10 + place34 * 2 + 1] + count6
+                  end
+                  if first2 + held7 > room5 then
+                    reverse(s, 1, 0, first2)
+                    reverse(s, 1, first2, room5)
+                    reverse(s, 1, 0, room5)
+                  elseif first2 > 0 then
+                    moveWords(s, 10, 10 + first2 * 2, held7 * 2)
+                  end
+                  local kept2 = 0
+                  local sum3 = 0
+                  for place36 = 0, held7 - 1 do
+                    local place37 = place36
+                    local count7 = s[10 + place37 * 2 + 1]
+                    if count7 > 0 then
+                      sum3 = kept2 % 256 == 0 and count7 or sum3 + count7
+                      local earlier5 = kept2
+                      local place38 = place36
+                      local timeUs4 = s[10 + place38 * 2]
+                      local sum4 = sum3
+                      s[10 + earlier5 * 2] = timeUs4
+                      s[10 + earlier5 * 2 + 1] = sum4
+                      kept2 = kept2 + 1
+                    end
+                  end
+                  local timeUs5 = s[10]
+                  s[2] = 0
+                  s[8] = timeUs5
+                  s[9] = 0
+                  s[3] = kept2
+                  s[7] = sum3
+                end
+                local earlier6 = held6 < room4 and 0 or room4
+                local entries3 = s[3] + 1
+                s[5] = most3 < (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1)) and most3 or (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1))
+              end
+            end
+            local held8 = s[3]
+            if held8 == 0 then
+              s[2] = 0
+              s[8] = atUs2
+              s[9] = 0
+            end
+            local place39 = s[2] + held8
+            local place40 = place39 < s[5] and place39 or place39 - s[5]
+            local sum5 = place40 % 256 == 0 and cost or s[7] + cost
+            s[10 + place40 * 2] = atUs2
+            s[10 + place40 * 2 + 1] = sum5
+            s[3] = held8 + 1
+            s[6] = atUs2
+            s[7] = sum5
+          end
+          s[4] = s[4] + cost
         end
-        local held4 = s[3]
-        if held4 == 0 then
-          s[2] = 0
-          s[8] = atUs2
-          s[9] = 0
-        end
-        local place14 = s[2] + held4
-        local place15 = place14 < s[5] and place14 or place14 - s[5]
-        local sum3 = place15 % 256 == 0 and cost or s[7] + cost
-        s[10 + place15 * 2] = atUs2
-        s[10 + place15 * 2 + 1] = sum3
-        s[3] = held4 + 1
-        s[6] = atUs2
-        s[7] = sum3
       end
-      s[4] = s[4] + cost
       s[1] = atUs2
       lateUs = atUs2 - nowUs
     end
@@ -3904,11 +4375,11 @@ local function take(s, isHeld, cost, nowUs)
   do
     local chosen7
     if isHeld then
-      local result
+      local result2
       do
         local atUs = s[1]
         if atUs - nowUs <= rule.windowUs then
-          result = false
+          result2 = false
         else
           local a = s[1] > atUs and s[1] or atUs
           local b = rule.perPeriod
@@ -3925,11 +4396,11 @@ local function take(s, isHeld, cost, nowUs)
           local slot = chosen
           seen0 = slot
           seen1 = remainder0
-          local result2
+          local result3
           do
             local written = s[2]
             if slot - written >= rule.slots then
-              result2 = 0
+              result3 = 0
             else
               local full = s[3]
               for left = written - rule.slots + 1, slot - rule.slots do
@@ -3937,10 +4408,10 @@ local function take(s, isHeld, cost, nowUs)
                 local places = rule.slots + 1
                 full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
               end
-              result2 = full
+              result3 = full
             end
           end
-          seen2 = result2
+          seen2 = result3
           local slot3 = slot - rule.slots
           local chosen2
           if slot3 > s[2] then
@@ -3997,10 +4468,10 @@ local function take(s, isHeld, cost, nowUs)
           local slot4 = s[2]
           local places3 = rule.slots + 1
           s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3] = permits
-          result = true
+          result2 = true
         end
       end
-      chosen7 = result
+      chosen7 = result2
     else
       clearWords(s, 1, rule.freshWords)
       chosen7 = false
@@ -4015,7 +4486,7 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result4
+      local result5
       do
         local a2 = s[1] > nowUs and s[1] or nowUs
         local b4 = rule.perPeriod
@@ -4032,11 +4503,11 @@ local function take(s, isHeld, cost, nowUs)
         local slot5 = chosen8
         seen0 = slot5
         seen1 = remainder0
-        local result5
+        local result6
         do
           local written2 = s[2]
           if slot5 - written2 >= rule.slots then
-            result5 = 0
+            result6 = 0
           else
             local full2 = s[3]
             for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
@@ -4044,10 +4515,10 @@ local function take(s, isHeld, cost, nowUs)
               local places4 = rule.slots + 1
               full2 = full2 - s[4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4]
             end
-            result5 = full2
+            result6 = full2
           end
         end
-        seen2 = result5
+        seen2 = result6
         local slot7 = slot5 - rule.slots
         local chosen9
         if slot7 > s[2] then
@@ -4098,12 +4569,12 @@ local function take(s, isHeld, cost, nowUs)
           chosen14 = chosen13
         end
         if chosen14 then
-          result4 = 0
+          result5 = 0
         else
-          result4 = firstFitUs(rule, s, 1, room) - nowUs
+          result5 = firstFitUs(rule, s, 1, room) - nowUs
         end
       end
-      local waitUs = result4
+      local waitUs = result5
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4144,11 +4615,11 @@ local function take(s, isHeld, cost, nowUs)
         local slot8 = chosen16
         seen0 = slot8
         seen1 = remainder0
-        local result7
+        local result8
         do
           local written3 = s[2]
           if slot8 - written3 >= rule.slots then
-            result7 = 0
+            result8 = 0
           else
             local full3 = s[3]
             for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
@@ -4156,10 +4627,10 @@ local function take(s, isHeld, cost, nowUs)
               local places6 = rule.slots + 1
               full3 = full3 - s[4 + slot9 - (slot9 / places6 - slot9 / places6 % 1) * places6]
             end
-            result7 = full3
+            result8 = full3
           end
         end
-        seen2 = result7
+        seen2 = result8
         local slot10 = slot8 - rule.slots
         local chosen17
         if slot10 > s[2] then
@@ -4205,11 +4676,11 @@ local function take(s, isHeld, cost, nowUs)
     local slot14 = chosen18
     seen0 = slot14
     seen1 = remainder0
-    local result8
+    local result9
     do
       local written4 = s[2]
       if slot14 - written4 >= rule.slots then
-        result8 = 0
+        result9 = 0
       else
         local full4 = s[3]
         for left4 = written4 - rule.slots + 1, slot14 - rule.slots do
@@ -4217,10 +4688,10 @@ local function take(s, isHeld, cost, nowUs)
           local places10 = rule.slots + 1
           full4 = full4 - s[4 + slot15 - (slot15 / places10 - slot15 / places10 % 1) * places10]
         end
-        result8 = full4
+        result9 = full4
       end
     end
-    seen2 = result8
+    seen2 = result9
     local slot16 = slot14 - rule.slots
     local chosen19
     if slot16 > s[2] then
@@ -4396,12 +4867,12 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -4423,10 +4894,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           if part > 0 then
             us = us + 1
           end
-          result = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4466,6 +4937,10 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
         us2 = us2 + 1
         part2 = part2 - permits
       end
+      if us2 - atUs2 > 3196800000000000 then
+        us2 = atUs2 + 3196800000000000
+        part2 = 0
+      end
       s1 = us2
       s2 = part2
       s3 = atUs2
@@ -4483,7 +4958,7 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
       if sum <= 9007199254740991 then
         chosen6 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result2
+        local result3
         do
           local product3 = us3 * permits
           local chosen5
@@ -4496,31 +4971,31 @@ local function take(s1, s2, s3, s4, isHeld, cost, nowUs)
           end
           local whole = chosen5
           if add == 0 then
-            result2 = whole
+            result3 = whole
           else
             local product4 = remainder0 + add
             local quotient4 = product4 / periodUs - product4 / periodUs % 1
             remainder0 = product4 - quotient4 * periodUs
-            result2 = whole + quotient4
+            result3 = whole + quotient4
           end
         end
-        local quotient5 = result2
+        local quotient5 = result3
         chosen6 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
       chosen7 = chosen6
     end
     remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
-    local result3
+    local result4
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result3 = atUs3 - nowUs
+        result4 = atUs3 - nowUs
       else
-        result3 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result3
+    resetUs = result4
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, s1, s2, s3, s4
@@ -4599,30 +5074,25 @@ local function finish(cell, nowUs, isTaken)
     cell.changed = true
     local atUs = s[4] > nowUs and s[4] or nowUs
     local count = nowUs >= s[2] and 0 or s[3]
-    if count == 0 then
-      s[1] = atUs
+    local chosen
+    if fromFirst and count > 0 then
+      chosen = s[1]
+    else
       local result
       if fromFirst then
         result = atUs
       else
         result = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
       end
-      s[2] = result + windowUs
-    else
-      local chosen
-      if fromFirst then
-        chosen = s[1]
-      else
-        local result2
-        if fromFirst then
-          result2 = atUs
-        else
-          result2 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-        end
-        chosen = result2
-      end
-      local startUs = chosen
-      s[2] = s[2] > startUs + windowUs and s[2] or startUs + windowUs
+      chosen = result
+    end
+    local startUs = chosen
+    local endUs = startUs + windowUs
+    if count == 0 then
+      s[1] = atUs
+    end
+    if count == 0 or endUs > s[2] then
+      s[2] = endUs
     end
     s[3] = count + cost
     s[4] = atUs
@@ -4649,9 +5119,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -4697,7 +5169,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -4708,7 +5180,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -4720,7 +5192,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -4742,7 +5214,11 @@ local function agree(cell, nowUs, granted)
     local chosen4
     if chosen then
       local result
-      if s[3] >= 0 then
+      if not (s[3] >= 0) then
+        s[1] = nowUs + toleranceUs
+        s[2] = tolerancePart
+        result = true
+      else
         local chosen2
         if s[3] - nowUs > windowUs then
           local aheadUs2 = s[3] - nowUs
@@ -4767,10 +5243,6 @@ local function agree(cell, nowUs, granted)
           end
           result = true
         end
-      else
-        s[1] = nowUs + toleranceUs
-        s[2] = tolerancePart
-        result = true
       end
       chosen4 = result
     else
@@ -4812,7 +5284,7 @@ local function agree(cell, nowUs, granted)
             remainder0 = product - quotient * permits
             chosen6 = quotient
           else
-            chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            chosen6 = mulDivWide(room, periodUs, permits)
           end
           us = us - chosen6
           part = part - remainder0
@@ -4857,7 +5329,7 @@ local function finish(cell, nowUs, isTaken)
         remainder0 = product - quotient * permits
         chosen = quotient
       else
-        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen = mulDivWide(cost, periodUs, permits)
       end
       us = us + chosen
       part = part + remainder0
@@ -4866,12 +5338,16 @@ local function finish(cell, nowUs, isTaken)
       us = us + 1
       part = part - permits
     end
+    if us - atUs > 3196800000000000 then
+      us = atUs + 3196800000000000
+      part = 0
+    end
     s[1] = us
     s[2] = part
     s[3] = atUs
     local lateUs2 = atUs - nowUs
     local chosen2
-    if lateUs2 == 0 then
+    if s[3] == nowUs then
       local aheadUs = s[1] - nowUs
       chosen2 = aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart
     else
@@ -4884,56 +5360,54 @@ local function finish(cell, nowUs, isTaken)
   end
   local lateUs3 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen4
+  local chosen5
   if us2 < 0 then
-    chosen4 = 0
+    chosen5 = 0
   else
     local add = s[2]
-    local result
-    do
-      local sum = us2 * permits + add
-      if sum <= 9007199254740991 then
-        result = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result2
-        do
-          local product2 = us2 * permits
-          local chosen3
-          if product2 <= 9007199254740991 then
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            chosen3 = quotient2
-          else
-            chosen3 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
-          end
-          local whole = chosen3
-          if add == 0 then
-            result2 = whole
-          else
-            local product3 = remainder0 + add
-            local quotient3 = product3 / periodUs - product3 / periodUs % 1
-            remainder0 = product3 - quotient3 * periodUs
-            result2 = whole + quotient3
-          end
+    local sum = us2 * permits + add
+    local chosen4
+    if sum <= 9007199254740991 then
+      chosen4 = sum / periodUs + -(sum / periodUs) % 1
+    else
+      local result
+      do
+        local product2 = us2 * permits
+        local chosen3
+        if product2 <= 9007199254740991 then
+          local quotient2 = product2 / periodUs - product2 / periodUs % 1
+          remainder0 = product2 - quotient2 * periodUs
+          chosen3 = quotient2
+        else
+          chosen3 = mulDivWide(us2, permits, periodUs)
         end
-        local quotient4 = result2
-        result = remainder0 == 0 and quotient4 or quotient4 + 1
+        local whole = chosen3
+        if add == 0 then
+          result = whole
+        else
+          local product3 = remainder0 + add
+          local quotient3 = product3 / periodUs - product3 / periodUs % 1
+          remainder0 = product3 - quotient3 * periodUs
+          result = whole + quotient3
+        end
       end
+      local quotient4 = result
+      chosen4 = remainder0 == 0 and quotient4 or quotient4 + 1
     end
-    chosen4 = result
+    chosen5 = chosen4
   end
-  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
-  local result3
+  verdict.remaining = 0 > capacity - chosen5 and 0 or capacity - chosen5
+  local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
     local us3 = s[1] - atUs2
     if us3 < 0 then
-      result3 = atUs2 - nowUs
+      result2 = atUs2 - nowUs
     else
-      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+      result2 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  verdict.resetUs = result3
+  verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs3
 end
 return agree, finish, 3, 3
@@ -4952,9 +5426,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -5000,7 +5476,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -5011,7 +5487,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -5023,7 +5499,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -5080,7 +5556,7 @@ local function agree(cell, nowUs, granted)
             remainder0 = product - quotient * permits
             chosen3 = quotient
           else
-            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            chosen3 = mulDivWide(room, periodUs, permits)
           end
           us = us - chosen3
           part = part - remainder0
@@ -5116,7 +5592,7 @@ local function agree(cell, nowUs, granted)
               remainder0 = product2 - quotient2 * permits
               chosen4 = quotient2
             else
-              chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+              chosen4 = mulDivWide(0, periodUs, permits)
             end
             us2 = us2 - chosen4
             part2 = part2 - remainder0
@@ -5157,7 +5633,7 @@ local function finish(cell, nowUs, isTaken)
         remainder0 = product - quotient * permits
         chosen = quotient
       else
-        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen = mulDivWide(cost, periodUs, permits)
       end
       us = us + chosen
       part = part + remainder0
@@ -5166,6 +5642,10 @@ local function finish(cell, nowUs, isTaken)
       us = us + 1
       part = part - permits
     end
+    if us - atUs > 3196800000000000 then
+      us = atUs + 3196800000000000
+      part = 0
+    end
     s[1] = us
     s[2] = part
     s[3] = atUs
@@ -5173,56 +5653,54 @@ local function finish(cell, nowUs, isTaken)
   end
   local lateUs2 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen3
+  local chosen4
   if us2 < 0 then
-    chosen3 = 0
+    chosen4 = 0
   else
     local add = s[2]
-    local result
-    do
-      local sum = us2 * permits + add
-      if sum <= 9007199254740991 then
-        result = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result2
-        do
-          local product2 = us2 * permits
-          local chosen2
-          if product2 <= 9007199254740991 then
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            chosen2 = quotient2
-          else
-            chosen2 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
-          end
-          local whole = chosen2
-          if add == 0 then
-            result2 = whole
-          else
-            local product3 = remainder0 + add
-            local quotient3 = product3 / periodUs - product3 / periodUs % 1
-            remainder0 = product3 - quotient3 * periodUs
-            result2 = whole + quotient3
-          end
+    local sum = us2 * permits + add
+    local chosen3
+    if sum <= 9007199254740991 then
+      chosen3 = sum / periodUs + -(sum / periodUs) % 1
+    else
+      local result
+      do
+        local product2 = us2 * permits
+        local chosen2
+        if product2 <= 9007199254740991 then
+          local quotient2 = product2 / periodUs - product2 / periodUs % 1
+          remainder0 = product2 - quotient2 * periodUs
+          chosen2 = quotient2
+        else
+          chosen2 = mulDivWide(us2, permits, periodUs)
         end
-        local quotient4 = result2
-        result = remainder0 == 0 and quotient4 or quotient4 + 1
+        local whole = chosen2
+        if add == 0 then
+          result = whole
+        else
+          local product3 = remainder0 + add
+          local quotient3 = product3 / periodUs - product3 / periodUs % 1
+          remainder0 = product3 - quotient3 * periodUs
+          result = whole + quotient3
+        end
       end
+      local quotient4 = result
+      chosen3 = remainder0 == 0 and quotient4 or quotient4 + 1
     end
-    chosen3 = result
+    chosen4 = chosen3
   end
-  verdict.remaining = 0 > capacity - chosen3 and 0 or capacity - chosen3
-  local result3
+  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+  local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
     local us3 = s[1] - atUs2
     if us3 < 0 then
-      result3 = atUs2 - nowUs
+      result2 = atUs2 - nowUs
     else
-      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+      result2 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  verdict.resetUs = result3
+  verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs2
 end
 return agree, finish, 3, 3
@@ -5337,6 +5815,21 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+local function entryFrom(s, i, from, timeUs)
+  local low = from
+  local high = s[i + 2]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
 local function put(s, i, place, timeUs, sum)
   s[i + 9 + place * 2] = timeUs
   s[i + 9 + place * 2 + 1] = sum
@@ -5356,8 +5849,27 @@ local function reverse(s, i, from, to)
   end
 end
 
+local function countAt(s, i, place)
+  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+end
+
+local function sumAt(s, i, place)
+  return s[i + 9 + place * 2 + 1]
+end
+
+-- The newest entry counts something, or there is none.
+local function dropEmptyNewest(s, i)
+  local held = s[i + 3] > 0 and s[i + 2] or 0
+  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
+    held = held - 1
+  end
+  s[i + 2] = held
+  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
+  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
@@ -5454,9 +5966,9 @@ local function finish(cell, nowUs, isTaken)
       if left < held then
         local place = s[2] + left
         local place2 = place < s[5] and place or place - s[5]
-        local result2
+        local result3
         if place2 == s[2] then
-          result2 = s[9]
+          result3 = s[9]
         else
           local chosen
           if place2 % 256 == 0 then
@@ -5465,100 +5977,275 @@ local function finish(cell, nowUs, isTaken)
             local place3 = place2 - 1
             chosen = s[10 + place3 * 2 + 1]
           end
-          result2 = chosen
+          result3 = chosen
         end
-        s[9] = result2
+        s[9] = result3
         s[8] = s[10 + place2 * 2]
         s[2] = place2
       end
     end
-    if s[3] > 0 and s[6] == atUs then
-      local entry = s[3] - 1
-      local place4 = s[2] + entry
-      local place5 = place4 < s[5] and place4 or place4 - s[5]
-      s[10 + place5 * 2 + 1] = s[10 + place5 * 2 + 1] + cost
-      s[7] = s[7] + cost
-    else
-      local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-      do
-        local held2 = s[3]
-        local room = s[5]
-        if not (held2 < room and (room <= 64 or held2 > room / 4)) then
-          if room >= most or held2 < room or s[2] > 0 then
-            local held3 = s[3]
-            local room2 = s[5]
-            local first = s[2]
-            for entry2 = held3 - 1, 0, -1 do
-              local entry3 = entry2
-              local place6 = s[2] + entry3
-              local place7 = place6 < s[5] and place6 or place6 - s[5]
-              local result4
-              if place7 == s[2] then
-                result4 = s[9]
-              else
-                local chosen2
-                if place7 % 256 == 0 then
-                  chosen2 = 0
-                else
-                  local place8 = place7 - 1
-                  chosen2 = s[10 + place8 * 2 + 1]
+    do
+      local newestUs = s[3] > 0 and s[6] or -1
+      if newestUs > atUs then
+        local entry = entryFrom(s, 1, 0, atUs)
+        local entry2 = entry
+        local place4 = s[2] + entry2
+        local place5 = place4 < s[5] and place4 or place4 - s[5]
+        if s[10 + place5 * 2] > atUs and s[4] <= rule.capacity then
+          local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+          do
+            local held2 = s[3]
+            local room = s[5]
+            if not (held2 < room and (room <= 64 or held2 > room / 4)) then
+              if room >= most or held2 < room or s[2] > 0 then
+                local held3 = s[3]
+                local room2 = s[5]
+                local first = s[2]
+                for entry3 = held3 - 1, 0, -1 do
+                  local entry4 = entry3
+                  local place6 = s[2] + entry4
+                  local place7 = place6 < s[5] and place6 or place6 - s[5]
+                  local result6
+                  if place7 == s[2] then
+                    result6 = s[9]
+                  else
+                    local chosen2
+                    if place7 % 256 == 0 then
+                      chosen2 = 0
+                    else
+                      local place8 = place7 - 1
+                      chosen2 = s[10 + place8 * 2 + 1]
+                    end
+                    result6 = chosen2
+                  end
+                  local count = -result6
+                  s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + count
                 end
-                result4 = chosen2
+                if first + held3 > room2 then
+                  reverse(s, 1, 0, first)
+                  reverse(s, 1, first, room2)
+                  reverse(s, 1, 0, room2)
+                elseif first > 0 then
+                  moveWords(s, 10, 10 + first * 2, held3 * 2)
+                end
+                local kept = 0
+                local sum = 0
+                for place9 = 0, held3 - 1 do
+                  local place10 = place9
+                  local count2 = s[10 + place10 * 2 + 1]
+                  if count2 > 0 then
+                    sum = kept % 256 == 0 and count2 or sum + count2
+                    local earlier = kept
+                    local place11 = place9
+                    local timeUs = s[10 + place11 * 2]
+                    local sum2 = sum
+                    s[10 + earlier * 2] = timeUs
+                    s[10 + earlier * 2 + 1] = sum2
+                    kept = kept + 1
+                  end
+                end
+                local timeUs2 = s[10]
+                s[2] = 0
+                s[8] = timeUs2
+                s[9] = 0
+                s[3] = kept
+                s[7] = sum
               end
-              local count = -result4
-              s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + count
+              local earlier2 = held2 < room and 0 or room
+              local entries = s[3] + 1
+              s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
             end
-            if first + held3 > room2 then
-              reverse(s, 1, 0, first)
-              reverse(s, 1, first, room2)
-              reverse(s, 1, 0, room2)
-            elseif first > 0 then
-              moveWords(s, 10, 10 + first * 2, held3 * 2)
-            end
-            local kept = 0
-            local sum = 0
-            for place9 = 0, held3 - 1 do
-              local place10 = place9
-              local count2 = s[10 + place10 * 2 + 1]
-              if count2 > 0 then
-                sum = kept % 256 == 0 and count2 or sum + count2
-                local earlier = kept
-                local place11 = place9
-                local timeUs = s[10 + place11 * 2]
-                local sum2 = sum
-                s[10 + earlier * 2] = timeUs
-                s[10 + earlier * 2 + 1] = sum2
-                kept = kept + 1
-              end
-            end
-            local timeUs2 = s[10]
-            s[2] = 0
-            s[8] = timeUs2
-            s[9] = 0
-            s[3] = kept
-            s[7] = sum
           end
-          local earlier2 = held2 < room and 0 or room
-          local entries = s[3] + 1
-          s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+          entry = entryFrom(s, 1, 0, atUs)
+          local at = entry
+          local held4 = s[3]
+          for entry5 = held4 - 1, at, -1 do
+            local entry6 = entry5
+            local place12 = s[2] + entry6
+            local place13 = place12 < s[5] and place12 or place12 - s[5]
+            local earlier3 = s[10 + place13 * 2 + 1]
+            local result7
+            if place13 == s[2] then
+              result7 = s[9]
+            else
+              local chosen3
+              if place13 % 256 == 0 then
+                chosen3 = 0
+              else
+                local place14 = place13 - 1
+                chosen3 = s[10 + place14 * 2 + 1]
+              end
+              result7 = chosen3
+            end
+            local count3 = earlier3 - result7
+            local entry7 = entry5 + 1
+            local place15 = s[2] + entry7
+            local place16 = place15 < s[5] and place15 or place15 - s[5]
+            local timeUs3 = s[10 + place13 * 2]
+            s[10 + place16 * 2] = timeUs3
+            s[10 + place16 * 2 + 1] = count3
+          end
+          local place17 = s[2] + at
+          local place18 = place17 < s[5] and place17 or place17 - s[5]
+          s[10 + place18 * 2] = atUs
+          s[10 + place18 * 2 + 1] = 0
+          s[3] = held4 + 1
+          for entry8 = at, held4 do
+            local entry9 = entry8
+            local place19 = s[2] + entry9
+            local place20 = place19 < s[5] and place19 or place19 - s[5]
+            local result8
+            if place20 == s[2] then
+              result8 = s[9]
+            else
+              local chosen4
+              if place20 % 256 == 0 then
+                chosen4 = 0
+              else
+                local place21 = place20 - 1
+                chosen4 = s[10 + place21 * 2 + 1]
+              end
+              result8 = chosen4
+            end
+            local count4 = result8
+            s[10 + place20 * 2 + 1] = s[10 + place20 * 2 + 1] + count4
+          end
+          if at == 0 then
+            s[8] = atUs
+          end
         end
+        local entry10 = entry
+        local cost2 = -cost
+        local place22 = s[2] + entry10
+        local place23 = place22 < s[5] and place22 or place22 - s[5]
+        local earlier4 = s[10 + place23 * 2 + 1]
+        local result9
+        if place23 == s[2] then
+          result9 = s[9]
+        else
+          local chosen5
+          if place23 % 256 == 0 then
+            chosen5 = 0
+          else
+            local place24 = place23 - 1
+            chosen5 = s[10 + place24 * 2 + 1]
+          end
+          result9 = chosen5
+        end
+        local given = earlier4 - result9 < cost2 and earlier4 - result9 or cost2
+        local entries2 = s[3] - entry10
+        local end2 = place23 + (entries2 < (256 - place23 % 256 < s[5] - place23 and 256 - place23 % 256 or s[5] - place23) and entries2 or (256 - place23 % 256 < s[5] - place23 and 256 - place23 % 256 or s[5] - place23))
+        for at2 = place23, end2 - 1 do
+          local place25 = at2
+          local count5 = -given
+          s[10 + place25 * 2 + 1] = s[10 + place25 * 2 + 1] + count5
+        end
+        s[4] = s[4] - given
+        dropEmptyNewest(s, 1)
+      else
+        if newestUs == atUs then
+          local entry11 = s[3] - 1
+          local place26 = s[2] + entry11
+          local place27 = place26 < s[5] and place26 or place26 - s[5]
+          s[10 + place27 * 2 + 1] = s[10 + place27 * 2 + 1] + cost
+          s[7] = s[7] + cost
+        elseif s[4] > rule.capacity then
+          local entry12 = s[3] - 1
+          local place28 = s[2] + entry12
+          local place29 = place28 < s[5] and place28 or place28 - s[5]
+          s[10 + place29 * 2 + 1] = s[10 + place29 * 2 + 1] + cost
+          s[7] = s[7] + cost
+          local held5 = s[3]
+          local entry13 = held5 - 1
+          local place30 = s[2] + entry13
+          s[10 + (place30 < s[5] and place30 or place30 - s[5]) * 2] = atUs
+          s[6] = atUs
+          if held5 == 1 then
+            s[8] = atUs
+          end
+        else
+          local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+          do
+            local held6 = s[3]
+            local room3 = s[5]
+            if not (held6 < room3 and (room3 <= 64 or held6 > room3 / 4)) then
+              if room3 >= most2 or held6 < room3 or s[2] > 0 then
+                local held7 = s[3]
+                local room4 = s[5]
+                local first2 = s[2]
+                for entry14 = held7 - 1, 0, -1 do
+                  local entry15 = entry14
+                  local place31 = s[2] + entry15
+                  local place32 = place31 < s[5] and place31 or place31 - s[5]
+                  local result11
+                  if place32 == s[2] then
+                    result11 = s[9]
+                  else
+                    local chosen6
+                    if place32 % 256 == 0 then
+                      chosen6 = 0
+                    else
+                      local place33 = place32 - 1
+                      chosen6 = s[10 + place33 * 2 + 1]
+                    end
+                    result11 = chosen6
+                  end
+                  local count6 = -result11
+                  s[10 + place32 * 2 + 1] = s[10 + place32 * 2 + 1] + count6
+                end
+                if first2 + held7 > room4 then
+                  reverse(s, 1, 0, first2)
+                  reverse(s, 1, first2, room4)
+                  reverse(s, 1, 0, room4)
+                elseif first2 > 0 then
+                  moveWords(s, 10, 10 + first2 * 2, held7 * 2)
+                end
+                local kept2 = 0
+                local sum3 = 0
+                for place34 = 0, held7 - 1 do
+                  local place35 = place34
+                  local count7 = s[10 + place35 * 2 + 1]
+                  if count7 > 0 then
+                    sum3 = kept2 % 256 == 0 and count7 or sum3 + count7
+                    local earlier5 = kept2
+                    local place36 = place34
+                    local timeUs4 = s[10 + place36 * 2]
+                    local sum4 = sum3
+                    s[10 + earlier5 * 2] = timeUs4
+                    s[10 + earlier5 * 2 + 1] = sum4
+                    kept2 = kept2 + 1
+                  end
+                end
+                local timeUs5 = s[10]
+                s[2] = 0
+                s[8] = timeUs5
+                s[9] = 0
+                s[3] = kept2
+                s[7] = sum3
+              end
+              local earlier6 = held6 < room3 and 0 or room3
+              local entries3 = s[3] + 1
+              s[5] = most2 < (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1)) and most2 or (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1))
+            end
+          end
+          local held8 = s[3]
+          if held8 == 0 then
+            s[2] = 0
+            s[8] = atUs
+            s[9] = 0
+          end
+          local place37 = s[2] + held8
+          local place38 = place37 < s[5] and place37 or place37 - s[5]
+          local sum5 = place38 % 256 == 0 and cost or s[7] + cost
+          s[10 + place38 * 2] = atUs
+          s[10 + place38 * 2 + 1] = sum5
+          s[3] = held8 + 1
+          s[6] = atUs
+          s[7] = sum5
+        end
+        s[4] = s[4] + cost
       end
-      local held4 = s[3]
-      if held4 == 0 then
-        s[2] = 0
-        s[8] = atUs
-        s[9] = 0
-      end
-      local place12 = s[2] + held4
-      local place13 = place12 < s[5] and place12 or place12 - s[5]
-      local sum3 = place13 % 256 == 0 and cost or s[7] + cost
-      s[10 + place13 * 2] = atUs
-      s[10 + place13 * 2 + 1] = sum3
-      s[3] = held4 + 1
-      s[6] = atUs
-      s[7] = sum3
     end
-    s[4] = s[4] + cost
     s[1] = atUs
     lateUs = atUs - nowUs
   end
@@ -5622,9 +6309,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -5662,7 +6351,7 @@ end
 -- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
 local function mulDiv(a, b, c)
   local product = a * b
-  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
 -- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
@@ -5675,14 +6364,15 @@ local function mulAddDiv(a, b, add, c)
   return whole + extra
 end
 
+local function mulAddDivUpWide(a, b, add, c)
+  local quotient = mulAddDiv(a, b, add, c)
+  return remainder0 == 0 and quotient or quotient + 1
+end
+
 -- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
 local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
-  if sum <= 9007199254740991 then
-    return sum / c + -(sum / c) % 1
-  end
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
+  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
 end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
@@ -5690,9 +6380,16 @@ end
 -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
+-- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
+-- a function in C for numbers that are no small integers to V8.
+local function placeOf(own, i, slot)
+  local places = own.slots + 1
+  return i + 3 + slot - (slot / places - slot / places % 1) * places
+end
+
 -- The count of a slot of the window. Slots that have not been written yet have none.
 local function countOf(own, s, i, slot)
-  return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
+  return slot > s[i + 1] and 0 or s[placeOf(own, i, slot)]
 end
 
 -- The first microsecond that lies at or behind an offset into a slot.
@@ -5731,7 +6428,7 @@ local function fullFrom(own, s, i, slot)
   end
   local full = s[i + 2]
   for left = written - own.slots + 1, slot - own.slots do
-    full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
+    full = full - s[placeOf(own, i, left)]
   end
   return full
 end
@@ -5750,7 +6447,7 @@ local function resetUsOfSlidingWindow(own, s, i, nowUs)
   local latest = s[i + 1]
   local last = (latest > seen0 and latest or seen0) - own.slots
   for slot = latest, last, -1 do
-    if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
+    if s[placeOf(own, i, slot)] > 0 then
       return startUs(own, slot + own.slots + 1, 0) - nowUs
     end
   end
@@ -5763,28 +6460,26 @@ local divisor = greatestCommonDivisor(slots, lengthUs)
 local perPeriod = slots / divisor
 local periodUs = lengthUs / divisor
 local a = slots + 1
-local result
-do
-  local sum = a * periodUs
-  if sum <= 9007199254740991 then
-    result = sum / perPeriod + -(sum / perPeriod) % 1
+local sum = a * periodUs
+local chosen2
+if sum <= 9007199254740991 then
+  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
+else
+  local product = a * periodUs
+  local chosen
+  if product <= 9007199254740991 then
+    local quotient = product / perPeriod - product / perPeriod % 1
+    remainder0 = product - quotient * perPeriod
+    chosen = quotient
   else
-    local product = a * periodUs
-    local chosen
-    if product <= 9007199254740991 then
-      local quotient = product / perPeriod - product / perPeriod % 1
-      remainder0 = product - quotient * perPeriod
-      chosen = quotient
-    else
-      chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
-    end
-    local whole = chosen
-    result = remainder0 == 0 and whole or whole + 1
+    chosen = mulDivWide(a, periodUs, perPeriod)
   end
+  local whole = chosen
+  chosen2 = remainder0 == 0 and whole or whole + 1
 end
 local rule = {
   capacity = figures[0],
-  windowUs = result,
+  windowUs = chosen2,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
   slots = slots,
@@ -5796,7 +6491,7 @@ local function agree(cell, nowUs, granted)
   local cost = cell.cost
   local verdict = cell.verdict
   local granted2 = granted
-  local chosen5
+  local chosen7
   if cell.isHeld then
     local result
     do
@@ -5814,7 +6509,7 @@ local function agree(cell, nowUs, granted)
           remainder0 = product - quotient * c
           chosen = quotient
         else
-          chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+          chosen = mulDivWide(a, b, c)
         end
         local slot = chosen
         seen0 = slot
@@ -5828,71 +6523,78 @@ local function agree(cell, nowUs, granted)
             local full = s[3]
             for left = written - rule.slots + 1, slot - rule.slots do
               local slot2 = left
-              full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
+              local places = rule.slots + 1
+              full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
             end
             result2 = full
           end
         end
         seen2 = result2
         local slot3 = slot - rule.slots
-        seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
+        local chosen2
+        if slot3 > s[2] then
+          chosen2 = 0
+        else
+          local places2 = rule.slots + 1
+          chosen2 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+        end
+        seen3 = chosen2
         local earlier = seen2
         local count = seen3
         local offset = seen1
-        local chosen3
+        local chosen5
         if count == 0 then
-          chosen3 = 0
+          chosen5 = 0
         else
           local b2 = rule.periodUs - offset
           local c2 = rule.periodUs
-          local result3
-          do
-            local sum = count * b2
-            if sum <= 9007199254740991 then
-              result3 = sum / c2 + -(sum / c2) % 1
+          local sum = count * b2
+          local chosen4
+          if sum <= 9007199254740991 then
+            chosen4 = sum / c2 + -(sum / c2) % 1
+          else
+            local product2 = count * b2
+            local chosen3
+            if product2 <= 9007199254740991 then
+              local quotient2 = product2 / c2 - product2 / c2 % 1
+              remainder0 = product2 - quotient2 * c2
+              chosen3 = quotient2
             else
-              local product2 = count * b2
-              local chosen2
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / c2 - product2 / c2 % 1
-                remainder0 = product2 - quotient2 * c2
-                chosen2 = quotient2
-              else
-                chosen2 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
-              end
-              local whole = chosen2
-              result3 = remainder0 == 0 and whole or whole + 1
+              chosen3 = mulDivWide(count, b2, c2)
             end
+            local whole = chosen3
+            chosen4 = remainder0 == 0 and whole or whole + 1
           end
-          chosen3 = result3
+          chosen5 = chosen4
         end
-        local permits = earlier + chosen3
+        local permits = earlier + chosen5
         s[1] = nowUs
         local b3 = rule.perPeriod
         local c3 = rule.periodUs
         local product3 = nowUs * b3
-        local chosen4
+        local chosen6
         if product3 <= 9007199254740991 then
           local quotient3 = product3 / c3 - product3 / c3 % 1
           remainder0 = product3 - quotient3 * c3
-          chosen4 = quotient3
+          chosen6 = quotient3
         else
-          chosen4 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+          chosen6 = mulDivWide(nowUs, b3, c3)
         end
-        s[2] = chosen4
+        s[2] = chosen6
         s[3] = permits
         clearWords(s, 4, rule.slots + 1)
         local slot4 = s[2]
-        s[4 + (slot4 + rule.slots + 1) % (rule.slots + 1)] = permits
+        local places3 = rule.slots + 1
+        s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3] = permits
         result = true
       end
     end
-    chosen5 = result
+    chosen7 = result
   else
     clearWords(s, 1, rule.freshWords)
-    chosen5 = false
+    chosen7 = false
   end
-  cell.changed = chosen5
+  cell.changed = chosen7
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
@@ -5902,89 +6604,95 @@ local function agree(cell, nowUs, granted)
     granted2 = false
   elseif cost > 0 then
     local room = rule.capacity - cost
-    local result5
+    local result4
     do
       local a2 = s[1] > nowUs and s[1] or nowUs
       local b4 = rule.perPeriod
       local c4 = rule.periodUs
       local product4 = a2 * b4
-      local chosen6
+      local chosen8
       if product4 <= 9007199254740991 then
         local quotient4 = product4 / c4 - product4 / c4 % 1
         remainder0 = product4 - quotient4 * c4
-        chosen6 = quotient4
+        chosen8 = quotient4
       else
-        chosen6 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+        chosen8 = mulDivWide(a2, b4, c4)
       end
-      local slot5 = chosen6
+      local slot5 = chosen8
       seen0 = slot5
       seen1 = remainder0
-      local result6
+      local result5
       do
         local written2 = s[2]
         if slot5 - written2 >= rule.slots then
-          result6 = 0
+          result5 = 0
         else
           local full2 = s[3]
           for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
             local slot6 = left2
-            full2 = full2 - s[4 + (slot6 + rule.slots + 1) % (rule.slots + 1)]
+            local places4 = rule.slots + 1
+            full2 = full2 - s[4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4]
           end
-          result6 = full2
+          result5 = full2
         end
       end
-      seen2 = result6
+      seen2 = result5
       local slot7 = slot5 - rule.slots
-      seen3 = slot7 > s[2] and 0 or s[4 + (slot7 + rule.slots + 1) % (rule.slots + 1)]
+      local chosen9
+      if slot7 > s[2] then
+        chosen9 = 0
+      else
+        local places5 = rule.slots + 1
+        chosen9 = s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
+      end
+      seen3 = chosen9
       local beside = room - seen2
       local oldest = seen3
-      local chosen10
+      local chosen14
       if beside >= oldest then
-        chosen10 = true
+        chosen14 = true
       else
-        local chosen9
+        local chosen13
         if beside >= 0 then
           local offset2 = seen1
-          local chosen8
+          local chosen12
           if oldest == 0 then
-            chosen8 = 0
+            chosen12 = 0
           else
             local b5 = rule.periodUs - offset2
             local c5 = rule.periodUs
-            local result7
-            do
-              local sum2 = oldest * b5
-              if sum2 <= 9007199254740991 then
-                result7 = sum2 / c5 + -(sum2 / c5) % 1
+            local sum2 = oldest * b5
+            local chosen11
+            if sum2 <= 9007199254740991 then
+              chosen11 = sum2 / c5 + -(sum2 / c5) % 1
+            else
+              local product5 = oldest * b5
+              local chosen10
+              if product5 <= 9007199254740991 then
+                local quotient5 = product5 / c5 - product5 / c5 % 1
+                remainder0 = product5 - quotient5 * c5
+                chosen10 = quotient5
               else
-                local product5 = oldest * b5
-                local chosen7
-                if product5 <= 9007199254740991 then
-                  local quotient5 = product5 / c5 - product5 / c5 % 1
-                  remainder0 = product5 - quotient5 * c5
-                  chosen7 = quotient5
-                else
-                  chosen7 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
-                end
-                local whole2 = chosen7
-                result7 = remainder0 == 0 and whole2 or whole2 + 1
+                chosen10 = mulDivWide(oldest, b5, c5)
               end
+              local whole2 = chosen10
+              chosen11 = remainder0 == 0 and whole2 or whole2 + 1
             end
-            chosen8 = result7
+            chosen12 = chosen11
           end
-          chosen9 = beside >= chosen8
+          chosen13 = beside >= chosen12
         else
-          chosen9 = false
+          chosen13 = false
         end
-        chosen10 = chosen9
+        chosen14 = chosen13
       end
-      if chosen10 then
-        result5 = 0
+      if chosen14 then
+        result4 = 0
       else
-        result5 = firstFitUs(rule, s, 1, room) - nowUs
+        result4 = firstFitUs(rule, s, 1, room) - nowUs
       end
     end
-    local waitUs = result5
+    local waitUs = result4
     if waitUs > 0 then
       verdict.outcome = 'limited'
       verdict.retryUs = waitUs
@@ -6001,48 +6709,73 @@ local function finish(cell, nowUs, isTaken)
   if isTaken and cost > 0 then
     cell.changed = true
     local atUs = s[1] > nowUs and s[1] or nowUs
-    local a = s[1] > nowUs and s[1] or nowUs
     local b = rule.perPeriod
     local c = rule.periodUs
-    local product = a * b
+    local product = atUs * b
     local chosen
     if product <= 9007199254740991 then
       local quotient = product / c - product / c % 1
       remainder0 = product - quotient * c
       chosen = quotient
     else
-      chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+      chosen = mulDivWide(atUs, b, c)
     end
-    local slot = chosen
-    seen0 = slot
-    seen1 = remainder0
-    local result
-    do
-      local written = s[2]
-      if slot - written >= rule.slots then
-        result = 0
+    if chosen > s[2] then
+      local a = s[1] > nowUs and s[1] or nowUs
+      local b2 = rule.perPeriod
+      local c2 = rule.periodUs
+      local product2 = a * b2
+      local chosen2
+      if product2 <= 9007199254740991 then
+        local quotient2 = product2 / c2 - product2 / c2 % 1
+        remainder0 = product2 - quotient2 * c2
+        chosen2 = quotient2
       else
-        local full = s[3]
-        for left = written - rule.slots + 1, slot - rule.slots do
-          local slot2 = left
-          full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
-        end
-        result = full
+        chosen2 = mulDivWide(a, b2, c2)
       end
+      local slot = chosen2
+      seen0 = slot
+      seen1 = remainder0
+      local result
+      do
+        local written = s[2]
+        if slot - written >= rule.slots then
+          result = 0
+        else
+          local full = s[3]
+          for left = written - rule.slots + 1, slot - rule.slots do
+            local slot2 = left
+            local places = rule.slots + 1
+            full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
+          end
+          result = full
+        end
+      end
+      seen2 = result
+      local slot3 = slot - rule.slots
+      local chosen3
+      if slot3 > s[2] then
+        chosen3 = 0
+      else
+        local places2 = rule.slots + 1
+        chosen3 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+      end
+      seen3 = chosen3
+      local slot4 = seen0
+      for passed = s[2] + 1 > slot4 - rule.slots and s[2] + 1 or slot4 - rule.slots, slot4 do
+        local slot5 = passed
+        local places3 = rule.slots + 1
+        s[4 + slot5 - (slot5 / places3 - slot5 / places3 % 1) * places3] = 0
+      end
+      s[1] = atUs
+      s[2] = slot4
+      s[3] = seen2
+    else
+      s[1] = atUs
     end
-    seen2 = result
-    local slot3 = slot - rule.slots
-    seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
-    local slot4 = seen0
-    for passed = s[2] + 1 > slot4 - rule.slots and s[2] + 1 or slot4 - rule.slots, slot4 do
-      local slot5 = passed
-      s[4 + (slot5 + rule.slots + 1) % (rule.slots + 1)] = 0
-    end
-    s[1] = atUs
-    s[2] = slot4
-    s[3] = seen2
     local slot6 = s[2]
-    local present = 4 + (slot6 + rule.slots + 1) % (rule.slots + 1)
+    local places4 = rule.slots + 1
+    local present = 4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4
     s[present] = s[present] + cost
     s[3] = s[3] + cost
     lateUs = atUs - nowUs
@@ -6050,18 +6783,18 @@ local function finish(cell, nowUs, isTaken)
   local lateUs2 = lateUs
   local earlier2 = rule.capacity
   local a2 = s[1] > nowUs and s[1] or nowUs
-  local b2 = rule.perPeriod
-  local c2 = rule.periodUs
-  local product2 = a2 * b2
-  local chosen2
-  if product2 <= 9007199254740991 then
-    local quotient2 = product2 / c2 - product2 / c2 % 1
-    remainder0 = product2 - quotient2 * c2
-    chosen2 = quotient2
+  local b3 = rule.perPeriod
+  local c3 = rule.periodUs
+  local product3 = a2 * b3
+  local chosen4
+  if product3 <= 9007199254740991 then
+    local quotient3 = product3 / c3 - product3 / c3 % 1
+    remainder0 = product3 - quotient3 * c3
+    chosen4 = quotient3
   else
-    chosen2 = mulDivWide(a2 < b2 and a2 or b2, a2 > b2 and a2 or b2, c2)
+    chosen4 = mulDivWide(a2, b3, c3)
   end
-  local slot7 = chosen2
+  local slot7 = chosen4
   seen0 = slot7
   seen1 = remainder0
   local result2
@@ -6073,45 +6806,51 @@ local function finish(cell, nowUs, isTaken)
       local full2 = s[3]
       for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
         local slot8 = left2
-        full2 = full2 - s[4 + (slot8 + rule.slots + 1) % (rule.slots + 1)]
+        local places5 = rule.slots + 1
+        full2 = full2 - s[4 + slot8 - (slot8 / places5 - slot8 / places5 % 1) * places5]
       end
       result2 = full2
     end
   end
   seen2 = result2
   local slot9 = slot7 - rule.slots
-  seen3 = slot9 > s[2] and 0 or s[4 + (slot9 + rule.slots + 1) % (rule.slots + 1)]
+  local chosen5
+  if slot9 > s[2] then
+    chosen5 = 0
+  else
+    local places6 = rule.slots + 1
+    chosen5 = s[4 + slot9 - (slot9 / places6 - slot9 / places6 % 1) * places6]
+  end
+  seen3 = chosen5
   local earlier = seen2
   local count = seen3
   local offset = seen1
-  local chosen4
+  local chosen8
   if count == 0 then
-    chosen4 = 0
+    chosen8 = 0
   else
-    local b3 = rule.periodUs - offset
-    local c3 = rule.periodUs
-    local result3
-    do
-      local sum = count * b3
-      if sum <= 9007199254740991 then
-        result3 = sum / c3 + -(sum / c3) % 1
+    local b4 = rule.periodUs - offset
+    local c4 = rule.periodUs
+    local sum = count * b4
+    local chosen7
+    if sum <= 9007199254740991 then
+      chosen7 = sum / c4 + -(sum / c4) % 1
+    else
+      local product4 = count * b4
+      local chosen6
+      if product4 <= 9007199254740991 then
+        local quotient4 = product4 / c4 - product4 / c4 % 1
+        remainder0 = product4 - quotient4 * c4
+        chosen6 = quotient4
       else
-        local product3 = count * b3
-        local chosen3
-        if product3 <= 9007199254740991 then
-          local quotient3 = product3 / c3 - product3 / c3 % 1
-          remainder0 = product3 - quotient3 * c3
-          chosen3 = quotient3
-        else
-          chosen3 = mulDivWide(count < b3 and count or b3, count > b3 and count or b3, c3)
-        end
-        local whole = chosen3
-        result3 = remainder0 == 0 and whole or whole + 1
+        chosen6 = mulDivWide(count, b4, c4)
       end
+      local whole = chosen6
+      chosen7 = remainder0 == 0 and whole or whole + 1
     end
-    chosen4 = result3
+    chosen8 = chosen7
   end
-  verdict.remaining = 0 > earlier2 - (earlier + chosen4) and 0 or earlier2 - (earlier + chosen4)
+  verdict.remaining = 0 > earlier2 - (earlier + chosen8) and 0 or earlier2 - (earlier + chosen8)
   verdict.resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
   verdict.enteredUs = nowUs + lateUs2
 end
@@ -6131,9 +6870,11 @@ local function divide(product, c)
   return quotient
 end
 
--- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
--- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
-local function mulDivWide(a, b, c)
+-- Long multiplication in base 2: for each bit of the smaller from the top, double what we have and add the larger, reducing by c at once, so
+-- that nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(one, other, c)
+  local a = one < other and one or other
+  local b = one > other and one or other
   local bWhole = divide(b, c)
   local bRest = remainder0
   local quotient = 0
@@ -6179,7 +6920,7 @@ if product <= 9007199254740991 then
   remainder0 = product - quotient * permits
   chosen = quotient
 else
-  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+  chosen = mulDivWide(1, periodUs, permits)
 end
 local intervalUs = chosen
 local intervalPart = remainder0
@@ -6190,7 +6931,7 @@ if product2 <= 9007199254740991 then
   remainder0 = product2 - quotient2 * permits
   chosen2 = quotient2
 else
-  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+  chosen2 = mulDivWide(capacity, periodUs, permits)
 end
 local toleranceUs = chosen2
 local tolerancePart = remainder0
@@ -6202,7 +6943,7 @@ if product3 <= 9007199254740991 then
   remainder0 = product3 - quotient3 * permits
   chosen3 = quotient3
 else
-  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+  chosen3 = mulDivWide(a, periodUs, permits)
 end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
@@ -6259,7 +7000,7 @@ local function agree(cell, nowUs, granted)
             remainder0 = product - quotient * permits
             chosen3 = quotient
           else
-            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+            chosen3 = mulDivWide(room, periodUs, permits)
           end
           us = us - chosen3
           part = part - remainder0
@@ -6304,7 +7045,7 @@ local function finish(cell, nowUs, isTaken)
         remainder0 = product - quotient * permits
         chosen = quotient
       else
-        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+        chosen = mulDivWide(cost, periodUs, permits)
       end
       us = us + chosen
       part = part + remainder0
@@ -6313,6 +7054,10 @@ local function finish(cell, nowUs, isTaken)
       us = us + 1
       part = part - permits
     end
+    if us - atUs > 3196800000000000 then
+      us = atUs + 3196800000000000
+      part = 0
+    end
     s[1] = us
     s[2] = part
     s[3] = atUs
@@ -6320,56 +7065,54 @@ local function finish(cell, nowUs, isTaken)
   end
   local lateUs2 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen3
+  local chosen4
   if us2 < 0 then
-    chosen3 = 0
+    chosen4 = 0
   else
     local add = s[2]
-    local result
-    do
-      local sum = us2 * permits + add
-      if sum <= 9007199254740991 then
-        result = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result2
-        do
-          local product2 = us2 * permits
-          local chosen2
-          if product2 <= 9007199254740991 then
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            chosen2 = quotient2
-          else
-            chosen2 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
-          end
-          local whole = chosen2
-          if add == 0 then
-            result2 = whole
-          else
-            local product3 = remainder0 + add
-            local quotient3 = product3 / periodUs - product3 / periodUs % 1
-            remainder0 = product3 - quotient3 * periodUs
-            result2 = whole + quotient3
-          end
+    local sum = us2 * permits + add
+    local chosen3
+    if sum <= 9007199254740991 then
+      chosen3 = sum / periodUs + -(sum / periodUs) % 1
+    else
+      local result
+      do
+        local product2 = us2 * permits
+        local chosen2
+        if product2 <= 9007199254740991 then
+          local quotient2 = product2 / periodUs - product2 / periodUs % 1
+          remainder0 = product2 - quotient2 * periodUs
+          chosen2 = quotient2
+        else
+          chosen2 = mulDivWide(us2, permits, periodUs)
         end
-        local quotient4 = result2
-        result = remainder0 == 0 and quotient4 or quotient4 + 1
+        local whole = chosen2
+        if add == 0 then
+          result = whole
+        else
+          local product3 = remainder0 + add
+          local quotient3 = product3 / periodUs - product3 / periodUs % 1
+          remainder0 = product3 - quotient3 * periodUs
+          result = whole + quotient3
+        end
       end
+      local quotient4 = result
+      chosen3 = remainder0 == 0 and quotient4 or quotient4 + 1
     end
-    chosen3 = result
+    chosen4 = chosen3
   end
-  verdict.remaining = 0 > capacity - chosen3 and 0 or capacity - chosen3
-  local result3
+  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+  local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
     local us3 = s[1] - atUs2
     if us3 < 0 then
-      result3 = atUs2 - nowUs
+      result2 = atUs2 - nowUs
     else
-      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+      result2 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
     end
   end
-  verdict.resetUs = result3
+  verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs2
 end
 return agree, finish, 3, 3

@@ -46,7 +46,7 @@ function addRun(args: string[], { step, keys, places }: Sent, count: number): vo
   args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
     args.push(knownLabel(rule, limit), `${places[k]}`, `${cost}`)
-    if (op === 'give') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+    if (op === 'give' || op === 'settle') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
 }
 
@@ -111,11 +111,11 @@ export class Reply {
       return `${first}`
     }
     if (step.op === 'forget') this.#number()
-    else for (const part of step.parts) this.#readVerdict(part, step.aheadUs >= 0)
+    else for (const part of step.parts) this.#readVerdict(part, step)
     return undefined
   }
 
-  #readVerdict({ rule, verdict }: Part, isReservation: boolean): void {
+  #readVerdict({ rule, verdict }: Part, { op, aheadUs }: Step): void {
     verdict.atUs = this.#atUs
     verdict.enteredUs = this.#atUs
     let first = this.#number()
@@ -137,7 +137,8 @@ export class Reply {
     verdict.retryUs = verdict.outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
     verdict.resetUs = this.#number()
     verdict.delayUs = this.#number()
-    if (isReservation) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
+    if (op === 'give' || op === 'settle') verdict.given = this.#number()
+    if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 
   #number(): number {

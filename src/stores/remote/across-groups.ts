@@ -5,7 +5,8 @@
  * the store took too long, nothing is taken any more, and what was taken is given back.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { Part, Step } from '../step.ts'
+import { chargesOf, giveBacks } from '../settlement.ts'
+import { type Part, Step } from '../step.ts'
 import { allAllowed } from '../store.ts'
 
 /** Runs a step whose parts are in one group. */
@@ -43,17 +44,15 @@ function stepOf({ scope, parts, aheadUs, ofUs, nowUs }: Step, op: Step['op'], in
 }
 
 function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
-  const parts = step.parts.map((part, k) => {
-    const { ticket, delayUs } = verdicts[k] as Verdict
-    return new Part(part.limit, part.rule, part.key, part.cost, delayUs > 0 ? ticket : undefined)
-  })
+  const isBooked = (_: unknown, k: number) => (verdicts[k] as Verdict).delayUs > 0 && verdicts[k]?.ticket !== undefined
+  const isNot = (_: unknown, k: number) => !isBooked(_, k)
+  const booked = step.parts.map((part, k) => part.with({ ticket: verdicts[k]?.ticket })).filter(isBooked)
+  const cancelled = booked.length === 0 ? [] : [{ op: 'give' as const, aheadUs: -1, ofUs: -1, parts: booked }]
   // One that was entered later than the others, by a clock that had stepped back, is found by its own time only.
-  const times = new Set(verdicts.map(({ enteredUs }) => enteredUs))
-  const runs = [...times].map((ofUs) => {
-    const entered = parts.filter((_, k) => verdicts[k]?.enteredUs === ofUs)
-    return run(new Step('give', step.scope, entered, -1, ofUs, step.nowUs))
-  })
-  return Promise.all(runs)
+  const given = giveBacks(step.parts.filter(isNot), chargesOf(step.parts, verdicts).filter(isNot))
+  return Promise.all(
+    [...cancelled, ...given].map(({ op, aheadUs, ofUs, parts }) => run(new Step(op, step.scope, parts, aheadUs, ofUs, step.nowUs))),
+  )
 }
 
 function inOrder(places: readonly (readonly number[])[], answers: readonly (readonly Verdict[])[]): Verdict[] {

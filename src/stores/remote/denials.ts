@@ -54,8 +54,8 @@ export class Denials {
 
   /** To be called before a step is sent. Answers how many were granted before it, for `refused`. */
   sent({ op, parts }: Step): number {
-    // A call behind it is to see what it gave back.
-    if (op === 'give' || op === 'forget') for (const { key } of parts) this.#held.delete(key)
+    // A call behind it is to see what it gave back, or wrote down.
+    if (op !== 'take' && op !== 'ask') for (const { key } of parts) this.#held.delete(key)
     return this.#grants
   }
 

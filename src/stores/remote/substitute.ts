@@ -48,9 +48,13 @@ class FallbackMemory {
 function allowing(): Substitute {
   const memory = new FallbackMemory()
   return (step, nowUs) => {
-    const verdicts = memory.apply(new Step('ask', step.scope, step.parts.map(withoutTicket), -1, -1, undefined), nowUs)
+    const isCharge = step.op === 'charge'
+    const parts = step.parts.map(
+      ({ limit, rule, key, cost }) => new Part(limit, rule, key, isCharge ? Math.min(cost, rule.capacity) : cost),
+    )
+    const verdicts = memory.apply(new Step('ask', step.scope, parts, -1, -1, undefined), nowUs)
     return verdicts.map((verdict, k) => {
-      const cost = step.op === 'take' && verdict.outcome === 'allowed' ? (step.parts[k] as Part).cost : 0
+      const cost = (step.op === 'take' || isCharge) && verdict.outcome === 'allowed' ? (parts[k] as Part).cost : 0
       return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
     })
   }
@@ -60,8 +64,8 @@ function allowing(): Substitute {
 function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
   return step.parts.map(({ cost, rule }): Verdict => {
     const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, ticket: undefined, degraded: true }
-    if (step.op === 'give' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
-    if (cost > rule.capacity) return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
+    if (step.op === 'give' || step.op === 'settle' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
+    if (cost > rule.capacity && step.op !== 'charge') return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
     return { outcome: 'limited', retryUs, ...rest }
   })
 }
@@ -80,16 +84,14 @@ function deciding(share: number): Substitute {
   return (step, nowUs, retryUs, sinceUs) => {
     const parts = step.parts.map((part) => new Part(part.limit, shareFor(part.rule), part.key, part.cost))
     // What is more than the share, but not more than the limit, must wait for the store.
-    if (step.op !== 'give' && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
-    // What the store was charged, or has booked, is not the memory's to give back.
-    const isOfTheStore = step.parts.some(({ ticket }) => ticket !== undefined) || (step.ofUs >= 0 && step.ofUs < sinceUs)
-    if (step.op === 'give' && isOfTheStore) return denied(step, nowUs, retryUs)
+    const isBounded = step.op === 'take' || step.op === 'ask'
+    if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
+    // What the store booked or was charged is not the memory's to give back, to cancel or to settle.
+    const isOfTheStore =
+      step.parts.some(({ ticket }) => ticket !== undefined) || (step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs)
+    if (step.op === 'settle' || isOfTheStore) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
     const verdicts = memory.apply(new Step(step.op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
     return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
   }
-}
-
-function withoutTicket(part: Part): Part {
-  return new Part(part.limit, part.rule, part.key, part.cost)
 }

@@ -61,7 +61,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
         const atUs = nowUs()
         if (atUs >= (nextLookUs[0] as number)) journals.look(atUs)
         const granted = decide(op, parts, atUs, aheadUs, ofUs, isTold)
-        if (op === 'give') table.searchAgain()
+        if (op === 'give' || op === 'settle') table.searchAgain()
         if (!hasChanged(parts)) {
           // A question about a key for which there is no room is answered as the call would be.
           if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) return refuse(parts)

@@ -1,0 +1,87 @@
+/** What a call really cost: known when it is over, written down then. */
+import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
+import { refused } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import type { Charge } from '../stores/settlement.ts'
+import { type Cost, checkNames, instantUs, type Key, spanUs } from './input.ts'
+import type { NamedRule } from './options.ts'
+
+/** What a limiter was charged, as a decision says it. A decision that came through JSON is one, too. */
+export interface TakenDecision<Name extends string = string> {
+  readonly atMs: number
+  readonly parts: Readonly<Record<Name, { readonly resetAfterMs: number }>>
+  /** What was refused, or was not decided by the store, charged it nothing: there is nothing to settle. */
+  readonly allowed?: boolean
+  readonly degraded?: boolean
+}
+
+/** What decisions are settled through: a limiter, by one of its plans. */
+export interface Settler {
+  chargesOf(decision: TakenDecision): readonly Charge[]
+  settle(settled: Settled): unknown
+}
+
+/** A decision on its way to be settled. */
+export interface Settled<Name extends string = string> {
+  readonly charges: readonly Charge[]
+  /** Undefined where there is nothing to settle. */
+  readonly key: Key<Name> | undefined
+  readonly cost: Cost<Name>
+  readonly actual: Cost<Name>
+  /** Told when the input was not refused. */
+  onAccepted?(): void
+}
+
+/** The same for a decision whose figures do not say when it was charged: it was entered later than it was made, or waited for. */
+export class SettlerOf implements Settler {
+  readonly #settler: Settler
+  readonly #charges: readonly Charge[]
+
+  constructor(settler: Settler, charges: readonly Charge[]) {
+    this.#settler = settler
+    this.#charges = charges
+  }
+
+  chargesOf(): readonly Charge[] {
+    return this.#charges
+  }
+
+  settle(settled: Settled): unknown {
+    return this.#settler.settle(settled)
+  }
+}
+
+/** What the figures of a decision say: `resetAfterMs` of a limit is when its key is idle, had nobody come after it. */
+export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[], { atMs, parts }: TakenDecision<Name>): Charge[] {
+  const enteredUs = instantUs(atMs, 'atMs')
+  return limits.map(({ name, rule: { numbers } }) => {
+    const { resetAfterMs } = Object(parts)[name] ?? {}
+    return { enteredUs, drainedUs: enteredUs + spanUs(resetAfterMs, `resetAfterMs of limit '${name}'`), numbers }
+  })
+}
+
+/** When limits were entered later than they were asked, or at different times: a decision does not say that. */
+export function isEnteredLater(verdicts: readonly Verdict[]): boolean {
+  const { atUs } = verdicts[0] as Verdict
+  for (const { enteredUs } of verdicts) if (enteredUs !== atUs) return true
+  return false
+}
+
+export function checkDecided(of: TakenDecision): void {
+  if (typeof of !== 'object' || of === null) throw refused('of', of, 'must be the decision that is settled, with its atMs and parts')
+}
+
+/** What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any capacity. */
+export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what: 'cost' | 'actual'): number {
+  const isNamed = typeof used === 'object' && used !== null
+  const permits: unknown = isNamed ? used[name] : used
+  if (Number.isInteger(permits) && (permits as number) >= 0 && (permits as number) <= MAX_USED) return permits as number
+  const ofLimit = isNamed ? ` of limit '${name}'` : ''
+  throw new SluiceError('COST', `${what} ${shown(permits)}${ofLimit} must be a whole number from 0 to 1,000,000,000,000`)
+}
+
+/** By how much what was used differs from what was charged, limit by limit. */
+export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
+  checkNames('', actual, limits)
+  return limits.map(({ name }) => usedOf(actual, name, 'actual') - usedOf(cost, name, 'cost'))
+}

@@ -1,0 +1,51 @@
+/** Charges that are known by their times, and what a store is told to settle them: to charge what was too little, or give back what was too much. */
+import type { Rule } from '../algorithms/algorithm.ts'
+import type { Ticket, Verdict } from '../algorithms/decide.ts'
+import type { Part, Step } from './step.ts'
+
+/** What one limit was charged by a decision. */
+export interface Charge {
+  /** When the store entered it: servers of a cluster answer with a time each. */
+  readonly enteredUs: number
+  /** When the key would be idle, had nobody come after it, rounded up. */
+  readonly drainedUs: number
+  /** The numbers that it was charged under. */
+  readonly numbers: string
+}
+
+/** In the order of the parts. To be read at once: a synchronous store overwrites its verdicts with the next step. */
+export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: readonly Verdict[]): Charge[] {
+  return parts.map(({ rule: { numbers } }, k) => {
+    const { enteredUs, atUs, resetUs } = verdicts[k] as Verdict
+    return { enteredUs, drainedUs: atUs + resetUs, numbers }
+  })
+}
+
+/** What a step does, apart from to whom. */
+export type Settlement = Pick<Step, 'op' | 'aheadUs' | 'ofUs' | 'parts'>
+
+/** Settles charges by the costs of these parts: below 0 is given back. In one step what was entered at one time: mostly all. */
+export function settlements(parts: readonly Part[], charges: readonly Charge[]): Settlement[] {
+  const times = new Set(charges.map(({ enteredUs }) => enteredUs))
+  if (times.size === 0) return []
+  const settled = parts.map((part, k) => part.with({ ticket: leftBy(part.rule, charges[k] as Charge) }))
+  return [...times].map((ofUs) => ({
+    op: 'settle',
+    aheadUs: -1,
+    ofUs,
+    parts: times.size === 1 ? settled : settled.filter((_, k) => charges[k]?.enteredUs === ofUs),
+  }))
+}
+
+/** Gives charges back, whole as far as they are still in use. */
+export function giveBacks(parts: readonly Part[], charges: readonly Charge[]): Settlement[] {
+  return settlements(
+    parts.map((part) => part.with({ cost: -part.cost })),
+    charges,
+  )
+}
+
+/** Windows and logs find a charge by its time. */
+function leftBy({ algorithm }: Rule, { numbers, drainedUs }: Charge): Ticket | undefined {
+  return algorithm.bookable ? { numbers, words: Float64Array.of(drainedUs) } : undefined
+}

@@ -1,0 +1,238 @@
+/**
+ * Law 11: what a decision is settled by counts as if it had been charged from the start. Windows and logs: exactly. Levels: never less than that, so that
+ * settling is never a gift, and exactly that as long as the key is in use.
+ */
+import { describe, expect, test } from 'vitest'
+import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { Random } from './random.ts'
+import { SEED } from './trace.ts'
+
+const KEY = 'k'
+const RUNS = 400
+const START_US = 1_700_000_000_000_000
+
+/** What was charged, and what it turned out to be. */
+interface Entry {
+  readonly atUs: number
+  readonly estimate: number
+  actual: number
+}
+
+describe.each([
+  { type: 'fixedWindow', limit: 20, limits: fixedWindow({ limit: 20, window: '1s' }), used: usedInFixedWindow },
+  { type: 'slidingWindow', limit: 20, limits: slidingWindow({ limit: 20, window: '1s', slots: 10 }), used: usedInSlidingWindow },
+  { type: 'slidingLog', limit: 20, limits: slidingLog({ limit: 20, window: '1s' }), used: usedInLog },
+])('$type', ({ limit, limits, used }) => {
+  test('has in use what it would have, had the actual costs been taken when they were decided', () => {
+    let settled = 0
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const random = new Random(seed)
+      const clock = fakeClock()
+      clock.setUs(START_US + random.whole(0, 1_000_000))
+      const limiter = createLimiter(limits, { clock })
+      const entries: Entry[] = []
+      const open: { readonly entry: Entry; settle(actual: number): void }[] = []
+      for (let n = 0; n < 60; n++) {
+        clock.setUs(clock.nowUs() + random.pick([0, 1, random.whole(0, 50_000), random.whole(0, 400_000)]))
+        if (open.length > 0 && random.chance(0.5)) {
+          const [{ entry, settle }] = open.splice(random.whole(0, open.length - 1), 1) as [(typeof open)[number]]
+          entry.actual = random.pick([0, entry.estimate, random.whole(0, 30)])
+          settle(entry.actual)
+          settled += 1
+        } else {
+          // A log in debt has no place for an entry that was not made.
+          const estimate = random.whole(limits.type === 'slidingLog' ? 1 : 0, 6)
+          const decision = limiter.consume(KEY, estimate)
+          const entry = { atUs: clock.nowUs(), estimate, actual: estimate }
+          if (decision.allowed) entries.push(entry)
+          if (decision.allowed) open.push({ entry, settle: (actual) => decision.settle(actual) })
+        }
+        const nowUs = clock.nowUs()
+        const inUse = used(entries, nowUs)
+        const { remaining, retryAfterMs, allowed } = limiter.peek(KEY)
+        const told = `seed ${seed}, step ${n}`
+        expect(remaining, told).toBe(Math.max(0, Math.floor(limit - inUse + 1e-9)))
+        expect(allowed, told).toBe(inUse + 1 <= limit + 1e-9)
+        const retryUs = nowUs + Math.round(retryAfterMs * 1000)
+        if (!allowed)
+          expect([used(entries, retryUs) + 1 <= limit + 1e-9, used(entries, retryUs - 1) + 1 > limit], told).toEqual([true, true])
+      }
+    }
+    expect(settled).toBeGreaterThan(RUNS * 10)
+  })
+})
+
+function usedInFixedWindow(entries: readonly Entry[], nowUs: number): number {
+  return sumOf(entries, ({ atUs }) => (Math.floor(atUs / 1_000_000) === Math.floor(nowUs / 1_000_000) ? 1 : 0))
+}
+
+function usedInSlidingWindow(entries: readonly Entry[], nowUs: number): number {
+  const slot = Math.floor(nowUs / 100_000)
+  const left = 1 - (nowUs % 100_000) / 100_000
+  return sumOf(entries, ({ atUs }) => {
+    const age = slot - Math.floor(atUs / 100_000)
+    return age < 10 ? 1 : age === 10 ? left : 0
+  })
+}
+
+function usedInLog(entries: readonly Entry[], nowUs: number): number {
+  return sumOf(entries, ({ atUs }) => (nowUs - atUs < 1_000_000 ? 1 : 0))
+}
+
+function sumOf(entries: readonly Entry[], weight: (entry: Entry) => number): number {
+  return entries.reduce((sum, entry) => sum + entry.actual * weight(entry), 0)
+}
+
+/** 7 permits a second: an interval that is no whole number of microseconds. */
+const LEVELS: readonly { readonly type: string; readonly limit: Limit }[] = [
+  { type: 'gcra', limit: gcra({ rate: '7/s', burst: 50 }) },
+  { type: 'tokenBucket', limit: tokenBucket({ refill: '7/s', capacity: 50 }) },
+  { type: 'leakyBucket', limit: leakyBucket({ leak: '7/s', capacity: 50 }) },
+]
+const PERMITS = 7n
+const PERIOD_US = 1_000_000n
+
+/** A charge in the world in which everybody knew from the start what it would cost. */
+interface Known {
+  readonly atUs: number
+  cost: number
+}
+
+/** The level in units of 1 / 1,000,000 permits: each charge adds to it, time drains it, never below zero. */
+function levelOf(known: readonly Known[], nowUs: number): bigint {
+  let level = 0n
+  let atUs = BigInt(START_US)
+  const drain = (toUs: bigint) => {
+    const left = level - (toUs - atUs) * PERMITS
+    level = left > 0n ? left : 0n
+    atUs = toUs
+  }
+  for (const { atUs: chargedUs, cost } of known) {
+    drain(BigInt(chargedUs))
+    level += BigInt(cost) * PERIOD_US
+  }
+  drain(BigInt(nowUs))
+  return level
+}
+
+/** How much of it `resetAfterMs` tells: the whole microseconds until it has drained. */
+function drainedInUs(level: bigint): number {
+  return Number((level + PERMITS - 1n) / PERMITS)
+}
+
+describe.each(LEVELS)('$type', ({ limit }) => {
+  test('settled while nobody came after it, has in use what it would have, down to nothing', () => {
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const random = new Random(seed)
+      const { limiter, clock } = setUp(limit)
+      const before = random.whole(0, 30)
+      limiter.charge(KEY, before)
+      const estimate = random.whole(1, 20)
+      const decision = limiter.consume(KEY, estimate)
+      const actual = random.whole(0, estimate)
+      clock.setUs(START_US + random.whole(0, drainedInUs(BigInt(before + estimate) * PERIOD_US)))
+      decision.settle(actual)
+      const level = levelOf([{ atUs: START_US, cost: before + actual }], clock.nowUs())
+      expect(limiter.peek(KEY, 0).resetAfterMs * 1000, `seed ${seed}`).toBeCloseTo(drainedInUs(level), 3)
+    }
+  })
+
+  test('settled up while the key is in use, has in use what it would have', () => {
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const random = new Random(seed)
+      const { limiter, clock } = setUp(limit)
+      const estimate = random.whole(5, 20)
+      const decision = limiter.consume(KEY, estimate)
+      clock.setUs(START_US + random.whole(0, 600_000))
+      const others = random.whole(0, 40)
+      const othersUs = clock.nowUs()
+      limiter.charge(KEY, others)
+      clock.setUs(START_US + random.whole(600_000, 700_000))
+      const actual = estimate + random.whole(1, 100)
+      decision.settle(actual)
+      const level = levelOf(
+        [
+          { atUs: START_US, cost: actual },
+          { atUs: othersUs, cost: others },
+        ],
+        clock.nowUs(),
+      )
+      expect(limiter.peek(KEY, 0).resetAfterMs * 1000, `seed ${seed}`).toBeCloseTo(drainedInUs(level), 3)
+    }
+  })
+
+  test('is never a gift: whatever else is charged, no less is in use than if the actual costs had been known', () => {
+    let down = 0
+    let exact = 0
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const random = new Random(seed)
+      const { limiter, clock } = setUp(limit)
+      const known: Known[] = []
+      // Those that were charged last are settled first: none is settled after one before it was given back.
+      const open: { readonly entry: Known; readonly estimate: number; settle(actual: number): void }[] = []
+      for (let n = 0; n < 60; n++) {
+        clock.setUs(clock.nowUs() + random.pick([0, 1, random.whole(0, 300_000), random.whole(0, 3_000_000)]))
+        const last = open.at(-1)
+        if (last !== undefined && random.chance(0.4)) {
+          open.pop()
+          last.entry.cost = random.chance(0.8) ? random.whole(0, last.estimate) : last.estimate + random.whole(0, 30)
+          if (last.entry.cost < last.estimate) down += 1
+          last.settle(last.entry.cost)
+        } else if (random.chance(0.2)) {
+          const cost = random.whole(0, 60)
+          limiter.charge(KEY, cost)
+          known.push({ atUs: clock.nowUs(), cost })
+        } else {
+          const estimate = random.whole(0, 25)
+          const decision = limiter.consume(KEY, estimate)
+          if (!decision.allowed) continue
+          const entry = { atUs: clock.nowUs(), cost: estimate }
+          known.push(entry)
+          open.push({ entry, estimate, settle: (actual) => decision.settle(actual) })
+        }
+        const leastUs = drainedInUs(levelOf(known, clock.nowUs()))
+        const us = Math.round(limiter.peek(KEY, 0).resetAfterMs * 1000)
+        expect(us, `seed ${seed}, step ${n}`).toBeGreaterThanOrEqual(leastUs)
+        if (us === leastUs) exact += 1
+      }
+    }
+    expect(down).toBeGreaterThan(RUNS)
+    expect(exact).toBeGreaterThan(RUNS * 10)
+  })
+
+  test('in any order, no more is given away than was given back of charges before it', () => {
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const random = new Random(seed)
+      const { limiter, clock } = setUp(limit)
+      const known: Known[] = []
+      const open: { readonly entry: Known; readonly estimate: number; settle(actual: number): void }[] = []
+      let given = 0n
+      for (let n = 0; n < 60; n++) {
+        clock.setUs(clock.nowUs() + random.pick([0, 1, random.whole(0, 300_000), random.whole(0, 3_000_000)]))
+        if (open.length > 0 && random.chance(0.5)) {
+          const [{ entry, estimate, settle }] = open.splice(random.whole(0, open.length - 1), 1) as [(typeof open)[number]]
+          entry.cost = random.whole(0, estimate)
+          given += BigInt(estimate - entry.cost) * PERIOD_US
+          settle(entry.cost)
+        } else {
+          const estimate = random.whole(0, 25)
+          const decision = limiter.consume(KEY, estimate)
+          if (!decision.allowed) continue
+          const entry = { atUs: clock.nowUs(), cost: estimate }
+          known.push(entry)
+          open.push({ entry, estimate, settle: (actual) => decision.settle(actual) })
+        }
+        const level = levelOf(known, clock.nowUs()) - given
+        const us = Math.round(limiter.peek(KEY, 0).resetAfterMs * 1000)
+        expect(us, `seed ${seed}, step ${n}`).toBeGreaterThanOrEqual(drainedInUs(level > 0n ? level : 0n))
+      }
+    }
+  })
+})
+
+function setUp(limit: Limit) {
+  const clock = fakeClock()
+  clock.setUs(START_US)
+  return { limiter: createLimiter(limit, { clock }), clock }
+}

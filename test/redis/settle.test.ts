@@ -1,0 +1,163 @@
+/** `charge` and `settle` on Redis: one trip with what else is decided in the turn, one read and one write, and what happens while Redis is away. */
+import { randomUUID } from 'node:crypto'
+import { Cluster } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLimiter, type FailurePolicy, fixedWindow, gcra, type Limit, slidingLog, tokenBucket } from '../../src/index.ts'
+import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
+import { countingSender } from '../support/counted-commands.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { startCluster } from '../support/redis-servers.ts'
+
+let redis: TestRedis
+const sent: (readonly string[])[] = []
+const counting: RedisSender = {
+  send(args) {
+    sent.push(args)
+    return redis.send(args)
+  },
+}
+
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+
+/** So slow that nothing drains while a test runs. */
+const LIMITS: readonly Limit[] = [
+  gcra({ rate: '10/d', burst: 10 }),
+  tokenBucket({ capacity: 10, refill: '10/d' }),
+  fixedWindow({ limit: 10, window: '366d' }),
+  slidingLog({ limit: 10, window: '1d' }),
+]
+const [LIMIT] = LIMITS as [Limit]
+
+function limiterOn(limit: Limit, options: RedisStoreOptions = {}, sender: RedisSender = counting) {
+  return createLimiter<Limit, ReturnType<typeof redisStore>>(limit, {
+    name: 'api',
+    store: redisStore(sender, { prefix: randomUUID(), ...options }),
+  })
+}
+
+test('what is consumed, settled and charged in one turn is one script call', async () => {
+  const limiter = limiterOn(LIMIT)
+  const first = await limiter.consume('u1', 5)
+  sent.length = 0
+  const [, second, debt] = await Promise.all([first.settle(2), limiter.consume('u1', 8), limiter.charge('u2', 11)])
+  expect(sent.length).toBe(1)
+  expect([second.allowed, second.remaining, debt.outcome]).toEqual([true, 0, 'limited'])
+})
+
+test.each(LIMITS)('$type: a charge and a settlement read once and write once, and one of nothing asks nobody', async (limit) => {
+  const sender = countingSender(redis)
+  const limiter = limiterOn(limit, { denialCache: false }, sender)
+  const isLog = limit.type === 'slidingLog'
+  await limiter.charge('u1', 2)
+  expect(isLog || sender.counts).toEqual(isLog || { get: 1, set: 1 })
+  const decision = await limiter.consume('u1', 5)
+  await decision.settle(1)
+  expect(isLog || sender.counts).toEqual(isLog || { get: 1, set: 1 })
+  expect((await limiter.peek('u1', 0)).remaining).toBe(7)
+  sender.counts = {}
+  await decision.settle(0)
+  await (await limiter.consume('u1', 1)).settle(1)
+  await (await limiter.consume('u1', 9)).settle(0)
+  expect((await limiter.peek('u1', 0)).remaining).toBe(6)
+})
+
+describe('a refusal that was remembered', () => {
+  test('holds no longer once something was given back', async () => {
+    const limiter = limiterOn(LIMIT)
+    const decision = await limiter.consume('u1', 8)
+    expect(await limiter.tryAcquire('u1', 5)).toBe(false)
+    await decision.settle(1)
+    expect(await limiter.tryAcquire('u1', 5)).toBe(true)
+  })
+
+  test('is told anew once something was charged, also by a call of the same turn', async () => {
+    const limiter = limiterOn(LIMIT)
+    await limiter.consume('u1', 10)
+    const before = await limiter.consume('u1', 1)
+    const [, after] = await Promise.all([limiter.charge('u1', 10), limiter.consume('u1', 1)])
+    // A day for ten permits.
+    expect(after.retryAfterMs - before.retryAfterMs).toBeGreaterThan(80_000_000)
+  })
+})
+
+test('a debt is kept as long as it lasts', async () => {
+  const prefix = randomUUID()
+  const limiter = limiterOn(gcra({ rate: '1/s', burst: 10 }), { prefix })
+  const { resetAfterMs } = await limiter.charge('u1', 1_000)
+  const ttlMs = Number(await redis.send(['PTTL', redisKey({ prefix, hashTag: undefined }, 'api', 'u1')]))
+  expect(ttlMs).toBeGreaterThan(resetAfterMs - 60_000)
+  await limiter.charge('u1', 1_000_000_000_000)
+  const longest = Number(await redis.send(['PTTL', redisKey({ prefix, hashTag: undefined }, 'api', 'u1')]))
+  // 37,000 days, rounded up by a quarter at most.
+  expect(longest).toBeLessThanOrEqual(37_000 * 86_400_000 * 1.25)
+})
+
+test('wrong input is a rejection, and the decision can still be settled', async () => {
+  const limiter = limiterOn(LIMIT)
+  const decision = await limiter.consume('u1', 5)
+  await expect(decision.settle(1.5)).rejects.toMatchObject({ code: 'COST' })
+  await expect(limiter.charge('u1', -1)).rejects.toMatchObject({ code: 'COST' })
+  await expect(limiter.settle('u1', 1, { of: undefined as never })).rejects.toMatchObject({ code: 'CONFIG' })
+  await decision.settle(2)
+  expect((await limiter.peek('u1', 0)).remaining).toBe(8)
+})
+
+describe('while Redis is away', () => {
+  let isAway = false
+  const unsteady: RedisSender = { send: (args) => (isAway ? Promise.reject(new Error('connection lost')) : redis.send(args)) }
+  const limiterWith = (onStoreError: FailurePolicy) =>
+    createLimiter(LIMIT, { name: 'api', onStoreError, store: redisStore(unsteady, { prefix: randomUUID() }) })
+
+  test.each(['allow', 'deny', 'local'] as const)(
+    'with %s a decision stays as it was estimated, and what stood in is not settled in Redis',
+    async (policy) => {
+      isAway = false
+      const limiter = limiterWith(policy)
+      const decision = await limiter.consume('u1', 5)
+      isAway = true
+      await decision.settle(1)
+      const degraded = await limiter.consume('u1', 2)
+      const charged = await limiter.charge('u1', 20)
+      expect([degraded.degraded, charged.degraded, charged.allowed]).toEqual([true, true, policy === 'allow'])
+      isAway = false
+      await degraded.settle(0)
+      await degraded.settle(9)
+      const other = createLimiter(LIMIT, { name: 'api', store: limiter.store as ReturnType<typeof redisStore> })
+      expect((await other.peek('u1', 0)).remaining).toBe(5)
+      limiter.close()
+      other.close()
+    },
+  )
+
+  test('with throw it is told', async () => {
+    isAway = false
+    const limiter = limiterWith('throw')
+    const decision = await limiter.consume('u1', 5)
+    isAway = true
+    await expect(decision.settle(1)).rejects.toMatchObject({ code: 'STORE' })
+    await expect(limiter.charge('u1', 1)).rejects.toMatchObject({ code: 'STORE' })
+    limiter.close()
+  })
+})
+
+test('on a cluster, limits whose keys lie on different servers are charged and settled each', { timeout: 60_000 }, async () => {
+  const cluster = await startCluster()
+  const client = new Cluster(cluster.servers.map(({ host, port }) => ({ host, port })))
+  try {
+    const limiter = createLimiter({ user: LIMIT, tenant: LIMITS[2] as Limit }, { name: 'api', store: redisStore(client) })
+    const key = { user: 'u1', tenant: 't7' }
+    const decision = await limiter.consume(key, { user: 5, tenant: 5 })
+    await decision.settle({ user: 2, tenant: 8 })
+    await limiter.charge(key, { user: 1, tenant: 4 })
+    const { parts } = await limiter.peek(key, 0)
+    expect([parts.user.remaining, parts.tenant.remaining]).toEqual([7, 0])
+    limiter.close()
+  } finally {
+    client.disconnect()
+    await cluster.stop()
+  }
+})
