@@ -5,7 +5,7 @@ import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { CATALOG_END, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { CATALOG_END, CATALOG_HEAD, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
@@ -170,6 +170,36 @@ describe('is refused', () => {
       expect(errorOf(() => createLimiter(after, { name: 'api', store: elsewhere }))).toMatchObject({ code: 'CONFIG', message })
       expect(createLimiter(after, { name: 'other', store: elsewhere }).tryAcquire('k')).toBe(true)
       expect(createLimiter(before, { name: 'api', store: elsewhere }).tryAcquire('k')).toBe(true)
+    })
+
+    test('come in once if threads bring them at the same moment, and of two that do not fit together one is refused', () => {
+      const store = sharedStore({ maxKeys: 10, recordWords: 46 })
+      const narrow = { a: slots(4), b: slots(4) }
+      const limiters = [store, sharedStore(store.handle)].map((each) => createLimiter(narrow, { name: 'api', store: each }))
+      const [one, other] = limiters as [sluice.Limiter<typeof narrow>, sluice.Limiter<typeof narrow>]
+      /** Updates the one, and the other right before the first comes in. */
+      const atOnce = (first: typeof narrow, second: typeof narrow) => {
+        const { compareExchange } = Atomics
+        let isFirst = true
+        const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((array: Int32Array, at: number, from: number, to: number) => {
+          if (isFirst && at === CATALOG_HEAD) {
+            isFirst = false
+            other.update(second)
+          }
+          return compareExchange(array, at, from, to)
+        }) as typeof Atomics.compareExchange)
+        try {
+          one.update(first)
+        } finally {
+          spy.mockRestore()
+        }
+        expect(isFirst).toBe(false)
+      }
+      atOnce({ a: slots(8), b: slots(4) }, { a: slots(8), b: slots(4) })
+      expect(errorOf(() => atOnce({ a: slots(20), b: slots(4) }, { a: slots(4), b: slots(20) })).message).toMatch(
+        /needs recordWords 54, 38 for/,
+      )
+      one.update({ a: slots(8), b: slots(20) })
     })
 
     test('are welcome where there is room for every limit at its largest, whichever is charged', () => {

@@ -1,10 +1,10 @@
 /**
  * Which limiters use the memory, so that threads that mean different things by one name are told so at once, and so that no limiter ever reads the
- * records of another. A list that only grows: [next entry, number, length, room, text..., width of each limit...], the newest first. An entry is written
+ * records of another. A list that only grows: [next entry, number, length, text..., width of each limit...], the newest first. An entry is written
  * privately and then becomes the first by one swap; a thread that loses the race looks at what has come in first.
  *
  * A width is how many doubles the limit takes under the largest numbers it has been opened with, in any thread. Numbers change limit by limit, so one record
- * may hold every limit at its widest, and it must fit: the room is what is left of a record then.
+ * may hold every limit at its widest, and must have room for that. A limiter of which a limit becomes wider is entered again, under its number.
  */
 import { SluiceError } from '../../errors.ts'
 import type { Scope } from '../store.ts'
@@ -13,32 +13,47 @@ import { wordsOfAll } from './record.ts'
 
 const NUMBER = 1
 const LENGTH = 2
-const ROOM = 3
-const TEXT = 4
+const TEXT = 3
 /** As many as a record has bits for. */
 const MOST_SCOPES = 4_095
 
 /** The number of a limiter, entered if it is new. Refuses limits that are not those that another thread gave that name, or that do not fit. */
 export function scopeNumber(memory: SharedMemory, scope: Scope): number {
-  const { ints, recordWords } = memory
+  const { ints } = memory
   const text = textOf(scope)
-  const words = sumOf(widthsOf(scope))
-  if (words > recordWords) throw tooLarge(scope, words, recordWords)
-  let own = 0
-  for (;;) {
-    const first = Atomics.load(ints, CATALOG_HEAD)
-    const known = entryNamed(ints, first, scope.name)
-    const number = first === 0 ? 1 : (ints[first + NUMBER] as number) + 1
-    if (known !== 0 || number > MOST_SCOPES) {
-      if (own !== 0) giveBack(ints, own, text, scope)
-      if (known !== 0) return numberOf(memory, known, scope, text)
-      throw full(scope)
+  const widths = scope.limits.map(({ rule }) => wordsOfAll([rule]))
+  checkRoom(memory, scope, widths, widths)
+  const own = { entry: 0 }
+  try {
+    for (;;) {
+      const number = entered(memory, scope, text, widths, own)
+      if (number !== 0) return number
     }
-    own ||= written(memory, scope, text)
-    ints[own] = first
-    ints[own + NUMBER] = number
-    if (Atomics.compareExchange(ints, CATALOG_HEAD, first, own) === first) return number
+  } finally {
+    // Another thread was faster. The room is free again, unless more was taken behind it meanwhile.
+    if (own.entry !== 0) Atomics.compareExchange(ints, CATALOG_END, endOf(own.entry, text, widths), own.entry)
   }
+}
+
+/** One try at it: 0 if another thread was faster. `own`: where an entry was written that is not in the list. */
+function entered(memory: SharedMemory, scope: Scope, text: string, widths: readonly number[], own: { entry: number }): number {
+  const { ints } = memory
+  const first = Atomics.load(ints, CATALOG_HEAD)
+  const known = entryNamed(ints, first, scope.name)
+  const before = known === 0 ? [] : widthsAt(ints, known, scope, text)
+  const widest = widths.map((width, k) => Math.max(width, before[k] ?? 0))
+  // A record has one state of a limit that is alone, so its numbers of before do not count.
+  if (known !== 0 && (widths.length === 1 || widest.every((width, k) => width === before[k]))) return ints[known + NUMBER] as number
+  checkRoom(memory, scope, widest, widths)
+  const number = known === 0 ? highest(ints, first) + 1 : (ints[known + NUMBER] as number)
+  if (number > MOST_SCOPES) throw full(scope)
+  own.entry ||= written(memory, scope, text, widths)
+  ints[own.entry] = first
+  ints[own.entry + NUMBER] = number
+  ints.set(widest, own.entry + TEXT + text.length)
+  if (Atomics.compareExchange(ints, CATALOG_HEAD, first, own.entry) !== first) return 0
+  own.entry = 0
+  return number
 }
 
 function textOf({ name, limits }: Scope): string {
@@ -51,87 +66,56 @@ function entryNamed(ints: Int32Array, first: number, name: string): number {
   return entry
 }
 
+function highest(ints: Int32Array, first: number): number {
+  let number = 0
+  for (let entry = first; entry !== 0; entry = ints[entry] as number) number = Math.max(number, ints[entry + NUMBER] as number)
+  return number
+}
+
 function textAt(ints: Int32Array, entry: number): string {
   const units = ints.slice(entry + TEXT, entry + TEXT + (ints[entry + LENGTH] as number))
   return String.fromCharCode(...units)
 }
 
-function numberOf(memory: SharedMemory, entry: number, scope: Scope, text: string): number {
-  const { ints } = memory
+/** How wide the limits of an entry have been, which must be these. */
+function widthsAt(ints: Int32Array, entry: number, { name, limits }: Scope, text: string): number[] {
   const known = textAt(ints, entry)
-  if (known === text) {
-    widen(memory, entry, scope)
-    return ints[entry + NUMBER] as number
-  }
-  const limitsOf = (whole: string) => `{ ${whole.slice(scope.name.length + 1)} }`
+  const from = entry + TEXT + text.length
+  if (known === text) return [...ints.subarray(from, from + limits.length)]
+  const limitsOf = (whole: string) => `{ ${whole.slice(name.length + 1)} }`
   throw new SluiceError(
     'CONFIG',
-    `limiter '${scope.name}' with ${limitsOf(text)} must have the limits, in the order, that it has in the other threads of this shared store: ${limitsOf(known)}`,
+    `limiter '${name}' with ${limitsOf(text)} must have the limits, in the order, that it has in the other threads of this shared store: ${limitsOf(known)}`,
   )
 }
 
-/** Makes every limit of an entry at least as wide as it is now. The room for that is taken first, in one swap: a thread that dies here leaves some unused. */
-function widen({ ints, recordWords }: SharedMemory, entry: number, scope: Scope): void {
-  const widthsAt = entry + TEXT + (ints[entry + LENGTH] as number)
-  const widths = widthsOf(scope)
-  let room = 0
-  let taken = 0
-  do {
-    room = Atomics.load(ints, entry + ROOM)
-    taken = widths.reduce((sum, width, k) => sum + Math.max(0, width - Atomics.load(ints, widthsAt + k)), 0)
-    if (taken > room) throw tooLarge(scope, recordWords - room + taken, recordWords)
-  } while (taken > 0 && Atomics.compareExchange(ints, entry + ROOM, room, room - taken) !== room)
-  widths.forEach((width, k) => {
-    for (let before = Atomics.load(ints, widthsAt + k); width > before; before = Atomics.load(ints, widthsAt + k)) {
-      if (Atomics.compareExchange(ints, widthsAt + k, before, width) === before) taken -= width - before
-    }
-  })
-  // Another thread made them wider meanwhile.
-  if (taken > 0) Atomics.add(ints, entry + ROOM, taken)
-}
-
-function sumOf(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width)
-}
-
-function widthsOf({ limits }: Scope): number[] {
-  return limits.map(({ rule }) => wordsOfAll([rule]))
-}
-
-/** Room for an entry, with its text and widths. A thread that dies here leaves it unused. */
-function written(memory: SharedMemory, scope: Scope, text: string): number {
-  const { ints, recordWords } = memory
-  const widths = widthsOf(scope)
+/** Room for an entry, with its text. A thread that dies here leaves it unused. */
+function written(memory: SharedMemory, scope: Scope, text: string, widths: readonly number[]): number {
+  const { ints } = memory
   let entry = 0
   let end = 0
   do {
     entry = Atomics.load(ints, CATALOG_END)
-    end = endOf(entry, text, scope)
+    end = endOf(entry, text, widths)
     // Before it is taken: one that is refused must leave the room to those that fit.
     if (end > memory.catalogEnd) throw full(scope)
   } while (Atomics.compareExchange(ints, CATALOG_END, entry, end) !== entry)
   ints[entry + LENGTH] = text.length
-  ints[entry + ROOM] = recordWords - sumOf(widths)
   for (let k = 0; k < text.length; k++) ints[entry + TEXT + k] = text.charCodeAt(k)
-  ints.set(widths, entry + TEXT + text.length)
   return entry
 }
 
-/** Another thread was faster. The room is free again, unless more was taken behind it meanwhile. */
-function giveBack(ints: Int32Array, entry: number, text: string, scope: Scope): void {
-  Atomics.compareExchange(ints, CATALOG_END, endOf(entry, text, scope), entry)
+function endOf(entry: number, text: string, widths: readonly number[]): number {
+  return entry + TEXT + text.length + widths.length
 }
 
-function endOf(entry: number, text: string, { limits }: Scope): number {
-  return entry + TEXT + text.length + limits.length
-}
-
-function tooLarge(scope: Scope, words: number, recordWords: number): SluiceError {
-  const now = sumOf(widthsOf(scope))
+function checkRoom({ recordWords }: SharedMemory, { name }: Scope, widest: readonly number[], widths: readonly number[]): void {
+  const [words, now] = [widest, widths].map((each) => each.reduce((sum, width) => sum + width)) as [number, number]
+  if (words <= recordWords) return
   const why = words > now ? `, ${now} for these numbers and the rest for limits of it that were larger before` : ''
-  return new SluiceError(
+  throw new SluiceError(
     'CONFIG',
-    `limiter '${scope.name}' needs recordWords ${words}${why}, the shared store was made with ${recordWords}: make it with sharedStore({ maxKeys, limits }), or with recordWords ${words}`,
+    `limiter '${name}' needs recordWords ${words}${why}, the shared store was made with ${recordWords}: make it with sharedStore({ maxKeys, limits }), or with recordWords ${words}`,
   )
 }
 

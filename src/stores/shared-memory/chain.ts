@@ -41,12 +41,10 @@ export interface Chain {
   look(headAt: number): void
   isAsSeen(): boolean
   /**
-   * Puts the key that was looked for in the place of a record that was seen: under a limiter's number, or 0 if it is to be forgotten. Set `idleAtUs` first.
-   * False if another thread was faster.
+   * Puts the key that was looked for in the place of a record that was seen: under a limiter's number, or 0 if it is to be forgotten. In the place `ABSENT`
+   * it comes before the others, and the journal that has room for it was claimed before. Set `idleAtUs` first. False if another thread was faster.
    */
-  replace(place: number, scope: number, words: Float64Array): boolean
-  /** The same in the journal that is claimed. In the place `ABSENT` it comes before the others. */
-  write(place: number, scope: number, words: Float64Array): boolean
+  put(place: number, scope: number, words: Float64Array): boolean
   /** Takes a record that was seen out of its chain, and into the claimed journal. */
   unlink(place: number): boolean
 }
@@ -121,14 +119,9 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     return isStill(seen.headAt + 1, seen.version, fence)
   }
 
-  function replace(place: number, scope: number, words: Float64Array): boolean {
-    journals.claim()
-    const swapped = write(place, scope, words)
-    release()
-    return swapped
-  }
-
-  function write(place: number, scope: number, words: Float64Array): boolean {
+  function put(place: number, scope: number, words: Float64Array): boolean {
+    const isNew = place < 0
+    if (!isNew) journals.claim()
     const first = spare(0)
     const behind = recordBehind(place)
     const at = recordsAt + first * recordInts
@@ -145,7 +138,9 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     doubles[to + 4] = words[4] as number
     for (let k = 5; k < words.length; k++) doubles[to + k] = words[k] as number
     if (place > 0) link(copied(1, place, first), behind)
-    return swapHead(first, place < 0 ? 1 : place + 1, place + 1)
+    const swapped = swapHead(first, isNew ? 1 : place + 1, place + 1)
+    if (!isNew) release()
+    return swapped
   }
 
   function unlink(place: number): boolean {
@@ -186,5 +181,5 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     ints[recordsAt + record * recordInts + NEXT] = next
   }
 
-  return { seen, idleAtUs, find, look, isAsSeen, replace, write, unlink }
+  return { seen, idleAtUs, find, look, isAsSeen, put, unlink }
 }

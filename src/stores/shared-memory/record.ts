@@ -12,6 +12,11 @@ import { Part, type Scope } from '../step.ts'
 import { fixedDoubles } from './bytes.ts'
 
 export interface RecordCopy {
+  readonly rules: readonly Rule[]
+  /** Where the states begin, each behind its figures. */
+  readonly starts: readonly number[]
+  /** The present figures, where they lie in `words`. Where all are there, every limit has a state under them. */
+  readonly figures: Float64Array
   /** Where a record is read to, and what is written: as long as one of the present numbers. */
   readonly words: Float64Array
   /** One cell for each limit, in their order, for a step that has not a part for each: of those it has none for, a cell of our own. */
@@ -22,9 +27,9 @@ export interface RecordCopy {
   load(cells: readonly Cell[]): boolean
   /** Points the cells at a copy of a whole record, spread out. */
   loadOther(cells: readonly Cell[], record: Float64Array): void
-  /** How long until every limit is idle, if nothing else happens. */
-  idleInUs(cells: readonly Cell[], nowUs: number): number
-  /** What the cells hold, as a record. */
+  /** How long until every limit is idle, if nothing else happens. `areTold`: whether the verdicts say so already. */
+  idleInUs(cells: readonly Cell[], nowUs: number, areTold: boolean): number
+  /** What the cells hold, as a record, with its figures. */
   packed(cells: readonly Cell[]): Float64Array
 }
 
@@ -32,15 +37,10 @@ export interface RecordCopy {
 export function recordCopy(limits: Scope['limits']): RecordCopy {
   const rules = limits.map(({ rule }) => rule)
   const ownCells = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
-  /** Where the states begin, each behind its figures. */
   const starts = startsOf(rules, (rule) => rule.words)
   const words = fixedDoubles(wordsOfAll(rules))
-  /** The present figures where they lie in `words`, and all places where one lies. */
   const figures = fixedDoubles(words.length)
-  const figureAt = rules.flatMap((rule, k) => rule.figures.map((_, at) => (starts[k] as number) - rule.figures.length + at))
   for (const [k, rule] of rules.entries()) sign(rule, figures, starts[k] as number)
-  /** Whether every limit that was read has a state under the present figures: then those need not be written. */
-  let isPresent = false
 
   function cellsFor(parts: readonly Part[]): readonly Cell[] {
     return ownCells.map((own) => parts.find(({ limit }) => limit === own.limit) ?? own)
@@ -52,29 +52,11 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
   }
 
   function load(cells: readonly Cell[]): boolean {
-    isPresent = hasPresentFigures()
-    for (let k = 0; k < cells.length; k++) {
-      const cell = cells[k] as Cell
-      // Writing a reference takes longer than looking whether it is there already.
-      if (cell.s !== words) cell.s = words
+    return cells.every((cell, k) => {
+      cell.s = words
       cell.i = starts[k] as number
-      const rule = rules[k] as Rule
-      if (!isPresent) {
-        if (!loadUnder(rule, cell)) return false
-      } else {
-        if (cell.own !== rule) cell.own = rule
-        cell.isHeld = true
-      }
-    }
-    return true
-  }
-
-  function hasPresentFigures(): boolean {
-    for (let k = 0; k < figureAt.length; k++) {
-      const at = figureAt[k] as number
-      if (words[at] !== figures[at]) return false
-    }
-    return true
+      return loadUnder(rules[k] as Rule, cell)
+    })
   }
 
   function loadOther(cells: readonly Cell[], record: Float64Array): void {
@@ -91,20 +73,16 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
     })
   }
 
-  function idleInUs(cells: readonly Cell[], nowUs: number): number {
+  function idleInUs(cells: readonly Cell[], nowUs: number, areTold: boolean): number {
     let us = 0
     for (let k = 0; k < cells.length; k++) {
-      const { own, s, i, isHeld, changed } = cells[k] as Cell
-      if (isHeld || changed) us = Math.max(us, own.algorithm.resetUs(own, s, i, nowUs))
+      const { own, s, i, isHeld, changed, verdict } = cells[k] as Cell
+      if (isHeld || changed) us = Math.max(us, areTold ? verdict.resetUs : own.algorithm.resetUs(own, s, i, nowUs))
     }
     return us
   }
 
   function packed(cells: readonly Cell[]): Float64Array {
-    return isPresent ? words : signed(cells)
-  }
-
-  function signed(cells: readonly Cell[]): Float64Array {
     const [{ s }] = cells as [Cell]
     for (const { own, rule, i, isHeld, changed } of cells) {
       if (changed) sign(own, s, i)
@@ -114,7 +92,7 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
     return Float64Array.from(cells.flatMap(({ rule, i }) => [...s.subarray(i - rule.figures.length, i + wordsAt(rule, s, i))]))
   }
 
-  return { words, cellsFor, clear, load, loadOther, idleInUs, packed }
+  return { rules, starts, figures, words, cellsFor, clear, load, loadOther, idleInUs, packed }
 }
 
 /** Tells a cell under which rule its state is written. False if that has another number of words than the present one. */

@@ -3,7 +3,7 @@
  * that loses the race starts again from what the winner wrote.
  */
 
-import type { StateFields } from '../../algorithms/algorithm.ts'
+import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import { type Cell, decide } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { limitedFor } from '../step.ts'
@@ -36,26 +36,39 @@ export interface SharedStates extends OpenStates {
 /** A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay until they are idle, so nothing is freed here. */
 export function sharedStates(shared: SharedParts, scope: Scope, address: Address, nowUs: () => number, close: () => void): SharedStates {
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
-  const { find, replace, idleAtUs } = table.chain
+  const { find, put, idleAtUs } = table.chain
   const { nextLookUs } = journals
-  const { words, cellsFor, clear, load, loadOther, idleInUs, packed } = recordCopy(scope.limits)
+  const { rules, starts, figures, words, cellsFor, clear, load, loadOther, idleInUs, packed } = recordCopy(scope.limits)
   const { scope: number } = address
   const count = scope.limits.length
 
   /**
-   * A step, until no other thread is faster. All in one piece: what is small is compiled into it until it is full, which it would not be as a part of its
-   * callers, and a time that is passed to what is left over is made an object of.
+   * A step, until no other thread is faster. All in one piece: what is small is compiled into it until it is full, and a time that is passed to what is left
+   * over is made an object of. Only here, and not in what is compiled into it, are the arrays constants.
    */
   function apply(step: Step, isTold: boolean): boolean {
     const { op, parts, aheadUs, ofUs } = step
     const { key } = parts[0] as Part
     const cells = parts.length === count ? parts : cellsFor(parts)
-    if (count > 1) checkKeys(parts)
+    if (count > 1 || key.length > LONGEST_KEY) checkKeys(parts)
     for (let lost = 0; ; lost++) {
-      const place = read(key, cells)
+      let place = find(key, address, words)
+      let isPresent = place >= 0
+      for (let k = 0; isPresent && k < count; k++) {
+        const cell = cells[k] as Cell
+        const rule = rules[k] as Rule
+        const i = starts[k] as number
+        // Writing a reference takes longer than looking whether it is there already.
+        if (cell.s !== words) cell.s = words
+        if (cell.own !== rule) cell.own = rule
+        cell.i = i
+        cell.isHeld = true
+        for (let at = i - rule.figures.length; at < i; at++) if (words[at] !== figures[at]) isPresent = false
+      }
+      if (!isPresent) place = readOther(place, key, cells)
       if (op === 'forget') {
         table.searchAgain()
-        if (place === NOWHERE || (place >= 0 && replace(place, 0, words))) return true
+        if (place === NOWHERE || (place >= 0 && put(place, 0, words))) return true
       } else if (place !== OUTRUN) {
         // Not before the record was seen, and anew in each try: a thread that is held up in between would take a newer record for one from the future.
         const atUs = nowUs()
@@ -67,10 +80,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
           if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) return refuse(parts)
           return granted
         }
-        idleAtUs[0] = atUs + idleInUs(cells, atUs)
-        const record = packed(cells)
+        idleAtUs[0] = atUs + idleInUs(cells, atUs, isTold && cells === parts)
+        const record = isPresent ? words : packed(cells)
         if (place !== NOWHERE) {
-          if (replace(place, number, record)) return granted
+          if (put(place, number, record)) return granted
         } else {
           const inserted = table.insert(number, record, atUs)
           if (inserted || (inserted === undefined && allowWhenFull)) return granted
@@ -86,16 +99,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
     }
   }
 
-  /** Looks for a key and points the cells at a copy of its record, or at one without states. */
-  function read(key: string, cells: readonly Cell[]): number {
-    const place = find(key, address, words)
-    return place >= 0 && load(cells) ? place : readOther(place, key, cells)
-  }
-
+  /** Points the cells at what was found, if that is not all under the present numbers: a place, or what `find` answers else. */
   function readOther(found: number, key: string, cells: readonly Cell[]): number {
-    if (key.length > LONGEST_KEY) throw new SluiceError('KEY', `key ${shown(key)} must have at most ${LONGEST_KEY} characters`)
     if (found === NOWHERE) clear(cells)
-    if (found < 0) return found
+    if (found < 0 || load(cells)) return found
     const whole = new Float64Array(recordWords)
     const place = find(key, address, whole)
     if (place >= 0) loadOther(cells, whole)
@@ -116,7 +123,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
 
   function inspect(limit: string, key: string): StateFields | undefined {
     const cells = cellsFor([])
-    while (read(key, cells) === OUTRUN);
+    while (readOther(find(key, address, words), key, cells) === OUTRUN);
     const cell = cells[scope.limits.findIndex(({ name }) => name === limit)]
     return cell?.isHeld ? cell.own.algorithm.fields(cell.own, cell.s, cell.i) : undefined
   }
@@ -131,6 +138,7 @@ function hasChanged(parts: readonly Part[]): boolean {
 
 function checkKeys(parts: readonly Part[]): void {
   const [{ key }] = parts as [Part]
+  if (key.length > LONGEST_KEY) throw new SluiceError('KEY', `key ${shown(key)} must have at most ${LONGEST_KEY} characters`)
   for (const part of parts) {
     if (part.key === key) continue
     throw new SluiceError('UNSUPPORTED', 'shared memory decides several limits at once on one key only: give one key for all limits')

@@ -39,18 +39,18 @@ export class Table {
   insert(scope: number, words: Float64Array, nowUs: number): boolean | undefined {
     const { chain } = this
     const place = this.#reusable(nowUs - GRACE_US)
-    if (place >= 0) return chain.replace(place, scope, words)
+    if (place >= 0) return chain.put(place, scope, words)
     if (!this.#isKnownToBeFull(nowUs)) {
       this.#journals.claim()
       const hasRoom = this.#findRoom(nowUs)
-      const swapped = hasRoom && chain.write(ABSENT, scope, words)
+      const swapped = hasRoom && chain.put(ABSENT, scope, words)
       this.#journals.release()
       if (hasRoom) return swapped
       this.#noteFull(nowUs)
     }
     // Idle keys of its own chain that would have been left alone otherwise.
     const idle = this.#reusable(nowUs)
-    if (idle >= 0) return chain.replace(idle, scope, words)
+    if (idle >= 0) return chain.put(idle, scope, words)
     return chain.isAsSeen() ? undefined : false
   }
 
