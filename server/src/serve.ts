@@ -117,9 +117,6 @@ export async function serve(path: string | undefined, values: Options): Promise<
     throw error
   })
   service.metrics.addProcess(VERSION)
-  if (tokens === undefined && tls?.wantsCertificates !== true && !isLocal(host)) {
-    log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
-  }
   const reloads = [
     reloadedConfig(log, service, file, text),
     ...(tokensFile === undefined ? [] : [reloadedTokens(log, tokens as Tokens, tokensFile)]),
@@ -138,6 +135,9 @@ export async function serve(path: string | undefined, values: Options): Promise<
     { version: VERSION, httpPort, grpcPort, healthPort, tls: tls !== undefined, store: opened.description, file },
     'sluice is serving',
   )
+  if (tokens === undefined && tls?.wantsCertificates !== true && !isLocal(host)) {
+    log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
+  }
   if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
 }
 

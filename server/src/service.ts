@@ -1,6 +1,7 @@
 /** The service as a whole: opened, running, and stopped without losing anybody. */
 import type { ServiceConfig } from './config/config.ts'
 import { HealthService } from './grpc/health.ts'
+import { Overrides } from './grpc/overrides.ts'
 import { grpcServer } from './grpc/server.ts'
 import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
@@ -78,14 +79,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
-  const http = { limiters, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
+  const overrides = new Overrides(limiters)
+  const http = { limiters, overrides, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
   const server = httpServer(http, options.tls)
   await storeWatch.start()
   const httpPort = await listening(server, options.httpPort, options.host)
   const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
   const health = new HealthService(readiness, clock ?? systemClock)
   const opening = Promise.all([
-    grpcServer(limiters, held, health, options),
+    grpcServer({ limiters, overrides, held, health }, options),
     healthServer === undefined ? undefined : listening(healthServer, options.healthPort as number, options.host),
   ])
   const [grpc, healthPort] = await opening.catch((error) => {

@@ -169,6 +169,61 @@ test('the rules of domains are listed, by the names that metrics, log and page h
   expect(named).toEqual(['edge: ip', 'edge: tenant, verb = write'])
 })
 
+describe('the rules of domains by JSON', () => {
+  const EDGE = `domains:
+  edge:
+    headers: draft-6
+    descriptors:
+      - { key: ip, limit: { type: fixedWindow, limit: 2, window: 1h } }
+      - { key: ip, value: 6.6.6.6, denied: true }
+`
+  const ip = { entries: [{ key: 'ip', value: '1.1.1.1' }] }
+  const post = (body: unknown) => call(service.url, 'POST', '/json', body)
+
+  beforeEach(() => {
+    service.limiters.use(readConfig(CONFIG + EDGE, 'test.yaml'))
+  })
+
+  test('are asked as Envoy asks, and a refusal is a 429', async () => {
+    const reset = expect.stringMatching(/^\d+$/)
+    expect(await post({ domain: 'edge', descriptors: [ip] })).toMatchObject({
+      status: 200,
+      body: {
+        overallCode: 'OK',
+        statuses: [{ code: 'OK', currentLimit: { name: 'edge: ip', requestsPerUnit: 2, unit: 'HOUR' }, limitRemaining: 1 }],
+        responseHeadersToAdd: [
+          { key: 'ratelimit-limit', value: '2' },
+          { key: 'ratelimit-remaining', value: '1' },
+          { key: 'ratelimit-reset', value: reset },
+        ],
+      },
+    })
+    const two = await post({ domain: 'edge', descriptors: [ip], hits_addend: 2 })
+    expect(two).toMatchObject({ status: 429, body: { overallCode: 'OVER_LIMIT', statuses: [{ limitRemaining: 1 }] } })
+    const own = { ...ip, limit: { requestsPerUnit: 9, unit: 'MINUTE' }, hitsAddend: 4 }
+    expect(await post({ domain: 'edge', descriptors: [own] })).toMatchObject({ status: 200, body: { statuses: [{ limitRemaining: 5 }] } })
+    expect((await post({ domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: '6.6.6.6' }] }] })).status).toBe(429)
+    expect((await post({ domain: 'nowhere', descriptors: [ip] })).status).toBe(200)
+  })
+
+  test.each([
+    [{}, 'domain undefined must be a text'],
+    [[], 'the body [] must be an object of domain, descriptors, hitsAddend'],
+    [{ domain: '', descriptors: [ip] }, 'domain "" must not be empty'],
+    [{ domain: 'edge' }, 'descriptors undefined must be a list'],
+    [{ domain: 'edge', descriptors: [] }, 'descriptors: 0 must be from 1 to 1000'],
+    [{ domain: 'edge', descriptors: [ip, { entries: [{ key: 5 }] }] }, 'descriptors[1].entries[0].key 5 must be a text'],
+    [{ domain: 'edge', descriptors: [ip, { entries: [] }] }, 'descriptors[1] must have entries'],
+    [{ domain: 'edge', descriptors: [ip], hits: 1 }, 'the body has no "hits"'],
+    [{ domain: 'edge', descriptors: [{ ...ip, hitsAddend: -1 }] }, 'descriptors[0].hitsAddend -1 must be a whole number'],
+    [{ domain: 'edge', descriptors: [{ ...ip, limit: { requestsPerUnit: 1, unit: 'DECADE' } }] }, 'limit.unit "DECADE" must be one of'],
+    [{ domain: 'edge', descriptors: [{ ...ip, isNegativeHits: 1 }] }, 'descriptors[0].isNegativeHits 1 must be true or false'],
+  ])('%j is refused with the reason and touches nothing', async (body, detail) => {
+    expect(await post(body)).toMatchObject({ status: 400, body: { code: 'DESCRIPTORS', detail: expect.stringContaining(detail) } })
+    expect((await post({ domain: 'edge', descriptors: [ip] })).body).toMatchObject({ statuses: [{ limitRemaining: 1 }] })
+  })
+})
+
 test('it is alive and ready, and says what it can do', async () => {
   expect((await get('/healthz')).body).toEqual({ status: 'ok' })
   expect((await get('/readyz')).body).toEqual({ status: 'ready' })
@@ -242,7 +297,7 @@ describe('bad input is refused with the reason and touches nothing:', () => {
     expect(await call(service.url, method, path)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
   })
 
-  test.each(['/v1/decide', '/v1/acquire'])('%s with a body that is no JSON, not sent as JSON, or too large', async (path) => {
+  test.each(['/v1/decide', '/v1/acquire', '/json'])('%s with a body that is no JSON, not sent as JSON, or too large', async (path) => {
     const headers = { 'content-type': 'application/json' }
     expect(await call(service.url, 'POST', path, undefined, { body: '{', headers })).toMatchObject({ status: 400, body: { code: 'JSON' } })
     expect((await call(service.url, 'POST', path, undefined, { body: '{}' })).status).toBe(415)
@@ -422,7 +477,8 @@ describe('when Redis is not there', () => {
     // A port of our own that nobody listens on.
     client = new Redis({ host: '127.0.0.1', port: 1, maxRetriesPerRequest: 0, retryStrategy: () => 1000 })
     client.on('error', () => undefined)
-    const text = CONFIG.replaceAll('shadow: true', 'onStoreError: local')
+    const edge = 'domains: { edge: { descriptors: [{ key: ip, limit: { type: gcra, rate: 1/s, burst: 1 } }] } }\n'
+    const text = CONFIG.replaceAll('shadow: true', 'onStoreError: local') + edge
     outage = await serviceOn(text, redisStore(client))
   })
 
@@ -436,6 +492,7 @@ describe('when Redis is not there', () => {
     const calls = [
       ['POST', '/v1/decide', ask],
       ['POST', '/v1/acquire', ask],
+      ['POST', '/json', { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: 'x' }] }] }],
       ['GET', '/v1/limiters/api/keys/u1', undefined],
       ['DELETE', '/v1/limiters/api/keys/u1', undefined],
       ['GET', '/readyz', undefined],
@@ -478,6 +535,7 @@ describe('with tokens', () => {
   test.each([
     ['POST', '/v1/decide', ask],
     ['POST', '/v1/acquire', ask],
+    ['POST', '/json', { domain: 'nowhere', descriptors: [{ entries: [{ key: 'ip' }] }] }],
     ['DELETE', key, undefined],
   ])('%s %s wants one', async (method, path, body) => {
     for (const wrong of ['', TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {

@@ -144,7 +144,7 @@ describe('decisions', () => {
 
 test('a service that other machines can reach without a token says so', async () => {
   service = await startedProcess(file, '--host', '0.0.0.0')
-  expect(told('no token is needed')).toMatchObject([{ level: WARN, host: '0.0.0.0' }])
+  expect(JSON.parse(await service.line('no token is needed'))).toMatchObject({ level: WARN, host: '0.0.0.0' })
 })
 
 test('what Node and the system know of the process, and its version, are among the metrics', async () => {

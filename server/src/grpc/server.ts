@@ -24,7 +24,7 @@ import { CALL_TIMEOUT_MS, guard, MAX_MESSAGE_BYTES } from './guard.ts'
 import type { HealthService } from './health.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
-import { Overrides } from './overrides.ts'
+import type { Overrides } from './overrides.ts'
 import { shouldRateLimit } from './should-rate-limit.ts'
 
 const MAX_CONNECTIONS = 1_000
@@ -80,13 +80,18 @@ function loaded(name: string): GrpcObject {
   return loadPackageDefinition(loadSync(file, { keepCase: true, longs: String, enums: String, defaults: true }))
 }
 
+/** What a call is answered from. */
+export interface GrpcParts {
+  readonly limiters: Limiters
+  readonly overrides: Overrides
+  readonly held: Held
+  readonly health: HealthService
+}
+
 export async function grpcServer(
-  limiters: Limiters,
-  held: Held,
-  health: HealthService,
+  { limiters, overrides, held, health }: GrpcParts,
   { host, grpcPort, tokens, journal, tls, grpcMaxAgeS }: GrpcOptions,
 ): Promise<GrpcServer> {
-  const overrides = new Overrides(limiters)
   const age =
     grpcMaxAgeS === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeS * 1_000, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
   const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held)] })

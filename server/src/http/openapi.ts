@@ -116,6 +116,22 @@ const schemas = {
     waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
     store: { enum: ['up', 'down'] },
   }),
+  RateLimitResponse: exactly({
+    overallCode: { enum: ['OK', 'OVER_LIMIT'] },
+    statuses: {
+      type: 'array',
+      items: exactly(
+        {
+          code: { enum: ['OK', 'OVER_LIMIT'] },
+          currentLimit: exactly({ name: { type: 'string' }, requestsPerUnit: { type: 'integer' }, unit: { type: 'string' } }),
+          limitRemaining: { type: 'integer', minimum: 0 },
+          durationUntilReset: { type: 'string', pattern: '^[0-9.]+s$' },
+        },
+        ['currentLimit', 'durationUntilReset'],
+      ),
+    },
+    responseHeadersToAdd: { type: 'array', items: exactly({ key: { type: 'string' }, value: { type: 'string' } }) },
+  }),
   Domain: exactly({ name: { type: 'string' }, headers: { enum: HEADER_CHOICES }, rules: { type: 'array', items: ref('Rule') } }),
   Rule: exactly({
     rule: { description: 'Domain, keys and values as the file has them: its name in metrics, in the log and in Live.', type: 'string' },
@@ -192,7 +208,7 @@ const document = {
   info: {
     title: 'Sluice',
     version: '1',
-    description: `An exact rate limiter over HTTP. A connection with more than ${MAX_AT_ONCE} unanswered requests is refused as a whole: a 429 (PIPELINE) in place of the first answer, and then its end.`,
+    description: `An exact rate limiter over HTTP. A connection with more than ${MAX_AT_ONCE} unanswered requests is refused as a whole: a 429 (PIPELINE) in place of the first answer, and then its end. When every connection is taken by a request, a new one may only ask for /healthz, /readyz and /metrics: everything else is a 503 (BUSY).`,
     license: { name: 'MIT', identifier: 'MIT' },
   },
   paths: {
@@ -252,6 +268,23 @@ const document = {
           ...NO_TOKEN,
           ...BAD_BODY,
           429: problem('Your turn cannot come in time, or never, or too many are waiting (QUEUE_FULL). Nothing was taken.'),
+          ...NO_STORE_OR_ROOM,
+        },
+      },
+    },
+    '/json': {
+      post: {
+        operationId: 'shouldRateLimit',
+        security: TOKEN,
+        summary: "The question of Envoy's rate limit service as JSON, at the path of its own service: to try the rules of domains.",
+        requestBody: body({ type: 'object', required: ['domain', 'descriptors'] }),
+        responses: {
+          200: answer('All descriptors are within their limits.', ref('RateLimitResponse')),
+          ...NO_TOKEN,
+          400: BAD_INPUT[400],
+          413: BAD_BODY[413],
+          415: BAD_BODY[415],
+          429: answer('One of them is over its limit.', ref('RateLimitResponse')),
           ...NO_STORE_OR_ROOM,
         },
       },

@@ -1,5 +1,6 @@
 /** What is wrong, as RFC 9457 writes it. */
 import { STATUS_CODES } from 'node:http'
+import { InvalidRequest } from '../grpc/invalid-request.ts'
 import { EXCEEDED, REDUCED, SluiceError, WaitError } from '../sluice.ts'
 
 export interface Problem {
@@ -30,6 +31,7 @@ export class BadRequest extends Error {
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof BadRequest) return plain(error.status, error.code, error.message)
+  if (error instanceof InvalidRequest) return plain(400, 'DESCRIPTORS', error.message)
   if (error instanceof WaitError) return refusedWait(error)
   if (error instanceof SluiceError) return ofLibrary(error)
   return plain(500, 'INTERNAL', 'the service failed: its log says why')

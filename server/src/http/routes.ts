@@ -1,6 +1,8 @@
 /** What each path does. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DescriptorRule } from '../config/config.ts'
+import type { Overrides } from '../grpc/overrides.ts'
+import { shouldRateLimit } from '../grpc/should-rate-limit.ts'
 import type { Held } from '../held.ts'
 import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -15,6 +17,7 @@ import type { Tokens } from '../tokens.ts'
 import { answerJson } from './answer-json.ts'
 import { jsonBody } from './body.ts'
 import type { Client } from './connections.ts'
+import { descriptorsIn, responseJson } from './descriptors.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
 import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
@@ -40,6 +43,7 @@ export interface Call {
 
 export interface Context {
   readonly limiters: Limiters
+  readonly overrides: Overrides
   readonly metrics: Metrics
   readonly hub: LiveHub
   readonly held: Held
@@ -59,6 +63,7 @@ export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>>
   '/assets/:': { GET: page },
   '/v1/decide': { POST: decide },
   '/v1/acquire': { POST: acquire },
+  '/json': { POST: askDescriptors },
   '/v1/limiters': { GET: listLimiters },
   '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
   '/v1/live': { GET: live },
@@ -106,6 +111,13 @@ async function acquire({ limiters, held }: Context, { request, client }: Call): 
   const body = await jsonBody(request, held)
   const { limiter, request: asked } = acquireTask(limiters, body, client.gone)
   return json(200, await limiter.acquire(asked))
+}
+
+/** As Envoy's own service: a refusal is a 429 here. */
+async function askDescriptors({ limiters, overrides, held }: Context, { request }: Call): Promise<Reply> {
+  const asked = descriptorsIn(await jsonBody(request, held))
+  const answer = await shouldRateLimit(limiters, overrides, asked)
+  return json(answer.overall_code === 'OVER_LIMIT' ? 429 : 200, responseJson(answer))
 }
 
 function listLimiters({ limiters }: Context): Reply {
