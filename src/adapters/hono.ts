@@ -11,7 +11,7 @@ import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
 import { isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
 import { type HonoContext, HonoHttp, type NodeBindings, nodeOf } from './hono-request.ts'
-import { leaveAtEnd, leavesLess, refusalHeaders, setHeaders } from './incoming.ts'
+import { leaveAtEnd, leavesLess, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
@@ -58,8 +58,9 @@ export function rateLimit<
 }
 
 function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal, earlier: Decision | undefined): Answer {
+  if (earlier === undefined) return refusedWith(refusal)
   const read = (name: string) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined
-  return refusedWith({ ...refusal, headers: refusalHeaders(refusal, read, earlier) })
+  return refusedWith({ ...refusal, headers: besides(refusal.headers, read, true) })
 }
 
 async function nextAnywhere(
