@@ -30,4 +30,4 @@ server.close()
 // wrong 401 1 left
 // right 200 does not count
 // wrong 401 0 left
-// right 429 Request cannot be satisfied as assigned quota has been exceeded: default.
+// right 429 Too many requests. Please try again in 15 minutes.

@@ -1,26 +1,15 @@
-/** A request of Express, which knows its route where the limits stand on the route. */
+/** The route of a request of Express, which is known where the limits stand on the route. */
 import { routeText } from '../http/route.ts'
-import { Incoming, type NodeRequest } from './incoming.ts'
 
 interface Routed {
-  readonly baseUrl?: string
   readonly route?: { readonly path?: unknown; readonly methods?: Readonly<Record<string, boolean>> }
 }
 
-export class ExpressRequest extends Incoming {
-  readonly #request: Routed
-
-  constructor(request: NodeRequest) {
-    super(request)
-    this.#request = request as Routed
-  }
-
-  /**
-   * The path of the route, or its pattern. A router may itself be at a path with parameters, of which only what the client wrote is known
-   * (`baseUrl`): that is left out.
-   */
-  override get route(): string | undefined {
-    const { route } = this.#request
-    return route === undefined ? undefined : routeText(Object.keys(route.methods ?? {}), String(route.path))
-  }
+/**
+ * The path of the route, or its pattern. The path of a router around it is left out: it may have parameters, and of those only what the client wrote is
+ * known (`baseUrl`).
+ */
+export function expressRoute(request: object): string | undefined {
+  const { route } = request as Routed
+  return route === undefined ? undefined : routeText(Object.keys(route.methods ?? {}), String(route.path))
 }

@@ -5,8 +5,8 @@ import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { ExpressRequest } from './express-route.ts'
-import { answer, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
+import { expressRoute } from './express-route.ts'
+import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 
@@ -31,7 +31,7 @@ export function rateLimit<
   return (request, response, next) => {
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new ExpressRequest(request), response)
+      entered = gate.enter(request, new Incoming(request, request, expressRoute), response)
     } catch (error) {
       return next(asError(error))
     }

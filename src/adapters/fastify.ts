@@ -10,8 +10,8 @@ import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { RouteGates } from './fastify-routes.ts'
-import { leaveAtEnd, nodeGate } from './incoming.ts'
-import { FastifyIncoming, type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
+import { Incoming, leaveAtEnd, nodeGate } from './incoming.ts'
+import { type FastifyReplyLike, type FastifyRequestLike, fastifyRoute, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
 export type { RouteRateLimit } from './fastify-routes.ts'
@@ -51,7 +51,7 @@ export function rateLimit<
   const limit = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = routes.gateOf(request)?.enter(request, new FastifyIncoming(request), reply.raw)
+      entered = routes.gateOf(request)?.enter(request, new Incoming(request.raw, request, fastifyRoute), reply.raw)
     } catch (error) {
       return done(asError(error))
     }

@@ -22,7 +22,8 @@ export interface HonoContext {
   set: any
   // biome-ignore lint/suspicious/noExplicitAny: the same
   get: any
-  header(name: string, value: string): void
+  /** Without a value it takes the header away. */
+  header(name: string, value?: string): void
 }
 
 export interface NodeBindings {

@@ -11,7 +11,7 @@ import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
 import { isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
 import { type HonoContext, HonoHttp, type NodeBindings, nodeOf } from './hono-request.ts'
-import { leaveAtEnd, leavesLess, refusalHeaders, setHeaders } from './incoming.ts'
+import { leaveAtEnd, leavesLess, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
@@ -58,8 +58,16 @@ export function rateLimit<
 }
 
 function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal, earlier: Decision | undefined): Answer {
-  const read = (name: string) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined
-  return refusedWith({ ...refusal, headers: refusalHeaders(refusal, read, earlier) })
+  const answered = earlier === undefined ? refusal : { ...refusal, headers: refusalBeside(c, node, refusal) }
+  // What was set on the context's response before would take the place of ours.
+  c.header('cache-control', undefined)
+  return refusedWith(answered)
+}
+
+function refusalBeside(c: HonoContext, node: NodeBindings | undefined, { headers }: Refusal): string[] {
+  const all = besides(headers, (name) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined, true)
+  for (let k = 0; k < all.length; k += 2) c.header(all[k] as string, undefined)
+  return all
 }
 
 async function nextAnywhere(

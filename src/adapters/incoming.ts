@@ -39,11 +39,16 @@ export interface NodeResponse {
   once(event: 'close', listener: () => void): unknown
 }
 
-export class Incoming implements HttpRequest {
+/** `native` is the framework's own request, whose route `routeOf` knows. One class for all: one that extends another takes longer to make. */
+export class Incoming<Native = NodeRequest> implements HttpRequest {
   readonly #request: NodeRequest
+  readonly #native: Native
+  readonly #routeOf: (native: Native) => string | undefined
 
-  constructor(request: NodeRequest) {
+  constructor(request: NodeRequest, native: Native, routeOf: (native: Native) => string | undefined = noRoute) {
     this.#request = request
+    this.#native = native
+    this.#routeOf = routeOf
   }
 
   get address(): string | undefined {
@@ -51,13 +56,17 @@ export class Incoming implements HttpRequest {
   }
 
   get route(): string | undefined {
-    return undefined
+    return this.#routeOf(this.#native)
   }
 
   header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return typeof value === 'string' || value === undefined ? value : value.join(', ')
   }
+}
+
+function noRoute(): undefined {
+  return undefined
 }
 
 /** A gate for Node's responses. `more`: names of options that the adapter itself reads. */
@@ -117,11 +126,7 @@ function pendingOn(connection: Closable): Set<() => void> {
 /** `earlier` is what another limiter has decided about the same request. */
 export function setHeaders(response: NodeResponse, { headers, decision }: Entry, earlier: Decision | undefined): void {
   if (earlier === undefined || headers.length === 0) put(response, headers)
-  else
-    put(
-      response,
-      besides(headers, (name) => response.getHeader(name), leavesLess(decision, earlier)),
-    )
+  else put(response, besidesOnNode(response, headers, leavesLess(decision, earlier)))
 }
 
 /** Of two limiters that admit, clients are told of the one that leaves less where there is room for one. */
@@ -129,18 +134,15 @@ export function leavesLess(decision: Decision | undefined, earlier: Decision): b
   return (decision?.remaining ?? 0) <= earlier.remaining
 }
 
-export function answer(response: NodeResponse, refusal: Refusal, earlier: Decision | undefined): void {
-  response.statusCode = refusal.status
-  put(
-    response,
-    refusalHeaders(refusal, (name) => response.getHeader(name), earlier),
-  )
-  response.end(refusal.body)
+export function answer(response: NodeResponse, { status, headers, body }: Refusal, earlier: Decision | undefined): void {
+  response.statusCode = status
+  put(response, earlier === undefined ? headers : besidesOnNode(response, headers, true))
+  response.end(body)
 }
 
-/** Those of a refusal beside what the response says by now. */
-export function refusalHeaders({ headers }: Refusal, read: (name: string) => unknown, earlier: Decision | undefined): readonly string[] {
-  return earlier === undefined ? headers : besides(headers, read, true)
+/** Those of a response beside what it says by now. */
+export function besidesOnNode(response: NodeResponse, headers: readonly string[], binds: boolean): string[] {
+  return besides(headers, (name) => response.getHeader(name), binds)
 }
 
 export function put(response: NodeResponse, headers: readonly string[]): void {

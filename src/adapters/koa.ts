@@ -4,7 +4,7 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, put, refusalHeaders, setHeaders } from './incoming.ts'
+import { besidesOnNode, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, put, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 
@@ -32,7 +32,7 @@ export function rateLimit<
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = nodeGate<Ctx>(options)
   return async (ctx, next) => {
-    const entered = gate.enter(ctx, new Incoming(ctx.req), ctx.res)
+    const entered = gate.enter(ctx, new Incoming(ctx.req, ctx.req), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
     const { rateLimit: earlier } = ctx.state as RateLimitState
     ctx.state.rateLimit = entry.decision
@@ -45,11 +45,11 @@ export function rateLimit<
       leaveAtEnd(entry, ctx.res)
       return next()
     }
-    const headers = refusalHeaders(entry.refusal, (name) => ctx.res.getHeader(name), earlier)
+    const { headers } = entry.refusal
     ctx.status = entry.refusal.status
     ctx.body = entry.refusal.body
     // After the body, for which Koa chooses a type of its own.
-    put(ctx.res, headers)
+    put(ctx.res, earlier === undefined ? headers : besidesOnNode(ctx.res, headers, true))
     return undefined
   }
 }

@@ -110,18 +110,9 @@ function exchangeOf(context: NestContext): Exchange | undefined {
   return { request, response: res ?? reply ?? request.res }
 }
 
-/** A request whose route is its handler. */
-class NestIncoming extends Incoming {
-  readonly #context: NestContext
-
-  constructor(request: NodeRequest, context: NestContext) {
-    super(request)
-    this.#context = context
-  }
-
-  override get route(): string {
-    return `${this.#context.getClass().name}.${this.#context.getHandler().name}`
-  }
+/** The route of a request is its handler. */
+function nestRoute(context: NestContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`
 }
 
 /** Of `@UseGuards(AuthGuard, RateLimitGuard)`: limits when its turn comes, so that it knows whom the guards before it have signed in. */
@@ -159,7 +150,7 @@ export class RateLimitGuard {
       if (node !== undefined) leaveAtEnd(entry, node)
       return this.#pass(context, exchange, gates, k + 1, entry.decision ?? earlier)
     }
-    const entered = gate.enter(request, new NestIncoming(request.raw ?? request, context), node)
+    const entered = gate.enter(request, new Incoming(request.raw ?? request, context, nestRoute), node)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
 }

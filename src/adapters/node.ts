@@ -42,7 +42,7 @@ export function rateLimit<
     }
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new Incoming(request), response)
+      entered = gate.enter(request, new Incoming(request, request), response)
     } catch (error) {
       return fail(error)
     }

@@ -4,7 +4,7 @@ import { besides } from '../http/headers.ts'
 import type { Refusal } from '../http/refusal.ts'
 import { routeText } from '../http/route.ts'
 import type { Decision } from '../limiter/decision.ts'
-import { Incoming, leavesLess, type NodeRequest, type NodeResponse, refusalHeaders } from './incoming.ts'
+import { leavesLess, type NodeRequest, type NodeResponse } from './incoming.ts'
 
 /** What is needed of Fastify's request. */
 export interface FastifyRequestLike {
@@ -23,39 +23,27 @@ export interface FastifyReplyLike {
   hijack(): unknown
 }
 
-export class FastifyIncoming extends Incoming {
-  readonly #request: FastifyRequestLike
-
-  constructor(request: FastifyRequestLike) {
-    super(request.raw)
-    this.#request = request
-  }
-
-  override get route(): string | undefined {
-    const { url, method } = this.#request.routeOptions
-    return url === undefined || this.#request.is404 ? undefined : routeText(method, url)
-  }
+/** Undefined for what is not found. */
+export function fastifyRoute({ routeOptions: { url, method }, is404 }: FastifyRequestLike): string | undefined {
+  return url === undefined || is404 ? undefined : routeText(method, url)
 }
 
 /** `earlier` is what another limiter has decided about the same request. */
 export function setReplyHeaders(reply: FastifyReplyLike, { headers, decision }: Entry, earlier: Decision | undefined): void {
   if (earlier === undefined || headers.length === 0) putOnReply(reply, headers)
-  else
-    putOnReply(
-      reply,
-      besides(headers, (name) => reply.getHeader(name), leavesLess(decision, earlier)),
-    )
+  else putOnReply(reply, besidesOnReply(reply, headers, leavesLess(decision, earlier)))
 }
 
-export function sendReply(reply: FastifyReplyLike, refusal: Refusal, earlier: Decision | undefined): void {
-  reply.code(refusal.status)
-  putOnReply(
-    reply,
-    refusalHeaders(refusal, (name) => reply.getHeader(name), earlier),
-  )
-  reply.send(refusal.body)
+export function sendReply(reply: FastifyReplyLike, { status, headers, body }: Refusal, earlier: Decision | undefined): void {
+  reply.code(status)
+  putOnReply(reply, earlier === undefined ? headers : besidesOnReply(reply, headers, true))
+  reply.send(body)
 }
 
-export function putOnReply(reply: FastifyReplyLike, headers: readonly string[]): void {
+function besidesOnReply(reply: FastifyReplyLike, headers: readonly string[], binds: boolean): string[] {
+  return besides(headers, (name) => reply.getHeader(name), binds)
+}
+
+function putOnReply(reply: FastifyReplyLike, headers: readonly string[]): void {
   for (let k = 0; k < headers.length; k += 2) reply.header(headers[k] as string, headers[k + 1] as string)
 }

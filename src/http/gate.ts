@@ -14,7 +14,7 @@ import { Made, noticeLimiter } from './misuse.ts'
 import { isNearLimit } from './near-limit.ts'
 import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits, type Told, withoutNames } from './options.ts'
 import { checkHttpOptions } from './options-check.ts'
-import { Refusals } from './refusal.ts'
+import { answeredWith, Refusals } from './refusal.ts'
 import { asError, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { WaitingRoom } from './waiting-room.ts'
 import { explainOnce, type WarningCode } from './warnings.ts'
@@ -117,33 +117,54 @@ export class Gate<Native, Connection = unknown> {
   /** Finds out what is to be asked, at once if it can be known at once, and asks it. */
   #ask(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     const { cost: costs, plan: planOf } = this.#choices
-    const limiters = this.#limiters
     const key = this.#keyOf(native, http)
     let cost: MaybePromise<AnyCost> = 1
     let plan: MaybePromise<string | undefined>
-    let limiter: MaybePromise<AnyLimiter>
     try {
       if (costs !== undefined) cost = typeof costs === 'function' ? costs(native) : costs
       if (planOf !== undefined) plan = planOf(native)
-      limiter = typeof limiters === 'function' ? limiters(native) : limiters
     } catch (error) {
-      disregard(key, cost, plan)
+      disregard(key, cost)
       throw error
     }
-    if (isPromise(key) || isPromise(cost) || isPromise(plan) || isPromise(limiter)) {
-      return Promise.all([key, cost, plan, limiter]).then(([key, cost, plan, limiter]) =>
-        this.#decide({ native, http, limiter, key, cost, plan }, connection),
-      )
+    const limiter = this.#limiters
+    if (typeof limiter === 'function' || isPromise(key) || isPromise(cost) || isPromise(plan)) {
+      return this.#askLater(native, http, connection, key, cost, plan)
     }
     return this.#decide({ native, http, limiter, key, cost, plan }, connection)
+  }
+
+  /** By itself, because a function that makes functions makes room for what they use at every call. */
+  #askLater(
+    native: Native,
+    http: HttpRequest,
+    connection: Connection,
+    ...found: [MaybePromise<AnyKey>, MaybePromise<AnyCost>, MaybePromise<string | undefined>]
+  ): Entry | Promise<Entry> {
+    let limiter: MaybePromise<AnyLimiter>
+    try {
+      limiter = typeof this.#limiters === 'function' ? this.#limiters(native) : this.#limiters
+    } catch (error) {
+      disregard(...found)
+      throw error
+    }
+    const decide = ([key, cost, plan, known]: [AnyKey, AnyCost, string | undefined, AnyLimiter]) =>
+      this.#decide({ native, http, limiter: known, key, cost, plan }, connection)
+    return isPromise(limiter) || found.some(isPromise)
+      ? Promise.all([...found, limiter]).then(decide)
+      : decide([...(found as [AnyKey, AnyCost, string | undefined]), limiter])
   }
 
   #decide(asked: Asked<Native>, connection: Connection): Entry | Promise<Entry> {
     if (this.#waitingRoom !== undefined) return this.#wait(this.#waitingRoom, asked, this.#signalOf(connection))
     const { limiter, key, cost, plan } = asked
     const decision = plan === undefined ? limiter.consume(key, cost) : limiter.consume(key, cost, { plan })
-    if (isPromise(decision)) return Promise.resolve(decision).then((known) => this.#entry(asked, known, !known.allowed))
-    return this.#entry(asked, decision, !decision.allowed)
+    return isPromise(decision) ? this.#decided(asked, decision) : this.#entry(asked, decision, !decision.allowed)
+  }
+
+  async #decided(asked: Asked<Native>, decision: PromiseLike<Decision>): Promise<Entry> {
+    const known = await decision
+    return this.#entry(asked, known, !known.allowed)
   }
 
   async #wait(room: WaitingRoom, asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
@@ -168,7 +189,10 @@ export class Gate<Native, Connection = unknown> {
 
   #refuse({ native, http, limiter }: Asked<Native>, decision: Decision, headers: readonly string[]): Entry | Promise<Entry> {
     const isOutage = decision.degraded && limiter.onStoreError === 'deny'
-    return whenKnown(this.#refusals.of(decision, headers, isOutage, native, http), (refusal) => refused(decision, refusal))
+    const usual = this.#refusals.usual(decision, headers, isOutage, native, http)
+    const { answer } = this.#choices
+    if (answer === undefined) return refused(decision, usual)
+    return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))
   }
 
   /** Of a decision that the store had no part in nobody knows the figures. */

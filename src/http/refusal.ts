@@ -4,7 +4,7 @@ import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
 import { secondsOf } from './headers.ts'
 import type { HttpChoices } from './options.ts'
-import { disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { disregard, type HttpRequest, isPromise } from './request.ts'
 import { waitInWords } from './words.ts'
 
 export interface Refusal {
@@ -56,22 +56,16 @@ function checkStatus(status: number, least: number): number {
 export class Refusals<Native> {
   readonly #status: number
   readonly #source: BodySource<Native> | undefined
-  readonly #answer: HttpChoices<Native>['answer']
+  /** Bodies that were made before, but for the wait: there are as many as there are ways to exceed the limits, which is few. */
+  readonly #known = new Map<string, BodyParts>()
 
-  constructor({ status = TOO_MANY_REQUESTS, body, answer }: HttpChoices<Native>) {
+  constructor({ status = TOO_MANY_REQUESTS, body }: HttpChoices<Native>) {
     this.#status = checkStatus(status, 400)
     this.#source = body
-    this.#answer = answer
   }
 
   /** `ofLimits` are the headers of the limits; more come on top. `isOutage`: the store is down, and it is not the client who did too much. */
-  of(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): MaybePromise<Refusal> {
-    const usual = this.#usual(decision, ofLimits, isOutage, native, http)
-    if (this.#answer === undefined) return usual
-    return whenKnown(this.#answer(native, decision, usual), (answer) => (answer === undefined ? usual : answeredWith(answer, usual)))
-  }
-
-  #usual(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
+  usual(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const headers = [...ofLimits]
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
     const { retryAfterMs } = decision
@@ -82,7 +76,22 @@ export class Refusals<Native> {
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
     headers.push(CONTENT_TYPES[form])
-    return { status, headers, body: written(form, status, isOutage, decision) }
+    return { status, headers, body: this.#body(form, status, isOutage, decision) }
+  }
+
+  #body(form: BodyForm, status: number, isOutage: boolean, { parts, retryAfterMs }: Decision): string {
+    // No limit's name has such a sign in it. Put together as it goes, because every refusal comes here.
+    let id = isOutage ? `${form}!` : form
+    for (const name in parts) if ((parts[name] as DecisionPart).outcome !== 'allowed') id += ` ${name}`
+    let made = this.#known.get(id)
+    if (made === undefined) {
+      made = bodyParts(form, status, isOutage, parts)
+      this.#known.set(id, made)
+    }
+    const { head, tail, retryAfter, end } = made
+    const text = head + waitInWords(retryAfterMs) + tail
+    // Infinity is no JSON, and says that waiting does not help.
+    return retryAfterMs < Number.POSITIVE_INFINITY && retryAfter !== '' ? text + retryAfter + Math.ceil(retryAfterMs) + end : text + end
   }
 }
 
@@ -101,7 +110,9 @@ function textOf(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
-function answeredWith(answer: Answer, usual: Refusal): Refusal {
+/** `undefined` leaves the usual answer. */
+export function answeredWith(answer: Answer | undefined, usual: Refusal): Refusal {
+  if (answer === undefined) return usual
   if (typeof answer !== 'object' || answer === null) {
     throw new SluiceError(
       'CONFIG',
@@ -117,30 +128,30 @@ function answeredWith(answer: Answer, usual: Refusal): Refusal {
   return { status: checkStatus(status, 200), headers: list, body: body === undefined ? usual.body : textOf(body) }
 }
 
+/** A body is head, the wait in words, tail, and if there is a wait that JSON can hold, its milliseconds behind `retryAfter`; then the end. */
+interface BodyParts {
+  readonly head: string
+  readonly tail: string
+  readonly retryAfter: string
+  readonly end: string
+}
+
 /** Nothing in it comes from the client, and names of limits hold no characters that HTML would mind. */
-function written(form: BodyForm, status: number, isOutage: boolean, decision: Decision): string {
+function bodyParts(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts']): BodyParts {
   const heading = isOutage ? 'Service unavailable' : 'Too many requests'
-  const detail = `${heading}. ${waitInWords(decision.retryAfterMs)}`
-  if (form === 'text') return `${detail}\n`
-  if (form === 'html') return page(heading, detail)
-  const { type, title } = isOutage ? REDUCED : EXCEEDED
-  // Put together as text, because every refusal comes here: in these parts there is nothing that JSON would write otherwise.
-  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail}","violated-policies":[${violated(decision)}]${retryAfter(decision)}}`
-}
-
-function violated({ parts }: Decision): string {
-  let names = ''
-  for (const name in parts) {
-    if ((parts[name] as DecisionPart).outcome !== 'allowed') names = names === '' ? `"${name}"` : `${names},"${name}"`
+  if (form === 'text') return { head: `${heading}. `, tail: '\n', retryAfter: '', end: '' }
+  if (form === 'html') {
+    const head = `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${heading}</title></head>`
+    return { head: `${head}<body><h1>${heading}</h1><p>`, tail: '</p></body></html>\n', retryAfter: '', end: '' }
   }
-  return names
-}
-
-/** Infinity is no JSON, and says that waiting does not help. */
-function retryAfter({ retryAfterMs }: Decision): string {
-  return retryAfterMs < Number.POSITIVE_INFINITY ? `,"retryAfterMs":${retryAfterMs}` : ''
-}
-
-function page(heading: string, detail: string): string {
-  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${heading}</title></head><body><h1>${heading}</h1><p>${detail.slice(heading.length + 2)}</p></body></html>\n`
+  const { type, title } = isOutage ? REDUCED : EXCEEDED
+  const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
+  const begun = JSON.stringify({ type, title, status, detail: `${heading}. ` })
+  return {
+    // Without the quote and the bracket that end it.
+    head: begun.slice(0, -2),
+    tail: `","violated-policies":${JSON.stringify(violated)}`,
+    retryAfter: ',"retryAfterMs":',
+    end: '}',
+  }
 }

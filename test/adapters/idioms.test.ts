@@ -187,6 +187,54 @@ describe('Fastify', () => {
   })
 })
 
+describe('a refusal is not to be cached, whatever was said before', () => {
+  const CACHED = 'public, max-age=30'
+  const told = async (app: { request(path: string): Response | Promise<Response> }) => {
+    await app.request('/')
+    const { status, headers } = await app.request('/')
+    return [status, headers.get('cache-control')]
+  }
+
+  test.each<[string, (c: { header(name: string, value: string): void; res: Response }) => void]>([
+    ['by the context', (c) => c.header('cache-control', CACHED)],
+    ['on the response', (c) => c.res.headers.set('cache-control', CACHED)],
+  ])('Hono, %s', async (_name, say) => {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      say(c)
+      await next()
+    })
+    app.use(forHono.rateLimit({ limiter: burst(1), key: 'all' }))
+    app.get('/', (c) => c.text('hello'))
+    expect(await told(app)).toEqual([429, 'no-store'])
+  })
+
+  test('Fastify', async () => {
+    const app = fastify()
+    app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', CACHED))
+    await app.register(forFastify.rateLimit({ limiter: burst(1) }))
+    app.get('/', () => 'hello')
+    const codes = [await app.inject('/'), await app.inject('/')].map(({ statusCode, headers }) => [statusCode, headers['cache-control']])
+    expect(codes).toEqual([
+      [200, CACHED],
+      [429, 'no-store'],
+    ])
+  })
+
+  test('node:http, and what is built on it', async () => {
+    const limited = forNode.rateLimit({ limiter: burst(1), key: 'all' })((_request, response) => response.end('hello'))
+    const server = createServer((request, response) => {
+      response.setHeader('cache-control', CACHED)
+      limited(request, response)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    expect(await told({ request: () => fetch(`http://127.0.0.1:${port}/`) })).toEqual([429, 'no-store'])
+    server.closeAllConnections()
+    server.close()
+  })
+})
+
 /** Decorators as plain calls: the tests are compiled without them. */
 function decorated(make: () => { new (): object }, routes: Record<string, readonly unknown[]>, ...ofClass: unknown[]): { new (): object } {
   const target = make()
@@ -308,6 +356,22 @@ describe('Hono without Node', () => {
     const second = await from('203.0.113.9')
     expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1'])
     expect((await from('203.0.113.10')).status).toBe(200)
+  })
+
+  test('tells of both limiters, where one stands behind another', async () => {
+    const named = (name: string, permits: number) =>
+      createLimiter({ [name]: gcra({ rate: '1/s', burst: permits }) }, { clock: fakeClock() })
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter: named('outer', 3), key: 'all' }))
+    app.use(forHono.rateLimit({ limiter: named('inner', 1), key: 'all' }))
+    app.get('/', (c) => c.text('hello'))
+    app.get('/own', () => new Response('own'))
+    const fields = async (path: string) => {
+      const { status, headers } = await app.request(path)
+      return [status, headers.get('ratelimit'), headers.get('retry-after')]
+    }
+    expect(await fields('/own')).toEqual([200, '"outer";r=2;t=1,"inner";r=0;t=1', null])
+    expect(await fields('/')).toEqual([429, '"outer";r=1;t=2,"inner";r=0;t=1', '1'])
   })
 
   test('gives back what the status says', async () => {
