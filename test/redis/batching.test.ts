@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream'
 import { Cluster } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { systemClock } from '../../src/clock/clock.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
 import { scriptFor } from '../../src/stores/redis/script.ts'
@@ -515,28 +516,25 @@ describe('whoever throws when told', () => {
     expect(await toldBy(broken)).toEqual(['a no', 'b no'])
   })
 
-  test('of a refusal that is known hears of nothing else', async () => {
+  test('of a refusal that is known hears of it, and of nothing else', async () => {
     const store = redisStore(counting, { prefix: randomUUID() })
-    const scope = createLimiter(LIMIT, { name: 'api', store }).scope()
+    const limiter = createLimiter(LIMIT, { name: 'api', store })
+    const watch = { clock: systemClock, timeoutUs: 60_000_000, onStoreError: 'throw', localShare: 1, onHealth() {} } as const
+    const guarded = store.connect(watch)
+    const scope = limiter.scope()
     const [{ name, rule }] = scope.limits as [(typeof scope.limits)[number]]
-    const dispatcher = new Dispatcher(store.driver, 64, { maxUs: 60_000_000, maxKeys: 10 })
-    dispatcher.open(scope)
     const stepOf = (cost: number) => new Step('take', scope, [new Part(name, rule, 'k', cost)], -1, -1, undefined)
-    for (const cost of [5, 1]) {
-      await new Promise((resolve, reject) => dispatcher.submit(stepOf(cost), resolve, reject))
-    }
+    for (const cost of [5, 1]) await guarded.apply(stepOf(cost))
+    sent.length = 0
     const told: string[] = []
-    const submit = () =>
-      dispatcher.submit(
-        stepOf(1),
-        () => {
-          told.push('no')
-          throw new Error('mine')
-        },
-        () => told.push('failure'),
-      )
-    expect(submit).toThrow('mine')
-    expect(told).toEqual(['no'])
+    const asked = guarded.ask(stepOf(1), ([verdict]) => {
+      told.push(verdict?.outcome as string)
+      throw new Error('mine')
+    })
+    await expect(asked).rejects.toThrow('mine')
+    expect({ told, sent }).toEqual({ told: ['limited'], sent: [] })
+    guarded.close()
+    limiter.close()
   })
 })
 

@@ -41,6 +41,10 @@ export class Denials {
     this.#bounds = bounds
   }
 
+  get isEmpty(): boolean {
+    return this.#held.size === 0
+  }
+
   /** What this step would be answered, if that is known. */
   answer(step: Step, nowUs: number): Verdict[] | undefined {
     const denial = this.#held.get((step.parts[0] as Part).key)
@@ -125,5 +129,7 @@ function later(verdict: Verdict, us: number): Verdict {
   const retryUs = Math.max(0, verdict.retryUs - us)
   const atUs = verdict.atUs + us
   const outcome = retryUs > 0 ? 'limited' : 'allowed'
-  return { ...verdict, outcome, retryUs, resetUs: Math.max(0, verdict.resetUs - us), atUs, enteredUs: atUs }
+  const resetUs = Math.max(0, verdict.resetUs - us)
+  // Field by field: a spread takes several times as long.
+  return { outcome, remaining: verdict.remaining, retryUs, resetUs, delayUs: verdict.delayUs, atUs, enteredUs: atUs, ticket: undefined }
 }

@@ -1,4 +1,5 @@
-/** How a step comes to the driver: not at all if a refusal still holds, else in a batch, or in one for each of its groups. */
+/** How a step comes to the driver: not at all if a refusal still holds (`known`), else in a batch, or in one for each of its groups. */
+import type { Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { hasOneKey, type Part, type Scope, type Step } from '../step.ts'
 import { allAllowed, type Group, type OnFailure, type OnVerdicts, type StoreDriver } from '../store.ts'
@@ -35,20 +36,21 @@ export class Dispatcher {
     if (denials.users === 0) this.#denials.delete(scope.name)
   }
 
-  /** Decides a step, which has parts of its own, and calls one of the two, once. */
+  /** What a step would be answered, if a refusal still holds. */
+  known(step: Step): Verdict[] | undefined {
+    const denials = this.#denials.get(step.scope.name)
+    return denials === undefined || denials.isEmpty ? undefined : denials.answer(step, systemClock.nowUs())
+  }
+
+  /** Has the driver decide a step, which has parts of its own, and calls one of the two, once. */
   submit(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const denials = this.#denials.get(step.scope.name)
     if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
-    else this.#decideUnlessDenied(step, denials, onVerdicts, onFailure)
+    else this.#decideAndNote(step, denials, onVerdicts, onFailure)
   }
 
-  #decideUnlessDenied(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+  #decideAndNote(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const sentUs = systemClock.nowUs()
-    const known = denials.answer(step, sentUs)
-    if (known !== undefined) {
-      onVerdicts(known)
-      return
-    }
     const grants = denials.sent(step)
     this.#decide(
       step,

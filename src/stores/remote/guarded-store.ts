@@ -90,6 +90,8 @@ export class GuardedStore {
 
   /** A promise of what `read` makes of the verdicts. The parts of the step are its own. */
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
+    const known = this.#known(step)
+    if (known !== undefined) return this.#atOnce(known, read)
     return new Promise((resolve, reject) => {
       let isAtOnce = true
       const onVerdicts: OnVerdicts = (verdicts) => {
@@ -114,10 +116,27 @@ export class GuardedStore {
     this.#deadlines.close()
   }
 
+  /** The answer, where no store has to be asked for it: a cost never fits, or a refusal still holds. */
+  #known(step: Step): readonly Verdict[] | undefined {
+    if (isImpossible(step)) return impossible(step, this.#watch.clock.nowUs())
+    return this.#openFor(step) === undefined ? this.#dispatcher.known(step) : undefined
+  }
+
+  #atOnce<T>(verdicts: readonly Verdict[], read: (verdicts: readonly Verdict[]) => T): Promise<T> {
+    try {
+      const answer = read(verdicts)
+      this.#inARow += 1
+      if (this.#inARow <= MOST_IN_A_ROW) return Promise.resolve(answer)
+      this.#inARow = 0
+      return new Promise((resolve) => afterThisTurn(() => resolve(answer)))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   #ask(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
     const open = this.#openFor(step)
-    if (isImpossible(step)) onVerdicts(impossible(step, this.#watch.clock.nowUs()))
-    else if (open?.error !== undefined) this.#instead(step, open.error, open, onVerdicts, onFailure)
+    if (open?.error !== undefined) this.#instead(step, open.error, open, onVerdicts, onFailure)
     else this.#deadlines.ask(this.#submit, step, onVerdicts, (error, sentUs) => this.#failed(step, error, sentUs, onVerdicts, onFailure))
   }
 
@@ -227,7 +246,9 @@ function asStoreError(error: unknown): SluiceError {
 
 /** No store needs to be asked about a cost that never fits. A clock of the caller's own is a test's, which wants to see the store's answer. */
 function isImpossible({ op, parts, nowUs }: Step): boolean {
-  return nowUs === undefined && (op === 'take' || op === 'ask') && parts.some(({ cost, rule }) => cost > rule.capacity)
+  if (nowUs !== undefined || (op !== 'take' && op !== 'ask')) return false
+  for (const { cost, rule } of parts) if (cost > rule.capacity) return true
+  return false
 }
 
 /** What the key has left is not known here. */
