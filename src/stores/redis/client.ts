@@ -114,9 +114,13 @@ function ioredisSender(client: Ioredis): RedisSender {
     send: ([name = '', ...rest]) => client.call(name.startsWith('EVAL') ? name.toLowerCase() : name, ...rest),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
-      for (const stream of streams) stream?.cork?.()
-      sendAll()
-      for (const stream of streams) stream?.uncork?.()
+      try {
+        for (const stream of streams) stream?.cork?.()
+        sendAll()
+      } finally {
+        // One that stayed corked would hold back everything that is written to it.
+        for (const stream of streams) stream?.uncork?.()
+      }
     },
   }
 }
