@@ -1,7 +1,7 @@
 // Writes src/stores/redis/script.generated.ts: the Lua sources, verbatim, and what is generated from TypeScript, as strings. A test compares.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { algorithmFolders, luaModules, luaTakes } from './lua/modules.mjs'
+import { algorithmFolders, luaModules, luaPhases, luaTakeAll, luaTakes } from './lua/modules.mjs'
 
 export { algorithmFolders }
 
@@ -34,10 +34,14 @@ function modules() {
   return `/** Generated from TypeScript: by name, each behind those that it needs. */\nexport const LUA_MODULES = {\n${lines.join('\n')}\n} as const\n`
 }
 
-/** The plain take of each algorithm, with all that it calls. */
+/** The take by one limit of each algorithm, with all that it calls, and those by several. */
 function takes() {
-  const lines = luaTakes().map(({ name, text }) => `  ${name}: ${quoted(text)},`)
-  return `/** Generated from TypeScript: by algorithm, the plain take with all that it calls. */\nexport const LUA_TAKES = {\n${lines.join('\n')}\n} as const\n`
+  const texts = (all) => `{\n${all.map(({ name, text }) => `  ${name}: ${quoted(text)},`).join('\n')}\n} as const\n`
+  return [
+    `/** Generated from TypeScript: by algorithm, the take by one limit with all that it calls. */\nexport const LUA_TAKES = ${texts(luaTakes())}`,
+    `/** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */\nexport const LUA_PHASES = ${texts(luaPhases())}`,
+    `/** Generated from TypeScript: the take by several limits. */\nexport const LUA_TAKE_ALL = ${quoted(luaTakeAll())}\n`,
+  ].join('\n')
 }
 
 const quoted = (text) => `\`${text.replace(/[`\\]|\$(?=\{)/g, '\\$&')}\``

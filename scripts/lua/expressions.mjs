@@ -101,7 +101,10 @@ const EXPRESSIONS = {
     return { text: `${first} or ${within(negated(test), AND)} and ${within(last, COMPARISON)}`, level: OR, type: BOOLEAN }
   },
 
-  MemberExpression: (f, node) => (node.computed ? element(f, node) : member(f, node)),
+  MemberExpression(f, node) {
+    const read = node.computed ? element(f, node) : member(f, node)
+    return node.luaType === undefined ? read : { ...read, type: node.luaType }
+  },
   CallExpression: (f, node) => call(f, node),
 
   ObjectExpression(f, node) {

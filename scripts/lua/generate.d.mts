@@ -10,8 +10,11 @@ export interface Entry {
 }
 export const prelude: string
 export function generateLua(options: { readonly root: URL; readonly entries: readonly Entry[] }): LuaModule[]
-export function generateTake(options: {
+export interface OfAlgorithm {
   readonly root: URL
   readonly decide: string
   readonly algorithm: { readonly path: string; readonly name: string }
-}): string
+}
+export function generateTake(options: OfAlgorithm): string
+export function generatePhases(options: OfAlgorithm): string
+export function generateTakeAll(options: { readonly root: URL; readonly decide: string }): string

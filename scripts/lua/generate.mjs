@@ -4,7 +4,7 @@ import { expression, keyOf, keyText } from './expressions.mjs'
 import { camelCase, isTaken, localName, PRELUDE, preludeFor } from './names.mjs'
 import { Program } from './program.mjs'
 import { docAbove, fail } from './source.mjs'
-import { takeFunction } from './take.mjs'
+import { phasesFunction, takeAllFunction, takeFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
@@ -32,7 +32,7 @@ export function generateLua({ root, entries }) {
 }
 
 /**
- * The plain take by one limit of one algorithm: `decide`, and what it calls, as one function. The text is the body of a function of the
+ * The take by one limit of one algorithm: `decide`, and what it calls, as one function. The text is the body of a function of the
  * rule's figures. It returns `take(s, isHeld, cost, nowUs)`, how many words a state has, and whether `take` has four words in place of `s`. `take`
  * answers whether the state was changed, and the verdict: outcome, remaining, retryUs, resetUs, delayUs and enteredUs, then the four words if it
  * was given those. The state is one under the rule, and its words stand from 1 on.
@@ -41,10 +41,28 @@ export function generateLua({ root, entries }) {
  * @param options.algorithm the path of the algorithm's module, and its name there
  */
 export function generateTake({ root, decide, algorithm }) {
+  return generated(root, (generation) => generation.madeBy(takeFunction, decide, algorithm))
+}
+
+/**
+ * What a take by several limits does with the cell of one algorithm, in two functions. The text is the body of a function of the rule's figures. It returns
+ * `agree(cell, nowUs, granted)`, `finish(cell, nowUs, isTaken)`, how many words a state may have and how many a new one has, and `neededWords(s)` if
+ * states grow. Of the cell they need what `decide` needs; its rule is not read.
+ */
+export function generatePhases({ root, decide, algorithm }) {
+  return generated(root, (generation) => generation.madeBy(phasesFunction, decide, algorithm))
+}
+
+/** `takeAll(cells, nowUs)`, which is `decide` for a take: it calls `agree` and `finish` of each cell. */
+export function generateTakeAll({ root, decide }) {
+  return generated(root, (generation) => generation.takeAll(decide))
+}
+
+function generated(root, make) {
   const passed = new Set()
   for (;;) {
     const known = passed.size
-    const text = new Generation(new Program(root), [], passed).take(decide, algorithm)
+    const text = make(new Generation(new Program(root), [], passed))
     if (passed.size === known) return text
   }
 }
@@ -70,11 +88,12 @@ class Generation {
     })
   }
 
-  take(decidePath, { path, name }) {
+  /** `functionOf`: of take.mjs. */
+  madeBy(functionOf, decidePath, { path, name }) {
     const source = this.program.source(path)
     const binding = this.program.binding(source, name, { start: 0 })
     const writer = new Writer(this, source)
-    const lines = writer.function(takeFunction(this.program, this.program.source(decidePath), binding), [], () => '')
+    const lines = writer.function(functionOf(this.program, this.program.source(decidePath), binding), [], () => '')
     this.#add(
       source,
       writer.uses,
@@ -85,6 +104,13 @@ class Generation {
     this.#refuseTwins()
     const text = modules.map((each) => this.#text(each)).join('\n')
     return `${preludeFor(text)}\n${text}`
+  }
+
+  takeAll(decidePath) {
+    const source = this.program.source(decidePath)
+    const writer = new Writer(this, source)
+    const lines = writer.function(takeAllFunction(this.program, source), [], (parameters) => `local function takeAll(${parameters})`)
+    return `${lines.join('\n')}\n`
   }
 
   #entry(source, roots) {

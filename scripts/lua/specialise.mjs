@@ -553,7 +553,7 @@ function breaksIn(node) {
 }
 
 /** Whether a name is assigned in a node. */
-function assigns(node, name) {
+export function assigns(node, name) {
   if (node.type === 'AssignmentExpression' && node.left.name === name) return true
   if (node.type === 'UpdateExpression' && node.argument.name === name) return true
   return childrenOf(node).some((each) => assigns(each, name))

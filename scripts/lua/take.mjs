@@ -1,32 +1,126 @@
-// The plain take by one limit: `decide` for one cell, whose state is written under the rule of the caller.
-import { algorithmNode, Escape, fieldsOf, literal, Specialiser, variable } from './specialise.mjs'
+// Takes: `decide` for cells whose states are written under the rules of the caller.
+//
+// By one limit it is one function, with all that it calls put in place. For takes by several limits there are two functions for each algorithm, which are what
+// `decide` does with a cell in each of its two loops, and `takeAll`, which is `decide` itself and calls those of each cell.
+import { algorithmNode, assigns, Escape, fieldsOf, literal, Specialiser, variable } from './specialise.mjs'
 import { BOOLEAN, NUMBER, STRING, UNKNOWN } from './types.mjs'
+
+/** What the two loops of `decide` do with a cell. */
+const PHASES = ['agree', 'finish']
 
 /** Fields of a rule that a take has no use for. */
 const NOT_NEEDED = new Set(['algorithm', 'figures', 'numbers'])
 
-const WORDS = { kind: 'array', of: NUMBER }
-
 /** So many words of a state may be variables. */
 const FEW_WORDS = 4
 
+const WORDS = { kind: 'array', of: NUMBER }
+const OBJECT = { kind: 'object', name: 'cell' }
+
 /**
- * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state has, and whether the take is given
- * the words one by one; and `neededWords`, if states grow.
+ * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state may have, whether the take is given the
+ * words one by one; and `neededWords`, if states grow.
  */
 export function takeFunction(program, decide, algorithm) {
+  return madeOf('newTake', program, algorithm, (rule, { words }) => {
+    const isInVariables = words.type === 'Literal' && words.value <= FEW_WORDS && rule.fields !== undefined
+    const take = takeBy(program, decide, rule, isInVariables)
+    return { functions: [take], values: [words, literal(isInVariables)] }
+  })
+}
+
+/** The same for several limits: it returns the two functions of a cell, how many words a state may have and how many a new one has; and `neededWords`. */
+export function phasesFunction(program, decide, algorithm) {
+  const { node } = program.binding(decide, 'decide', { start: 0 })
+  return madeOf('newPhases', program, algorithm, (rule, { words, freshWords }) => {
+    const functions = phasesOf(node).map((phase, k) => phaseFunction(program, decide, rule, node, PHASES[k], phase))
+    return { functions, values: [words, freshWords] }
+  })
+}
+
+/** `bodyBy(rule, { words, freshWords })`: the functions by a rule, and what else is returned with them. */
+function madeOf(name, program, algorithm, bodyBy) {
   const figures = variable('figures', WORDS)
   const made = specialiserFor(program, [figures])
   const { value } = algorithm.node.init.properties.find((each) => each.key?.name === 'ruleOf')
   const { lines, result } = made.body(algorithm.source, value, [figures])
   const object = result.arguments?.[0] ?? result
   const rule = { ...object, properties: object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name)) }
-  const body = inVariables(program, decide, algorithm, made, rule) ?? inTables(program, decide, algorithm, rule)
-  return functionOf('newTake', [figures], [...lines, ...body])
+  const needed = neededBy(program, algorithm)
+  const by = (...given) => {
+    const { functions, values } = bodyBy(...given)
+    const named = ({ id }) => variable(id.name, UNKNOWN)
+    const several = [...functions.map(named), ...values, ...needed.map(named)]
+    return [...functions, ...needed, { type: 'ReturnStatement', several, start: 0 }]
+  }
+  const body = inVariables(algorithm, made, rule, by) ?? inTable(algorithm, rule, by)
+  return functionOf(name, [figures], [...lines, ...body])
 }
 
-/** The take with a variable for each field of the rule and for each word. Undefined if functions are called with either as a whole. */
-function inVariables(program, decide, algorithm, made, { properties }) {
+/** `takeAll(cells, nowUs)`: `decide` for cells that bring the functions of their phases with them. */
+export function takeAllFunction(program, decide) {
+  const { node } = program.binding(decide, 'decide', { start: 0 })
+  const [cells, nowUs] = [variable('cells', { kind: 'array', of: OBJECT }), variable('nowUs', NUMBER)]
+  const phases = phasesOf(node)
+  const body = node.body.body.map((each) => {
+    const k = phases.findIndex(({ loop }) => loop === each)
+    return k < 0 ? each : { ...each, body: callOf(PHASES[k], phases[k], each) }
+  })
+  const specialiser = specialiserFor(program, [cells, nowUs])
+  const values = valuesFor(node, { ...PLAIN, cells, nowUs })
+  const { lines, result } = specialiser.body(decide, { ...node, body: { ...node.body, body } }, values)
+  return functionOf('takeAll', [cells, nowUs], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])
+}
+
+/** What is known of a take. */
+const PLAIN = { op: literal('take'), aheadUs: literal(-1), ofUs: literal(-1), isTold: literal(true) }
+
+function valuesFor({ params }, given) {
+  return params.map(({ name }) => given[name])
+}
+
+/** The loops over the cells, each with what it uses of the variables around it, and which of those it assigns. */
+function phasesOf(node) {
+  const declared = []
+  const phases = []
+  for (const each of node.body.body) {
+    if (each.type === 'VariableDeclaration') declared.push(...each.declarations.map(({ id }) => id.name))
+    if (each.type !== 'ForStatement') continue
+    const used = declared.filter((name) => mentions(each.body, name))
+    phases.push({ loop: each, used, assigned: used.filter((name) => assigns(each.body, name)) })
+  }
+  if (phases.length !== PHASES.length || phases.some(({ assigned }) => assigned.length > 1))
+    throw new Error(`decide has to have ${PHASES.length} loops over its cells, each of which assigns one variable at most`)
+  return phases
+}
+
+function mentions(node, name) {
+  if (node.type === 'Identifier' && node.name === name) return true
+  return Object.values(node)
+    .flat()
+    .some((each) => typeof each?.type === 'string' && mentions(each, name))
+}
+
+/** In place of the body of a loop: the call of what the cell brings with it for that. */
+function callOf(name, { used, assigned }, { init }) {
+  const named = (each) => ({ type: 'Identifier', name: each, start: 0, end: 0 })
+  const cell = {
+    type: 'MemberExpression',
+    computed: true,
+    object: named('cells'),
+    property: named(init.declarations[0].id.name),
+    start: 0,
+    end: 0,
+  }
+  const callee = { type: 'MemberExpression', object: cell, property: { type: 'Identifier', name }, start: 0, end: 0 }
+  const call = { type: 'CallExpression', callee, arguments: [cell, named('nowUs'), ...used.map(named)], luaType: BOOLEAN, start: 0, end: 0 }
+  const [target] = assigned
+  const expression = target ? { type: 'AssignmentExpression', operator: '=', left: named(target), right: call, start: 0, end: 0 } : call
+  return { type: 'BlockStatement', body: [{ type: 'ExpressionStatement', expression, start: 0, end: 0 }], start: 0, end: 0 }
+}
+
+/** The functions with a variable for each field of the rule. Undefined if functions are called with the rule as a whole. */
+function inVariables(algorithm, made, { properties }, by) {
   const declared = []
   const fields = properties.map(({ key: { name }, value }) => {
     if (value.type === 'Literal' || value.isFixed) return [name, value]
@@ -35,40 +129,28 @@ function inVariables(program, decide, algorithm, made, { properties }) {
     return [name, local]
   })
   const rule = fieldsOf({ algorithm: algorithmNode(algorithm), ...Object.fromEntries(fields) })
-  const { words } = rule.fields
-  if (words.type !== 'Literal' || words.value > FEW_WORDS) return undefined
   try {
-    return [...declared, takeBy(program, decide, rule, true), returned(words, literal(true))]
+    return [...declared, ...by(rule, rule.fields)]
   } catch (error) {
     if (error instanceof Escape) return undefined
     throw error
   }
 }
 
-function inTables(program, decide, algorithm, object) {
+function inTable(algorithm, object, by) {
   const literals = object.properties.filter(({ value }) => value.type === 'Literal').map(({ key, value }) => [key.name, value])
   const known = new Map([['algorithm', algorithmNode(algorithm)], ...literals])
   const rule = { ...variable('rule', algorithm.type.names.R), known }
-  const words = { type: 'MemberExpression', object: rule, property: { name: 'words' }, start: 0 }
-  const needed = neededBy(program, algorithm)
-  const functions = [takeBy(program, decide, rule, false), ...needed]
-  return [
-    declaration([{ id: rule, init: object }]),
-    ...functions,
-    returned(words, literal(false), ...needed.map(({ id }) => variable(id.name, UNKNOWN))),
-  ]
-}
-
-function returned(...values) {
-  return { type: 'ReturnStatement', several: [variable('take', UNKNOWN), ...values], start: 0 }
+  const field = (name) => known.get(name) ?? member(rule, name, NUMBER)
+  return [declaration([{ id: rule, init: object }]), ...by(rule, { words: field('words'), freshWords: field('freshWords') })]
 }
 
 /** `neededWords(s)`, of an algorithm whose states grow. */
 function neededBy(program, algorithm) {
-  const member = algorithm.node.init.properties.find((each) => each.key?.name === 'neededWords')
-  if (member === undefined) return []
+  const found = algorithm.node.init.properties.find((each) => each.key?.name === 'neededWords')
+  if (found === undefined) return []
   const s = variable('s', WORDS)
-  const { lines, result } = specialiserFor(program, [s]).body(algorithm.source, member.value, [s, literal(1)])
+  const { lines, result } = specialiserFor(program, [s]).body(algorithm.source, found.value, [s, literal(1)])
   return [functionOf('neededWords', [s], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])]
 }
 
@@ -84,14 +166,54 @@ function takeBy(program, decide, rule, isInVariables) {
   const verdict = fieldsOf({ ...Object.fromEntries(told.map((each) => [each.name, each])), atUs: undefined, ticket: undefined })
   const cell = fieldsOf({ rule, own: rule, cost, s, i: literal(1), isHeld, changed, verdict })
   const cells = { type: 'Static', elements: [cell] }
-  const given = { op: literal('take'), cells, nowUs, aheadUs: literal(-1), ofUs: literal(-1), isTold: literal(true) }
   const { node } = program.binding(decide, 'decide', { start: 0 })
   const answers = [changed, ...told]
   const outer = Object.values(rule.fields ?? { rule }).filter(({ name }) => name !== undefined)
-  const values = node.params.map(({ name }) => given[name])
+  const values = valuesFor(node, { ...PLAIN, cells, nowUs })
   const { lines } = specialiserFor(program, [...parameters, ...answers, ...outer]).body(decide, node, values)
   const declared = declaration(answers.map((id) => ({ id, init: null })))
   return functionOf('take', parameters, [declared, ...lines, { type: 'ReturnStatement', several: [...answers, ...words], start: 0 }])
+}
+
+/** What one loop of `decide` does with a cell, as a function of the cell, the time, and the variables around the loop. Returns the one that it assigns. */
+function phaseFunction(program, decide, rule, node, name, { loop, used, assigned }) {
+  const [cell, nowUs, s, cost] = [variable('cell', OBJECT), variable('nowUs', NUMBER), variable('s', WORDS), variable('cost', NUMBER)]
+  const verdict = variable('verdict', OBJECT)
+  const told = ['remaining', 'retryUs', 'resetUs', 'delayUs', 'enteredUs'].map((each) => [each, member(verdict, each, NUMBER)])
+  const carried = used.map((each) => variable(each, BOOLEAN, !assigned.includes(each)))
+  const given = fieldsOf({
+    rule,
+    own: rule,
+    cost,
+    s,
+    i: literal(1),
+    isHeld: member(cell, 'isHeld', BOOLEAN),
+    changed: member(cell, 'changed', BOOLEAN),
+    verdict: fieldsOf({ outcome: member(verdict, 'outcome', STRING), ...Object.fromEntries(told), atUs: undefined, ticket: undefined }),
+  })
+  const outer = Object.values(rule.fields ?? { rule }).filter((each) => each.name !== undefined)
+  const specialiser = specialiserFor(program, [cell, nowUs, s, cost, verdict, ...carried, ...outer])
+  const parameters = [...node.params, { name: loop.init.declarations[0].id.name }, ...used.map((each) => ({ name: each }))]
+  const returned = assigned.map((each) => ({
+    type: 'ReturnStatement',
+    argument: { type: 'Identifier', name: each, start: 0, end: 0 },
+    start: 0,
+    end: 0,
+  }))
+  const body = { type: 'BlockStatement', body: [...loop.body.body, ...returned], start: 0, end: 0 }
+  const values = [...valuesFor(node, { ...PLAIN, cells: { type: 'Static', elements: [given] }, nowUs }), literal(0), ...carried]
+  const { lines, result } = specialiser.body(decide, { params: parameters, body }, values)
+  const locals = [
+    [s, member(cell, 's', WORDS)],
+    [cost, member(cell, 'cost', NUMBER)],
+    [verdict, member(cell, 'verdict', OBJECT)],
+  ].map(([id, init]) => ({ id, init }))
+  const end = assigned.length > 0 ? [{ type: 'ReturnStatement', several: [result], start: 0 }] : []
+  return functionOf(name, [cell, nowUs, ...carried], [declaration(locals), ...lines, ...end])
+}
+
+function member(object, name, luaType) {
+  return { type: 'MemberExpression', object, property: { type: 'Identifier', name }, computed: false, luaType, start: 0, end: 0 }
 }
 
 function specialiserFor(program, variables) {

@@ -15,13 +15,19 @@ local MOST_AT_ONCE = 4000
 local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
--- the two that those behind them take in turn, and how the first four are unpacked.
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM = 1, 2, 3, 4, 5, 9, 10, 11
+-- the two that those behind them take in turn, how the first four are unpacked; and for which run of decisions the limit that it is about was looked
+-- up, its cell, and the numbers that it is written by (see run.lua).
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
 -- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
+
+-- Bytes that we did not write.
+local function foreign(what)
+  error({ what = what }, 0)
+end
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -127,7 +133,7 @@ local function newLong()
     elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
       return BACK + bytesFor(back)
     end
-    return least >= 0 and most < NO_NUMBER and bytesFor(most) or error({ what = 'a word is out of range' }, 0)
+    return least >= 0 and most < NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
   end
 
   -- The words behind the first ones as they are packed.
@@ -178,7 +184,7 @@ local function shapeOf(head, label)
     local figuresSize = nameSize and byte(head, 3 + nameSize)
     labelSize = figuresSize and 3 + nameSize + figuresSize
     if not labelSize or labelSize > #head then
-      error({ what = 'the head of a record is too short' }, 0)
+      foreign('the head of a record is too short')
     end
     label = sub(head, 1, labelSize)
   end
@@ -188,7 +194,7 @@ local function shapeOf(head, label)
     shapes[head] = { label, words, false, words * 8, isLarge = true }
     return shapes[head]
   elseif lead > 2 and lead ~= LONG_TAGS then
-    error({ what = lead .. ' bytes are no tags' }, 0)
+    foreign(lead .. ' bytes are no tags')
   end
   first, second = first or 0, second or 0
   local b, d = first % 16, second % 16
@@ -197,7 +203,7 @@ local function shapeOf(head, label)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form }
+  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form, false, false, false }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
@@ -259,9 +265,9 @@ local function tagOf(word, idleAtUs)
     word, tag = back, BACK
   end
   if word < 16777216 then
-    return tag + (word < 256 and (word > 0 and 1 or error({ what = 'a word is out of range' }, 0)) or word < 65536 and 2 or 3), word
+    return tag + (word < 256 and (word > 0 and 1 or foreign('a word is out of range')) or word < 65536 and 2 or 3), word
   end
-  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
+  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or foreign('a word is out of range')), word
 end
 
 -- The record of a state that is idle at a time: its first four words, and if there are more, `s` with all of them, so many at most. `written`: the
@@ -272,7 +278,7 @@ local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
-    error({ what = 'a state has no end' }, 0)
+    foreign('a state has no end')
   end
   -- How many bytes the tags of the first four take.
   local bytes = (c ~= 0 or d ~= 0 or count > LEAD) and 2 or (a ~= 0 or b ~= 0) and 1 or 0

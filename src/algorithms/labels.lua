@@ -2,11 +2,6 @@
 
 local rules = {}
 
--- Bytes that we did not write.
-local function foreign(what)
-  error({ what = what }, 0)
-end
-
 -- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = string.byte(label, 1)
@@ -24,7 +19,7 @@ local function ruleOf(label, isKnown)
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
-  rule.label, rule.written = label, { forms = {}, heads = {} }
+  rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
   rules[label] = rule
   return rule
 end

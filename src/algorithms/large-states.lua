@@ -3,15 +3,10 @@
 -- So many words are written with the head of the record.
 local HEAD_WORDS = 9
 
--- Bytes, or words, that we did not write.
-local function notOurs(what)
-  error({ what = what }, 0)
-end
-
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
   return idleAtUs < NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
-    or notOurs('a state has no end')
+    or foreign('a state has no end')
 end
 
 -- The words from one place to another, which are all in the table.

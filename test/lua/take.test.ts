@@ -1,10 +1,10 @@
 /**
- * The plain take of each algorithm: `decide` with all that it calls in one function of Lua. In the real Redis, on walks with clocks that step
- * back, it answers and leaves what `decide` of TypeScript does.
+ * Takes by one limit, `decide` with all that it calls in one function of Lua for each algorithm, and takes by several. In the real Redis, on walks with
+ * clocks that step back, they answer and leave what `decide` of TypeScript does.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { generateTake } from '../../scripts/lua/generate.mjs'
-import { luaTakes } from '../../scripts/lua/modules.mjs'
+import { generatePhases, generateTake, generateTakeAll } from '../../scripts/lua/generate.mjs'
+import { luaPhases, luaTakeAll, luaTakes } from '../../scripts/lua/modules.mjs'
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict } from '../../src/algorithms/decide.ts'
 import { Random } from '../model/random.ts'
@@ -52,6 +52,40 @@ local function answer(walk)
       texts[#texts + 1] = shown(s[k])
     end
     said[n + 1] = table.concat(texts, ' ')
+  end
+  return table.concat(said, '\\n')
+end`
+
+/** A walk is { rules: [{ name, figures, words }], steps }, each step with the costs of all cells. Answers what is said of each cell, and its words. */
+const WALK_ALL = `
+local function answer(walk)
+  local cells, said = { length = #walk.rules }, {}
+  for k, rule in ipairs(walk.rules) do
+    local agree, finish, words, freshWords = phases[rule.name](arrayOf(rule.figures))
+    local cell = { agree = agree, finish = finish, s = { length = rule.words + 1 }, isHeld = false, verdict = {}, cost = 0, changed = false }
+    for n = 1, rule.words do
+      cell.s[n] = 7
+    end
+    cells[k - 1] = cell
+    said[k] = 'words ' .. words .. ' ' .. freshWords
+  end
+  for _, step in ipairs(walk.steps) do
+    for k = 0, cells.length - 1 do
+      cells[k].cost = step.costs[k + 1]
+    end
+    local texts = { shown(takeAll(cells, step.nowUs)) }
+    for k = 0, cells.length - 1 do
+      local cell, verdict = cells[k], cells[k].verdict
+      local told = { cell.changed, verdict.outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, verdict.delayUs, verdict.enteredUs }
+      for n = 1, 7 do
+        texts[#texts + 1] = shown(told[n])
+      end
+      for n = 1, walk.rules[k + 1].words do
+        texts[#texts + 1] = shown(cell.s[n])
+      end
+      cell.isHeld = cell.isHeld or cell.changed
+    end
+    said[#said + 1] = table.concat(texts, ' ')
   end
   return table.concat(said, '\\n')
 end`
@@ -120,5 +154,66 @@ describe('what is hard to put in place of a call', () => {
   test('and what is known beforehand is left out', () => {
     expect(text).not.toContain('unknown')
     expect(text).not.toContain('algorithm')
+  })
+})
+
+/** What stands in the script before a walk by several limits. */
+function severalText(phases: readonly { readonly name: string; readonly text: string }[], takeAll: string): string {
+  return ['local phases = {}', ...phases.map(({ name, text }) => `function phases.${name}(figures)\n${text}end`), takeAll].join('\n')
+}
+
+/** Walks by one to three of these limits; each step is a take of all of them. */
+async function expectAllAlike(
+  text: string,
+  rulesFor: () => readonly (readonly [name: string, rule: Rule])[],
+  random: Random,
+  decideOf: Decide,
+) {
+  const walks = Array.from({ length: WALKS }, () => walkOfSeveral(rulesFor(), random, decideOf))
+  expect(await inRedis(redis, text, WALK_ALL, walks)).toEqual(walks.map(({ said }) => said.join('\n')))
+  return new Set(walks.flatMap(({ said }) => said.join().match(/allowed|limited|impossible/g) ?? []))
+}
+
+function walkOfSeveral(rules: readonly (readonly [name: string, rule: Rule])[], random: Random, decideOf: Decide) {
+  const cells = rules.map(([, rule]): Cell => {
+    const s = new Float64Array(rule.words).fill(7)
+    return { rule, cost: 0, ticket: undefined, s, i: 0, own: rule, isHeld: false, changed: false, verdict: emptyVerdict() }
+  })
+  const said = rules.map(([, rule]) => `words ${rule.words} ${rule.freshWords}`)
+  const steps: { nowUs: number; costs: number[] }[] = []
+  let nowUs = random.magnitude(1, LATEST_US)
+  for (let k = 0; k < STEPS; k++) {
+    nowUs = nextTime(nowUs, random.pick(rules)[1], random)
+    for (const cell of cells)
+      cell.cost = random.pick([1, 1, 1, 1, 0, random.magnitude(1, cell.rule.capacity), cell.rule.capacity + (k % 9 === 8 ? 1 : 0)])
+    steps.push({ nowUs, costs: cells.map(({ cost }) => cost) })
+    const granted = decideOf('take', cells, nowUs, -1, -1, true)
+    const told = cells.flatMap(({ changed, verdict: { outcome, remaining, retryUs, resetUs, delayUs, enteredUs }, s }) => {
+      return [changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, ...s]
+    })
+    said.push([granted, ...told].map(shown).join(' '))
+    for (const cell of cells) cell.isHeld ||= cell.changed
+  }
+  return { rules: rules.map(([name, { figures, words }]) => ({ name, figures, words })), steps, said }
+}
+
+describe('takes by several limits', () => {
+  test('of all algorithms', async () => {
+    const random = new Random(13)
+    const all = luaPhases()
+    const rulesFor = () =>
+      Array.from({ length: random.whole(1, 3) }, () => {
+        const { name } = random.pick(all)
+        return [name, random.pick(rulesOf(name, random))] as const
+      })
+    const outcomes = await expectAllAlike(severalText(all, luaTakeAll()), rulesFor, random, decide)
+    expect(outcomes).toEqual(new Set(['allowed', 'limited', 'impossible']))
+  })
+
+  test('need a decide that walks over its cells twice', () => {
+    const root = new URL('./fixtures/', import.meta.url)
+    const algorithm = { path: 'taking.ts', name: 'hard' }
+    expect(() => generatePhases({ root, decide: 'taking.ts', algorithm })).toThrow('decide has to have 2 loops over its cells')
+    expect(() => generateTakeAll({ root, decide: 'taking.ts' })).toThrow('decide has to have 2 loops over its cells')
   })
 })

@@ -29,19 +29,11 @@ local function open(held, key)
   return raw
 end
 
--- The bytes from one place to another, which are all there.
-local function bytesOf(held, from, to)
-  if to <= #held.raw then
-    return string.sub(held.raw, from, to)
-  end
-  return checked(try('GETRANGE', held.key, from - 1, to - 1))
-end
-
 -- A word of a large state that is asked for the first time.
 local function readWord(s, k)
   local words = s.words
   if not (k >= 1 and k <= words and k % 1 == 0) then
-    return k > words and k < s.length and 0 or notOurs('it has no word ' .. k)
+    return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
   end
   local inPage = (k - 1) % PAGE
   local pages, page = s.pages, k - inPage
@@ -53,7 +45,7 @@ local function readWord(s, k)
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
   if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
-    notOurs('a word is out of range')
+    foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
   touched[count + 1], touched[count + 2] = k, word
@@ -66,7 +58,7 @@ local LARGE = {
   __index = readWord,
   __newindex = function(s, k, word)
     if not (k >= 1 and k < s.length and k % 1 == 0) then
-      notOurs('it has no word ' .. k)
+      foreign('it has no word ' .. k)
     end
     local touched, count = s.touched, s.count
     touched[count + 1], touched[count + 2] = k, false
@@ -80,7 +72,7 @@ local LARGE = {
 local function largeState(held, shape, head, at, s)
   local words, text, from = shape[WORDS], held.raw, at
   if words <= MOST_TAGGED then
-    notOurs(words .. ' words are no large state')
+    foreign(words .. ' words are no large state')
   elseif at + HEAD_WORDS * 8 > #text + 1 then
     text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
   end
@@ -89,7 +81,7 @@ local function largeState(held, shape, head, at, s)
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
   if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
-    notOurs('a word is out of range')
+    foreign('a word is out of range')
   end
   if not s then
     s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
@@ -102,7 +94,7 @@ local function largeState(held, shape, head, at, s)
     s.pages = {}
   end
   s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9] = a, b, c, d, e, f, g, h, i
-  s.at, s.words, s.head, s.count = at, words, head, 0
+  s.at, s.words, s.head, s.length, s.count = at, words, head, words + 1, 0
   return s
 end
 
@@ -161,22 +153,52 @@ local function newRecords()
     return table.concat(pieces)
   end
 
-  local function recordFor(label, written, s, words, idleAtUs)
+  local function recordFor(cell, words, idleAtUs)
+    local own, s = cell.own, cell.s
     if words <= MOST_TAGGED then
-      return recordOf(label, written, s[1], s[2], s[3], s[4], s, words, idleAtUs)
+      return recordOf(own.label, own, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
-      return changedRecordOf(label, s, words, idleAtUs)
+      return changedRecordOf(own.label, s, words, idleAtUs)
     end
-    return doublesOf(label, s, words, idleAtUs)
+    return doublesOf(own.label, s, words, idleAtUs)
   end
 
   return recordFor
 end
 
+-- Makes room in the state of a cell for one more charge. `words`: how many it has, 0 for a new one.
+local function grown(cell, words)
+  local own, s = cell.own, cell.s
+  for k = 1, words == 0 and own.freshWords or 0 do
+    s[k] = 0
+  end
+  local needed = own.neededWords(s, 1)
+  -- Entries that the rule does not allow would be looked for one by one.
+  if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+    foreign('it says that it has ' .. needed .. ' words')
+  end
+  cell.most = math.max(words, needed)
+  s.length = cell.most + 1
+  for k = math.max(words, own.freshWords) + 1, getmetatable(s) == LARGE and 0 or cell.most do
+    s[k] = 0
+  end
+end
+
+-- How many words the state of a cell takes from now on. They are all there.
+local function wordsToWrite(cell)
+  local own, s = cell.own, cell.s
+  local words = own.neededWords and math.min(own.neededWords(s, 1), own.words) or own.words
+  for k = cell.most + 1, own.neededWords and getmetatable(s) ~= LARGE and words or 0 do
+    s[k] = 0
+  end
+  return words
+end
+
+-- The record of the state of a cell, however large.
 local known
-local function recordFor(label, written, s, words, idleAtUs)
+local function recordFor(cell, idleAtUs)
   known = known or newRecords()
-  return known(label, written, s, words, idleAtUs)
+  return known(cell, wordsToWrite(cell), idleAtUs)
 end
 
 -- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
@@ -189,15 +211,51 @@ local function addLarge(pieces, size, s, from, idleAtUs)
   return last + 2
 end
 
--- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
-local function writeInPlace(key, pieces, size, untilUs)
+-- What has to be written into a key, if no record changes its size: the place of each piece and its bytes, and in `size` how many that is. Nil if one does.
+local function piecesInPlace(held, cells, place)
+  local pieces = held.list or { size = 0 }
+  held.list, pieces.size = pieces, 0
+  for k = 0, cells.length - 1 do
+    local cell = cells[k]
+    if cell.place == place and cell.changed then
+      local own, s, idleAtUs = cell.own, cell.s, nowUs + cell.verdict.resetUs
+      if not cell.isHeld then
+        return nil
+      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
+        pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
+      else
+        local text = recordFor(cell, idleAtUs)
+        if #text ~= cell.to - cell.from + 1 then
+          return nil
+        end
+        pieces[pieces.size + 1], pieces[pieces.size + 2] = cell.from, text
+        pieces.size = pieces.size + 2
+      end
+    end
+  end
+  return pieces
+end
+
+-- Writes the pieces of a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(held)
+  local key, pieces = held.key, held.pieces
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
     checked(try('SETRANGE', key, 0, ''))
     hasWritten = true
   end
-  checked(try('PEXPIRE', key, ttlMsOf(untilUs)))
-  for k = 1, size, 2 do
+  checked(try('PEXPIRE', key, ttlMsOf(held.untilUs)))
+  for k = 1, pieces.size, 2 do
     checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
+  end
+end
+
+-- Writes the state of the one cell of a key: in place where it can.
+local function store(held, cells, untilUs)
+  held.untilUs, held.pieces = untilUs, held.raw and held.size > #held.raw and piecesInPlace(held, cells, 1)
+  if held.pieces then
+    writeInPlace(held)
+  else
+    write(held.key, recordFor(cells[0], untilUs), untilUs)
   end
 end

@@ -11,11 +11,15 @@
 -- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
+-- Every decision goes one way: find the states, decide, write (`decideEach`). Takes by one limit whose key holds nothing but a state by the same numbers
+-- are nearly all there is, so they have a short head before that (`takeEach`), which leaves all others to it. What decides is generated from decide.ts:
+-- a take by one limit (`takes`), by several (`takeAll`), and everything (`decide`).
+--
 -- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
--- the arithmetic of each algorithm (`takes`), and everything but plain takes (`others`). For the same reason it uses few variables of the script: each costs a
--- function that uses it, whenever that is made.
+-- the arithmetic of each algorithm, what large states need (`pages`), and everything but takes by one limit (`others`). For the same reason it uses few
+-- variables of the script: each costs a function that uses it, whenever that is made.
 
-local try = redis.pcall
+local try, keys = redis.pcall, KEYS
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
@@ -29,8 +33,8 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
--- Where the keys of the decision begin that is being made.
-local current = 1
+-- Where the keys of the decision begin that is being made, and the key that is being read.
+local current, reading = 1, 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
@@ -39,16 +43,16 @@ local values, heldBy = { nil }, { one = nil }
 local isLarge, hasWritten = false, false
 
 local function readAll()
-  if #KEYS == 1 then
-    local value = try('GET', KEYS[1])
+  if #keys == 1 then
+    local value = try('GET', keys[1])
     if type(value) ~= 'table' then
       values[1] = value
     end
     return
   end
-  for first = 1, #KEYS, MOST_AT_ONCE do
-    local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
-    local found = try('MGET', unpack(KEYS, first, last))
+  for first = 1, #keys, MOST_AT_ONCE do
+    local last = math.min(first + MOST_AT_ONCE - 1, #keys)
+    local found = try('MGET', unpack(keys, first, last))
     -- A user who may not call it reads one by one.
     if first == 1 and not found.err then
       values = found
@@ -60,9 +64,10 @@ local function readAll()
   end
 end
 
--- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
-local others, takesBy
+-- What is made when it is first needed.
+local others, pages
 
+-- The milliseconds until a time, rounded up.
 local function ttlMsOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
@@ -79,6 +84,7 @@ local function write(key, value, untilUs)
   heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
+-- The answer of one limit, in full.
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
     reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
@@ -90,29 +96,120 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
   size = size + 5
 end
 
+-- The bytes from one place to another, which are all there.
+local function bytesOf(held, from, to)
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, from - 1, to - 1))
+end
+
+local function newPlace()
+  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false, list = false }
+end
+
 -- Makes the functions for large states.
-local function newPages()
+function pages()
   --[[PAGES]]
-  return { open = open, bytesOf = bytesOf, largeState = largeState, recordFor = recordFor, addLarge = addLarge, writeInPlace = writeInPlace, LARGE = LARGE }
+  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  function pages()
+    return made
+  end
+  return made
 end
 
-local knownPages
-local function pages()
-  knownPages = knownPages or newPages()
-  return knownPages
+-- Takes by one limit. The words of a state are four variables, or a table where there may be more.
+local function takeEach(run, first, last)
+  local cost, take, isShort, cell = run.cost, run.take, run.isShort, run.cell
+  local own, small = cell.own, cell.s
+  local label, words, neededWords = own.label, own.words, own.neededWords
+  local large = (isLarge or neededWords) and pages()
+  local held = large and newPlace()
+  local a, b, c, d, s = 0, 0, 0, 0, small
+  for k = first, last do
+    local key, raw, total = keys[k], nil, nil
+    current = k
+    if isLarge then
+      raw = large.open(held, key)
+      total = held.size
+    else
+      raw = heldBy[key]
+      if raw == nil then
+        raw = values[k]
+      end
+      total = raw and #raw
+    end
+    local isUsual, isHeld, before = raw == false, false, 0
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head, label)
+      local form = shape[FORM]
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      isHeld = isUsual and idleAtUs > nowUs
+      before = isHeld and shape[WORDS] or 0
+      if isHeld and not (form and total == #raw) then
+        isUsual = isLarge and not form
+        if isUsual then
+          s = large.largeState(held, shape, head, at, run.known)
+          run.known = s
+        end
+      elseif isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(form, raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, small, own.freshWords)
+      end
+    end
+    if isUsual then
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+      if isShort then
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
+      else
+        s = isHeld and s or small
+        if neededWords then
+          cell.s = s
+          large.grown(cell, before)
+        end
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+        a, b, c, d = s[1], s[2], s[3], s[4]
+      end
+      local untilUs = nowUs + resetUs
+      if changed and large and not isShort then
+        cell.s, cell.isHeld, cell.to, cell.verdict.resetUs = s, isHeld, total, resetUs
+        held.key, held.raw, held.size = key, raw, total or 0
+        large.store(held, run.cells, untilUs)
+      elseif changed then
+        write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
+      elseif raw and try('PTTL', key) == -1 then
+        -- A key that lost its time to live would stay for ever.
+        isUsual = false
+      end
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      end
+    end
+    if not isUsual then
+      run.other = run.other or others().runOf(label, cost)
+      others().decideEach(run.other, k, k)
+    end
+  end
 end
 
--- Makes the functions for everything but plain takes.
+-- Takes by one limit, each of one key. A cost of nothing has to look at the key: `decideEach` does.
+local function takesBy(label, cost)
+  local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
+  local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
+  local cell = { own = own, s = { 0, 0, 0, 0 }, place = 1, changed = true, isHeld = false, from = 1, to = 0, most = words, verdict = { resetUs = 0 } }
+  isLarge = isLarge or words > MOST_TAGGED
+  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, cells = { [0] = cell, length = 1 }, other = false, known = false }
+end
+
+-- Makes the functions for everything that few decisions need.
 function others()
-  local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
+  local ARGV, type, byte, sub = ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
-  local open, bytesOf, largeState, recordFor, addLarge, LARGE = pages().open, pages().bytesOf, pages().largeState, pages().recordFor, pages().addLarge, pages().LARGE
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
-  local places = {}
-  local texts = { nil }
-  -- The key that is being read, for errors.
-  local reading = KEYS[1]
+  local places = { nil }
 
   -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
   local function failAs(reply)
@@ -120,196 +217,73 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
-  local function ownRule(shape, cell)
-    local format = byte(shape[LABEL])
-    local kind = FORMATS[format]
-    if not kind then
-      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
-    elseif kind ~= cell.rule.algorithm.type then
-      foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
+  -- What a key holds that is not known yet.
+  local function look(key)
+    local raw = try('GET', key)
+    if type(raw) == 'table' then
+      failAs(raw)
     end
-    local own = rules[shape[LABEL]] or ruleOf(shape[LABEL])
-    if shape[WORDS] > own.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
-    end
-    shape.rule = own
-    return own
-  end
-
-  -- What a key holds, which has this place among all.
-  local function heldAt(k, mustLook)
-    local key = KEYS[k]
-    local raw = heldBy[key]
-    if raw == nil then
-      raw = values[k]
-    end
-    if raw == nil or raw == false and mustLook and #KEYS > 1 then
-      raw = try('GET', key)
-      if type(raw) == 'table' then
-        failAs(raw)
-      end
-      heldBy[key] = raw
-    end
+    heldBy[key] = raw
     return raw
   end
 
-  -- Finds the states of the decision's limits in a key.
-  local function find(run, place, k)
-    local held = places[place]
-    reading = KEYS[k]
-    held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
-    if isLarge then
-      open(held, KEYS[k])
-    else
-      held.raw = heldAt(k, run.mustLook)
-      held.size = held.raw and #held.raw or 0
+  -- The numbers that a state of a cell is written by: the cell's, or others.
+  local function numbersOf(shape, cell)
+    local label, numbers = shape[LABEL], cell.numbers
+    if label ~= numbers.label then
+      local format, wanted = byte(label), FORMATS[byte(numbers.label)]
+      local kind = FORMATS[format]
+      if not kind then
+        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+      elseif kind ~= wanted then
+        foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
+      end
+      numbers = rules[label] or ruleOf(label)
     end
-    local raw = held.raw
-    local at, last, byName = 1, raw and held.size or -1, run.byName
-    while at <= last or last == 0 do
-      local text, from = raw, at
-      if at + MOST_HEAD > #raw and #raw < last then
-        text, from = bytesOf(held, at, min(at + MOST_HEAD, last)), 1
-      end
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
-      wordsAt = wordsAt + at - from
-      local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape[SIZE]
-      if next > last + 1 or idleAtUs >= NO_NUMBER then
-        foreign('it holds no states of Sluice')
-      end
-      -- What is idle equals a state that never was.
-      if idleAtUs > nowUs then
-        shape.name = shape.name or sub(head, 3, 2 + byte(head, 2))
-        local cell = byName[shape.name]
-        if cell and cell.place == place then
-          if cell.isHeld then
-            foreign('it holds two states of one limit')
-          end
-          local own = shape.rule
-          if not own or own.algorithm ~= cell.rule.algorithm then
-            own = ownRule(shape, cell)
-          end
-          local words = shape[WORDS]
-          local s = cell.s
-          if shape.isLarge then
-            s = largeState(held, shape, head, wordsAt)
-          else
-            text, from = raw, wordsAt
-            if next - 1 > #raw then
-              text, from = bytesOf(held, wordsAt, next - 1), 1
-            end
-            s = readWords(shape, text, from, idleAtUs, s, own.freshWords)
-          end
-          cell.most = own.words
-          if own.algorithm.neededWords then
-            local needed = own.algorithm.neededWords(s, 1)
-            -- Entries that the rule does not allow would be looked for one by one.
-            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-              foreign('it says that it has ' .. needed .. ' words')
-            end
-            cell.most = max(words, needed)
-            s.length = cell.most + 1
-            for k = words + 1, shape.isLarge and 0 or cell.most do
-              s[k] = 0
-            end
-          end
-          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
-        else
-          local others = held.others + 2
-          held[others - 1], held[others], held.others = at, next - 1, others
-          held.untilUs = max(held.untilUs, idleAtUs)
-        end
-      end
-      at = next
+    if shape[WORDS] > numbers.words then
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. (rules[label] or ruleOf(label)).numbers .. ' has ' .. numbers.words)
     end
+    return numbers
   end
 
-  -- How many words the state of a cell takes from now on. They are all there.
-  local function wordsToWrite(cell)
-    local own, s = cell.own, cell.s
-    local needed = own.algorithm.neededWords
-    local words = needed and min(needed(s, 1), own.words) or own.words
-    for k = cell.most + 1, getmetatable(s) == LARGE and 0 or words do
-      s[k] = s[k] or 0
+  -- The cell of a run that records are about which are not written by its numbers, or false; and the numbers that they are written by.
+  local function strangerIn(run, shape, head)
+    local name = sub(head, 3, 2 + byte(head, 2))
+    for k = 0, run.cells.length - 1 do
+      local cell = run.cells[k]
+      local label = cell.numbers.label
+      if sub(label, 3, 2 + byte(label, 2)) == name then
+        return cell, numbersOf(shape, cell)
+      end
     end
-    return words
+    return false, false
   end
 
-  -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes. Nil if one does.
-  local function piecesInPlace(cells)
-    local pieces, size = {}, 0
-    for k = 1, #cells do
-      local cell = cells[k]
-      if cell.changed and not cell.isHeld then
-        return nil
-      elseif cell.changed then
-        local own, s, words, idleAtUs = cell.own, cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
-        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][LABEL] == own.label then
-          size = addLarge(pieces, size, s, cell.from, idleAtUs)
-        else
-          local text = recordFor(own.label, own.written, s, words, idleAtUs)
-          if #text ~= cell.to - cell.from + 1 then
-            return nil
-          end
-          pieces[size + 1], pieces[size + 2] = cell.from, text
-          size = size + 2
-        end
-      end
+  -- What a key that has lost its time to live shall hold: what it holds, or nothing.
+  local function kept(held)
+    if held.untilUs > 0 then
+      return held.pieces and true or held.raw
     end
-    return pieces
+    try('DEL', held.key)
+    heldBy[held.key] = false
+    return false
   end
 
-  -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
-  local function prepare(cells, held)
-    local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-    if isLarge and raw and held.size > #raw then
-      held.pieces = piecesInPlace(cells)
-    end
-    for k = 1, #cells do
-      local cell = cells[k]
-      if cell.changed then
-        local idleAtUs = nowUs + cell.verdict.resetUs
-        pieces, isChanged = pieces + 1, true
-        texts[pieces] = not held.pieces and recordFor(cell.own.label, cell.own.written, cell.s, wordsToWrite(cell), idleAtUs)
-        if idleAtUs > untilUs then
-          untilUs = idleAtUs
-        end
-      elseif cell.isHeld then
-        pieces = pieces + 1
-        texts[pieces] = not held.pieces and bytesOf(held, cell.from, cell.to)
-        untilUs = max(untilUs, cell.idleAtUs)
+  local function decideRun(run)
+    for k = 0, run.cells.length - 1 do
+      local cell = run.cells[k]
+      local label = cell.numbers.label
+      cell.rule = rules[label] or ruleOf(label, true)
+      if cell.own == cell.numbers then
+        cell.own = cell.rule
       end
     end
-    held.untilUs = untilUs
-    if not isChanged then
-      -- A key that lost its time to live would stay for ever.
-      if raw and try('PTTL', held.key) == -1 then
-        if untilUs > 0 and held.pieces then
-          held.value = true
-        elseif untilUs > 0 then
-          held.value = raw
-        else
-          try('DEL', held.key)
-          heldBy[held.key] = false
-        end
-      end
-      return
-    end
-    if held.pieces then
-      held.value = true
-      return
-    end
-    for k = 1, held.others, 2 do
-      pieces = pieces + 1
-      texts[pieces] = bytesOf(held, held[k], held[k + 1])
-    end
-    held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
+    decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end
 
   -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
   local function checkRights(count)
-    for place = 1, count do
+    for place = 1, redis.acl_check_cmd and count or 0 do
       local held = places[place]
       local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
       if held.pieces then
@@ -321,33 +295,7 @@ function others()
     end
   end
 
-  -- Drops the records of the decision's limits, and with them whatever is none of ours.
-  local function forget(run, first)
-    for place = 1, run.keys do
-      local key, held = KEYS[first + place - 1], places[place]
-      local isFound, failure = pcall(find, run, place, first + place - 1)
-      if not isFound and type(failure) == 'table' and failure.said then
-        error(failure, 0)
-      end
-      local pieces = 0
-      for k = 1, isFound and held.others or 0, 2 do
-        pieces = pieces + 1
-        texts[pieces] = bytesOf(held, held[k], held[k + 1])
-      end
-      if pieces > 0 then
-        write(key, table.concat(texts, '', 1, pieces), held.untilUs)
-      else
-        local deleted = try('DEL', key)
-        if type(deleted) == 'table' then
-          failAs(deleted)
-        end
-        heldBy[key] = false
-      end
-    end
-    size = size + 1
-    reply[size] = 0
-  end
-
+  -- The answer of one limit. In a reservation it is always in full, with its ticket.
   local function say(verdict, isReservation)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
     if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
@@ -362,52 +310,255 @@ function others()
     end
   end
 
-  -- One decision, the keys of which begin at a place.
-  local function decideOne(run, first)
-    local cells, keys, writes = run.cells, run.keys, 0
+  -- The cell of a run that records with a shape are about, or false. It is noted in the shape.
+  local function cellOf(run, shape, head)
+    local cells = run.cells
+    for k = 0, cells.length - 1 do
+      local numbers = cells[k].numbers
+      if numbers.label == shape[LABEL] and shape[WORDS] <= numbers.words then
+        shape[RUN], shape[CELL], shape[OWN] = run, cells[k], numbers
+        return cells[k]
+      end
+    end
+    shape[CELL], shape[OWN] = strangerIn(run, shape, head)
+    shape[RUN] = run
+    return shape[CELL]
+  end
+
+  -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
+  local function find(run, place, k)
+    local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
+    held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+    if isLarge then
+      raw = pages().open(held, key)
+      last = raw and held.size or -1
+    else
+      raw = heldBy[key]
+      if raw == nil then
+        raw = values[k]
+      end
+      if not raw and (raw == nil or run.mustLook and #keys > 1) then
+        raw = look(key)
+      end
+      last = raw and #raw or -1
+      held.raw, held.size = raw, last
+    end
+    local at = 1
+    while at <= last or last == 0 do
+      local text, from = raw, at
+      if isLarge and at + MOST_HEAD > #raw and #raw < last then
+        text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+      end
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+      wordsAt = wordsAt + at - from
+      local shape = shapes[head] or shapeOf(head, run.label)
+      local next = wordsAt + shape[SIZE]
+      if next > last + 1 or idleAtUs >= NO_NUMBER then
+        foreign('it holds no states of Sluice')
+      end
+      -- What is idle equals a state that never was.
+      if idleAtUs > nowUs then
+        local cell = shape[CELL]
+        if shape[RUN] ~= run then
+          cell = cellOf(run, shape, head)
+        end
+        if cell and cell.place == place then
+          local own, s = shape[OWN], nil
+          if cell.isHeld then
+            foreign('it holds two states of one limit')
+          elseif shape.isLarge then
+            s = pages().largeState(held, shape, head, wordsAt, cell.large)
+            cell.large = s
+          else
+            text, from = raw, wordsAt
+            if next - 1 > #raw then
+              text, from = bytesOf(held, wordsAt, next - 1), 1
+            end
+            s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
+          end
+          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
+          if own.neededWords then
+            pages().grown(cell, shape[WORDS])
+          end
+          isOwn = isOwn and own == cell.numbers
+        else
+          local count = held.others + 2
+          held[count - 1], held[count], held.others = at, next - 1, count
+          held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+        end
+      end
+      at = next
+    end
+    return isOwn
+  end
+
+  -- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
+  local function prepare(cells, place, texts)
+    local held, count, isChanged = places[place], 0, false
+    local untilUs, raw = held.untilUs, held.raw
+    if raw and held.size > #raw then
+      held.pieces = pages().piecesInPlace(held, cells, place)
+    end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
-      cell.isHeld, cell.own, cell.most = false, cell.rule, cell.rule.mostOfFresh
-      if getmetatable(cell.s) then
-        cell.s = {}
-      end
-      cell.s.length = cell.most + 1
-      for j = cell.rule.freshWords + 1, cell.most do
-        cell.s[j] = 0
-      end
-    end
-    if run.op == 'forget' then
-      return forget(run, first)
-    end
-    for place = 1, keys do
-      find(run, place, first + place - 1)
-    end
-    decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
-    for place = 1, keys do
-      prepare(run.cellsOf[place], places[place])
-      writes = writes + (places[place].value and 1 or 0)
-    end
-    if writes > 1 and redis.acl_check_cmd then
-      checkRights(keys)
-    end
-    for place = 1, writes > 0 and keys or 0 do
-      local held = places[place]
-      if held.value and held.pieces then
-        pages().writeInPlace(held.key, held.pieces, #held.pieces, held.untilUs)
-      elseif held.value then
-        write(held.key, held.value, held.untilUs)
+      if cell.place == place and (cell.changed or cell.isHeld) then
+        local idleAtUs = cell.idleAtUs
+        count = count + 1
+        if cell.changed then
+          local own, s = cell.own, cell.s
+          idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
+          if not isLarge and own == cell.numbers and not own.neededWords then
+            texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
+          else
+            texts[count] = not held.pieces and pages().recordFor(cell, idleAtUs)
+          end
+        else
+          texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
+        end
+        untilUs = idleAtUs > untilUs and idleAtUs or untilUs
       end
     end
-    for k = 0, cells.length - 1 do
-      say(cells[k].verdict, run.aheadUs >= 0)
+    held.untilUs = untilUs
+    if not isChanged then
+      -- A key that lost its time to live would stay for ever.
+      held.value = raw and try('PTTL', held.key) == -1 and kept(held)
+    elseif held.pieces then
+      held.value = true
+    else
+      for k = 1, held.others, 2 do
+        count = count + 1
+        texts[count] = bytesOf(held, held[k], held[k + 1])
+      end
+      held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
+    end
+    return held.value
+  end
+
+  -- The decisions of a run whose keys stand from one place to another.
+  local function decideEach(run, first, last)
+    local cells, perDecision, texts = run.cells, run.keys, { nil }
+    for key = first, last, perDecision do
+      local isTake, writes = run.isTake, 0
+      current = key
+      for k = 0, cells.length - 1 do
+        cells[k].isHeld = false
+      end
+      for place = 1, perDecision do
+        isTake = find(run, place, key + place - 1) and isTake
+      end
+      for k = 0, cells.length - 1 do
+        local cell = cells[k]
+        if not cell.isHeld then
+          cell.s, cell.own = cell.small, cell.numbers
+          if cell.own.neededWords then
+            pages().grown(cell, 0)
+          end
+        end
+      end
+      if isTake then
+        takeAll(cells, nowUs)
+      else
+        decideRun(run)
+      end
+      for place = 1, perDecision do
+        writes = writes + (prepare(cells, place, texts) and 1 or 0)
+      end
+      if writes > 1 then
+        checkRights(perDecision)
+      end
+      for place = 1, writes > 0 and perDecision or 0 do
+        local held = places[place]
+        if held.value and held.pieces then
+          pages().writeInPlace(held)
+        elseif held.value then
+          write(held.key, held.value, held.untilUs)
+        end
+      end
+      for k = 0, cells.length - 1 do
+        say(cells[k].verdict, run.aheadUs >= 0)
+      end
     end
   end
 
-  local function decideEach(run, first, last)
-    for k = first, last, run.keys do
-      current = k
-      decideOne(run, k)
+  -- Drops the records of the decision's limits, and with them whatever is none of ours.
+  local function forgetEach(run, first, last)
+    for at = first, last do
+      local place = (at - first) % run.keys + 1
+      current = at - place + 1
+      for k = 0, run.cells.length - 1 do
+        run.cells[k].isHeld = false
+      end
+      local isFound, failure = pcall(find, run, place, at)
+      if not isFound and type(failure) == 'table' and failure.said then
+        error(failure, 0)
+      end
+      local held, texts = places[place], {}
+      for k = 1, isFound and held.others or 0, 2 do
+        texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
+      end
+      if #texts > 0 then
+        write(held.key, table.concat(texts), held.untilUs)
+      else
+        local deleted = try('DEL', held.key)
+        if type(deleted) == 'table' then
+          failAs(deleted)
+        end
+        heldBy[held.key] = false
+      end
+      if place == run.keys then
+        size = size + 1
+        reply[size] = 0
+      end
     end
+  end
+
+  -- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of the states that are written by its rule.
+  local function addCell(run, label, place, cost)
+    local cells = run.cells
+    local agree, finish, words, freshWords, neededWords = phases[byte(label)](figuresOf(label))
+    local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
+    local s = { 0, 0, 0, 0 }
+    -- With all that is put into them later: tables that grow are made anew.
+    local cell = {
+      numbers = numbers,
+      own = numbers,
+      agree = agree,
+      finish = finish,
+      cost = cost,
+      place = place,
+      s = s,
+      small = s,
+      large = false,
+      i = 1,
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
+      isHeld = false,
+      changed = false,
+      from = 0,
+      to = 0,
+      idleAtUs = 0,
+      most = words,
+    }
+    cells[cells.length] = cell
+    cells.length = cells.length + 1
+    isLarge = isLarge or words > MOST_TAGGED
+    places[place] = places[place] or newPlace()
+    -- One that takes sees when it writes whether the key is of another type.
+    run.mustLook = run.mustLook or cost == 0
+    return cell
+  end
+
+  -- Decisions that differ in nothing but their keys, so many each.
+  local function newRun(op, aheadUs, ofUs, count)
+    local isTake = op == 'take' and aheadUs < 0
+    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, each = false }
+  end
+
+  -- Takes by one limit as any other decision.
+  local function runOf(label, cost)
+    local run = newRun('take', -1, -1, 1)
+    addCell(run, label, 1, cost)
+    run.each = decideEach
+    return run
   end
 
   local function wordsIn(text)
@@ -418,75 +569,27 @@ function others()
     return words
   end
 
-  -- A run's part: see ARGV.
-  local function addPart(run, label, place, cost)
-    local rule, cells = rules[label] or ruleOf(label, true), run.cells
-    -- With all that is put into them later: tables that grow are made anew.
-    local cell = {
-      rule = rule,
-      own = rule,
-      cost = cost,
-      place = place,
-      s = { 0, 0, 0, 0, length = 0 },
-      i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
-      isHeld = false,
-      changed = false,
-      from = 0,
-      to = 0,
-      idleAtUs = 0,
-      most = rule.words,
-    }
-    cells[cells.length] = cell
-    cells.length = cells.length + 1
-    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-    local beside = run.cellsOf[place] or {}
-    beside[#beside + 1] = cell
-    run.cellsOf[place] = beside
-    places[place] = places[place] or { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
-    -- One that takes sees when it writes whether the key is of another type.
-    run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-    rule.mostOfFresh = rule.mostOfFresh or rule.words
-    if rule.algorithm.neededWords then
-      local fresh = {}
-      clearWords(fresh, 1, rule.freshWords)
-      rule.mostOfFresh = rule.algorithm.neededWords(fresh, 1)
-    end
-    return cell
-  end
-
-  local function newRun(op, aheadUs, ofUs, keys)
-    return {
-      op = op,
-      aheadUs = aheadUs,
-      ofUs = ofUs,
-      keys = keys,
-      mustLook = keys > 1,
-      cells = { length = 0 },
-      byName = {},
-      cellsOf = {},
-    }
-  end
-
-  -- The run that begins at a place in ARGV: how its decisions are made, the run, how many it has, and where the next one begins.
+  -- The run that begins at a place in ARGV, and where the next one begins.
   local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    local count, parts, keys = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-    at = at + 4
-    if op == 'take' and aheadUs == '-1' and parts == 1 then
-      local decideEach, run = takesBy(ARGV[at], tonumber(ARGV[at + 2]))
-      return decideEach, run, count, at + 3
+    local count, parts, cost = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 6])
+    if op == 'take' and aheadUs == '-1' and parts == 1 and cost > 0 then
+      local run = takesBy(ARGV[at + 4], cost)
+      run.count = count
+      return run, at + 7
     end
-    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), keys)
+    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
+    run.count, run.each = count, op == 'forget' and forgetEach or decideEach
+    at = at + 4
     for _ = 1, parts do
-      local cell = addPart(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+      local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
       if op == 'give' then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end
     end
-    return decideEach, run, count, at
+    return run, at
   end
 
   -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, `key` is that.
@@ -495,187 +598,48 @@ function others()
     if isTable and failure.said then
       return failure.said
     end
-    return 'SLUICE the key ' .. (key or reading) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+    return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
   end
 
-  -- The run of takes by one limit.
-  local function runOf(label, cost)
-    local run = newRun('take', -1, -1, 1)
-    addPart(run, label, 1, cost)
-    return run
-  end
-
-  -- Whether a label among the arguments names a rule of large states. Of all arguments only labels begin with such signs.
-  local function hasLarge()
-    for k = 1, #ARGV do
-      local format = byte(ARGV[k])
-      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
-        return true
-      end
-    end
-    return false
-  end
-
-  local made = { hasLarge = hasLarge, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, textOf = textOf }
   function others()
     return made
   end
   return made
 end
 
--- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
-local function takeEach(run, first, last)
-  local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
-  local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
-  for k = first, last do
-    current = k
-    local key = keys[k]
-    local raw = heldBy[key]
-    if raw == nil then
-      raw = values[k]
-    end
-    local isUsual, isHeld = raw == false, false
-    if raw then
-      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = not shape.isLarge and shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      isHeld = isUsual and idleAtUs > nowUs
-      if isHeld and isShort then
-        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
-      elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, s, words)
-      end
-    end
-    if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
-      if isShort then
-        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
-      else
-        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-        a, b, c, d = s[1], s[2], s[3], s[4]
-      end
-      if changed then
-        write(key, recordOf(label, run, a, b, c, d, s, words, nowUs + resetUs), nowUs + resetUs)
-      elseif raw and try('PTTL', key) == -1 then
-        -- A key that lost its time to live would stay for ever.
-        isUsual = false
-      end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-    end
-    if not isUsual then
-      -- The same decision as any other: the key holds more than the one state, or one under other numbers.
-      run.other = run.other or others().runOf(label, cost)
-      others().decideOne(run.other, k)
-    end
-  end
-end
-
--- Plain takes, each by one limit, whose states may be large.
-local function takeEachLarge(run, first, last)
-  local label, cost, take, words, neededWords = run.label, run.cost, run.take, run.words, run.neededWords
-  local large, held = pages(), { key = '', raw = false, size = 0 }
-  local open, largeState, pieces, known = large.open, large.largeState, {}, nil
-  for k = first, last do
-    current = k
-    local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
-    if raw then
-      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == held.size + 1 and shape[WORDS] <= words and idleAtUs > nowUs and idleAtUs < NO_NUMBER
-      if isUsual and shape.isLarge then
-        known = largeState(held, shape, head, at, known)
-        s, isHeld, before = known, true, shape[WORDS]
-      elseif isUsual then
-        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, HEAD_WORDS), true, shape[WORDS]
-      end
-    else
-      s = {}
-    end
-    if isUsual then
-      local most = neededWords and neededWords(isHeld and s or { 0, 0, 0, 0, 0, 0, 0, 0, 0 }) or words
-      -- Else it is damaged.
-      isUsual = most <= words + MOST_GROWTH
-      most = most > before and most or before
-      s.length = most + 1
-      for j = before + 1, isUsual and not s.words and most or 0 do
-        s[j] = s[j] or 0
-      end
-    end
-    if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-      if changed then
-        local untilUs, needed = nowUs + resetUs, neededWords and neededWords(s) or words
-        needed = needed < words and needed or words
-        if s.words == needed then
-          large.writeInPlace(held.key, pieces, large.addLarge(pieces, 0, s, 1, untilUs), untilUs)
-        else
-          for j = s.length, s.words and 0 or needed do
-            s[j] = 0
-          end
-          write(held.key, large.recordFor(label, run, s, needed, untilUs), untilUs)
-        end
-      elseif raw and try('PTTL', held.key) == -1 then
-        isUsual = false
-      end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-    end
-    if not isUsual then
-      run.other = run.other or others().runOf(label, cost)
-      others().decideOne(run.other, k)
-    end
-  end
-end
-
-function takesBy(label, cost)
-  local newTake = takes[string.byte(label)]
-  if cost == 0 or not newTake then
-    return others().decideEach, others().runOf(label, cost)
-  end
-  local take, words, isShort, neededWords = newTake(figuresOf(label))
-  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, neededWords = neededWords, forms = { one = nil }, heads = { one = nil }, other = false }
-end
-
-local plainEach, plainRun
+local runs = { nil }
 if isPlain then
-  plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
+  local cost = tonumber(ARGV[2])
+  runs[1] = cost > 0 and takesBy(ARGV[1], cost) or others().runOf(ARGV[1], cost)
+  runs[1].count = #keys
+else
+  local at = 2
+  while at <= #ARGV do
+    runs[#runs + 1], at = others().runAt(at)
+  end
 end
-isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLarge()
 if not isLarge then
   readAll()
 end
 
-local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
-while at <= #ARGV do
-  local decideEach, run, count
-  if isPlain then
-    decideEach, run, count, at = plainEach, plainRun, #KEYS, 3
-  else
-    decideEach, run, count, at = others().runAt(at)
-  end
-  local last, isMade, failure = key + count * run.keys - 1, true, nil
+local key, decisions, failures, firstError, areAlike = 1, 0, 0, nil, true
+for k = 1, #runs do
+  local run = runs[k]
+  local last, isMade, failure = key + run.count * run.keys - 1, true, nil
   while key <= last do
     current = key
-    isMade, failure = pcall(decideEach, run, key, last)
+    isMade, failure = pcall(run.each, run, key, last)
     key = last + 1
     -- It goes on behind a decision that cannot be made.
     if not isMade then
       size, failures, key = size + 1, failures + 1, current + run.keys
-      reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+      reply[size] = others().textOf(failure, run.keys == 1 and keys[current])
       firstError = firstError or reply[size]
       areAlike = areAlike and reply[size] == firstError
     end
   end
-  decisions = decisions + count
+  decisions = decisions + run.count
 end
 
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.

@@ -18,13 +18,19 @@ local MOST_AT_ONCE = 4000
 local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
--- the two that those behind them take in turn, and how the first four are unpacked.
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM = 1, 2, 3, 4, 5, 9, 10, 11
+-- the two that those behind them take in turn, how the first four are unpacked; and for which run of decisions the limit that it is about was looked
+-- up, its cell, and the numbers that it is written by (see run.lua).
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
 -- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
+
+-- Bytes that we did not write.
+local function foreign(what)
+  error({ what = what }, 0)
+end
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -130,7 +136,7 @@ local function newLong()
     elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
       return BACK + bytesFor(back)
     end
-    return least >= 0 and most < NO_NUMBER and bytesFor(most) or error({ what = 'a word is out of range' }, 0)
+    return least >= 0 and most < NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
   end
 
   -- The words behind the first ones as they are packed.
@@ -181,7 +187,7 @@ local function shapeOf(head, label)
     local figuresSize = nameSize and byte(head, 3 + nameSize)
     labelSize = figuresSize and 3 + nameSize + figuresSize
     if not labelSize or labelSize > #head then
-      error({ what = 'the head of a record is too short' }, 0)
+      foreign('the head of a record is too short')
     end
     label = sub(head, 1, labelSize)
   end
@@ -191,7 +197,7 @@ local function shapeOf(head, label)
     shapes[head] = { label, words, false, words * 8, isLarge = true }
     return shapes[head]
   elseif lead > 2 and lead ~= LONG_TAGS then
-    error({ what = lead .. ' bytes are no tags' }, 0)
+    foreign(lead .. ' bytes are no tags')
   end
   first, second = first or 0, second or 0
   local b, d = first % 16, second % 16
@@ -200,7 +206,7 @@ local function shapeOf(head, label)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form }
+  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form, false, false, false }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
@@ -262,9 +268,9 @@ local function tagOf(word, idleAtUs)
     word, tag = back, BACK
   end
   if word < 16777216 then
-    return tag + (word < 256 and (word > 0 and 1 or error({ what = 'a word is out of range' }, 0)) or word < 65536 and 2 or 3), word
+    return tag + (word < 256 and (word > 0 and 1 or foreign('a word is out of range')) or word < 65536 and 2 or 3), word
   end
-  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or error({ what = 'a word is out of range' }, 0)), word
+  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or foreign('a word is out of range')), word
 end
 
 -- The record of a state that is idle at a time: its first four words, and if there are more, \`s\` with all of them, so many at most. \`written\`: the
@@ -275,7 +281,7 @@ local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
-    error({ what = 'a state has no end' }, 0)
+    foreign('a state has no end')
   end
   -- How many bytes the tags of the first four take.
   local bytes = (c ~= 0 or d ~= 0 or count > LEAD) and 2 or (a ~= 0 or b ~= 0) and 1 or 0
@@ -318,11 +324,6 @@ export const labels = `-- The rules that labels name, each made once for a scrip
 
 local rules = {}
 
--- Bytes that we did not write.
-local function foreign(what)
-  error({ what = what }, 0)
-end
-
 -- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = string.byte(label, 1)
@@ -340,7 +341,7 @@ local function ruleOf(label, isKnown)
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
-  rule.label, rule.written = label, { forms = {}, heads = {} }
+  rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
   rules[label] = rule
   return rule
 end
@@ -352,15 +353,10 @@ export const largeStates = `-- Large states as bytes (see codec.ts): the words a
 -- So many words are written with the head of the record.
 local HEAD_WORDS = 9
 
--- Bytes, or words, that we did not write.
-local function notOurs(what)
-  error({ what = what }, 0)
-end
-
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
   return idleAtUs < NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
-    or notOurs('a state has no end')
+    or foreign('a state has no end')
 end
 
 -- The words from one place to another, which are all in the table.
@@ -415,19 +411,11 @@ local function open(held, key)
   return raw
 end
 
--- The bytes from one place to another, which are all there.
-local function bytesOf(held, from, to)
-  if to <= #held.raw then
-    return string.sub(held.raw, from, to)
-  end
-  return checked(try('GETRANGE', held.key, from - 1, to - 1))
-end
-
 -- A word of a large state that is asked for the first time.
 local function readWord(s, k)
   local words = s.words
   if not (k >= 1 and k <= words and k % 1 == 0) then
-    return k > words and k < s.length and 0 or notOurs('it has no word ' .. k)
+    return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
   end
   local inPage = (k - 1) % PAGE
   local pages, page = s.pages, k - inPage
@@ -439,7 +427,7 @@ local function readWord(s, k)
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
   if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
-    notOurs('a word is out of range')
+    foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
   touched[count + 1], touched[count + 2] = k, word
@@ -452,7 +440,7 @@ local LARGE = {
   __index = readWord,
   __newindex = function(s, k, word)
     if not (k >= 1 and k < s.length and k % 1 == 0) then
-      notOurs('it has no word ' .. k)
+      foreign('it has no word ' .. k)
     end
     local touched, count = s.touched, s.count
     touched[count + 1], touched[count + 2] = k, false
@@ -466,7 +454,7 @@ local LARGE = {
 local function largeState(held, shape, head, at, s)
   local words, text, from = shape[WORDS], held.raw, at
   if words <= MOST_TAGGED then
-    notOurs(words .. ' words are no large state')
+    foreign(words .. ' words are no large state')
   elseif at + HEAD_WORDS * 8 > #text + 1 then
     text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
   end
@@ -475,7 +463,7 @@ local function largeState(held, shape, head, at, s)
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
   if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
-    notOurs('a word is out of range')
+    foreign('a word is out of range')
   end
   if not s then
     s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
@@ -488,7 +476,7 @@ local function largeState(held, shape, head, at, s)
     s.pages = {}
   end
   s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9] = a, b, c, d, e, f, g, h, i
-  s.at, s.words, s.head, s.count = at, words, head, 0
+  s.at, s.words, s.head, s.length, s.count = at, words, head, words + 1, 0
   return s
 end
 
@@ -547,22 +535,52 @@ local function newRecords()
     return table.concat(pieces)
   end
 
-  local function recordFor(label, written, s, words, idleAtUs)
+  local function recordFor(cell, words, idleAtUs)
+    local own, s = cell.own, cell.s
     if words <= MOST_TAGGED then
-      return recordOf(label, written, s[1], s[2], s[3], s[4], s, words, idleAtUs)
+      return recordOf(own.label, own, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
-      return changedRecordOf(label, s, words, idleAtUs)
+      return changedRecordOf(own.label, s, words, idleAtUs)
     end
-    return doublesOf(label, s, words, idleAtUs)
+    return doublesOf(own.label, s, words, idleAtUs)
   end
 
   return recordFor
 end
 
+-- Makes room in the state of a cell for one more charge. \`words\`: how many it has, 0 for a new one.
+local function grown(cell, words)
+  local own, s = cell.own, cell.s
+  for k = 1, words == 0 and own.freshWords or 0 do
+    s[k] = 0
+  end
+  local needed = own.neededWords(s, 1)
+  -- Entries that the rule does not allow would be looked for one by one.
+  if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
+    foreign('it says that it has ' .. needed .. ' words')
+  end
+  cell.most = math.max(words, needed)
+  s.length = cell.most + 1
+  for k = math.max(words, own.freshWords) + 1, getmetatable(s) == LARGE and 0 or cell.most do
+    s[k] = 0
+  end
+end
+
+-- How many words the state of a cell takes from now on. They are all there.
+local function wordsToWrite(cell)
+  local own, s = cell.own, cell.s
+  local words = own.neededWords and math.min(own.neededWords(s, 1), own.words) or own.words
+  for k = cell.most + 1, own.neededWords and getmetatable(s) ~= LARGE and words or 0 do
+    s[k] = 0
+  end
+  return words
+end
+
+-- The record of the state of a cell, however large.
 local known
-local function recordFor(label, written, s, words, idleAtUs)
+local function recordFor(cell, idleAtUs)
   known = known or newRecords()
-  return known(label, written, s, words, idleAtUs)
+  return known(cell, wordsToWrite(cell), idleAtUs)
 end
 
 -- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
@@ -575,16 +593,52 @@ local function addLarge(pieces, size, s, from, idleAtUs)
   return last + 2
 end
 
--- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
-local function writeInPlace(key, pieces, size, untilUs)
+-- What has to be written into a key, if no record changes its size: the place of each piece and its bytes, and in \`size\` how many that is. Nil if one does.
+local function piecesInPlace(held, cells, place)
+  local pieces = held.list or { size = 0 }
+  held.list, pieces.size = pieces, 0
+  for k = 0, cells.length - 1 do
+    local cell = cells[k]
+    if cell.place == place and cell.changed then
+      local own, s, idleAtUs = cell.own, cell.s, nowUs + cell.verdict.resetUs
+      if not cell.isHeld then
+        return nil
+      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
+        pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
+      else
+        local text = recordFor(cell, idleAtUs)
+        if #text ~= cell.to - cell.from + 1 then
+          return nil
+        end
+        pieces[pieces.size + 1], pieces[pieces.size + 2] = cell.from, text
+        pieces.size = pieces.size + 2
+      end
+    end
+  end
+  return pieces
+end
+
+-- Writes the pieces of a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(held)
+  local key, pieces = held.key, held.pieces
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
     checked(try('SETRANGE', key, 0, ''))
     hasWritten = true
   end
-  checked(try('PEXPIRE', key, ttlMsOf(untilUs)))
-  for k = 1, size, 2 do
+  checked(try('PEXPIRE', key, ttlMsOf(held.untilUs)))
+  for k = 1, pieces.size, 2 do
     checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
+  end
+end
+
+-- Writes the state of the one cell of a key: in place where it can.
+local function store(held, cells, untilUs)
+  held.untilUs, held.pieces = untilUs, held.raw and held.size > #held.raw and piecesInPlace(held, cells, 1)
+  if held.pieces then
+    writeInPlace(held)
+  else
+    write(held.key, recordFor(cells[0], untilUs), untilUs)
   end
 end
 `
@@ -603,11 +657,15 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
+-- Every decision goes one way: find the states, decide, write (\`decideEach\`). Takes by one limit whose key holds nothing but a state by the same numbers
+-- are nearly all there is, so they have a short head before that (\`takeEach\`), which leaves all others to it. What decides is generated from decide.ts:
+-- a take by one limit (\`takes\`), by several (\`takeAll\`), and everything (\`decide\`).
+--
 -- Redis makes every function of a script anew at each call. So what few calls need stands in functions of its own, which make it when it is needed:
--- the arithmetic of each algorithm (\`takes\`), and everything but plain takes (\`others\`). For the same reason it uses few variables of the script: each costs a
--- function that uses it, whenever that is made.
+-- the arithmetic of each algorithm, what large states need (\`pages\`), and everything but takes by one limit (\`others\`). For the same reason it uses few
+-- variables of the script: each costs a function that uses it, whenever that is made.
 
-local try = redis.pcall
+local try, keys = redis.pcall, KEYS
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
@@ -621,8 +679,8 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
--- Where the keys of the decision begin that is being made.
-local current = 1
+-- Where the keys of the decision begin that is being made, and the key that is being read.
+local current, reading = 1, 1
 
 -- What the keys hold by their place, false for nothing (MGET finds nothing in a key of another type either), and what this call has found out or
 -- written since, by their name.
@@ -631,16 +689,16 @@ local values, heldBy = { nil }, { one = nil }
 local isLarge, hasWritten = false, false
 
 local function readAll()
-  if #KEYS == 1 then
-    local value = try('GET', KEYS[1])
+  if #keys == 1 then
+    local value = try('GET', keys[1])
     if type(value) ~= 'table' then
       values[1] = value
     end
     return
   end
-  for first = 1, #KEYS, MOST_AT_ONCE do
-    local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)
-    local found = try('MGET', unpack(KEYS, first, last))
+  for first = 1, #keys, MOST_AT_ONCE do
+    local last = math.min(first + MOST_AT_ONCE - 1, #keys)
+    local found = try('MGET', unpack(keys, first, last))
     -- A user who may not call it reads one by one.
     if first == 1 and not found.err then
       values = found
@@ -652,9 +710,10 @@ local function readAll()
   end
 end
 
--- Everything but plain takes, made when it is first needed; and how takes by one limit are made.
-local others, takesBy
+-- What is made when it is first needed.
+local others, pages
 
+-- The milliseconds until a time, rounded up.
 local function ttlMsOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
@@ -671,6 +730,7 @@ local function write(key, value, untilUs)
   heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
+-- The answer of one limit, in full.
 local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
     reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
@@ -682,29 +742,120 @@ local function sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredU
   size = size + 5
 end
 
+-- The bytes from one place to another, which are all there.
+local function bytesOf(held, from, to)
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, from - 1, to - 1))
+end
+
+local function newPlace()
+  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false, list = false }
+end
+
 -- Makes the functions for large states.
-local function newPages()
+function pages()
   --[[PAGES]]
-  return { open = open, bytesOf = bytesOf, largeState = largeState, recordFor = recordFor, addLarge = addLarge, writeInPlace = writeInPlace, LARGE = LARGE }
+  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  function pages()
+    return made
+  end
+  return made
 end
 
-local knownPages
-local function pages()
-  knownPages = knownPages or newPages()
-  return knownPages
+-- Takes by one limit. The words of a state are four variables, or a table where there may be more.
+local function takeEach(run, first, last)
+  local cost, take, isShort, cell = run.cost, run.take, run.isShort, run.cell
+  local own, small = cell.own, cell.s
+  local label, words, neededWords = own.label, own.words, own.neededWords
+  local large = (isLarge or neededWords) and pages()
+  local held = large and newPlace()
+  local a, b, c, d, s = 0, 0, 0, 0, small
+  for k = first, last do
+    local key, raw, total = keys[k], nil, nil
+    current = k
+    if isLarge then
+      raw = large.open(held, key)
+      total = held.size
+    else
+      raw = heldBy[key]
+      if raw == nil then
+        raw = values[k]
+      end
+      total = raw and #raw
+    end
+    local isUsual, isHeld, before = raw == false, false, 0
+    if raw then
+      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head, label)
+      local form = shape[FORM]
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      isHeld = isUsual and idleAtUs > nowUs
+      before = isHeld and shape[WORDS] or 0
+      if isHeld and not (form and total == #raw) then
+        isUsual = isLarge and not form
+        if isUsual then
+          s = large.largeState(held, shape, head, at, run.known)
+          run.known = s
+        end
+      elseif isHeld and isShort then
+        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(form, raw, at))
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, small, own.freshWords)
+      end
+    end
+    if isUsual then
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
+      if isShort then
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
+      else
+        s = isHeld and s or small
+        if neededWords then
+          cell.s = s
+          large.grown(cell, before)
+        end
+        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
+        a, b, c, d = s[1], s[2], s[3], s[4]
+      end
+      local untilUs = nowUs + resetUs
+      if changed and large and not isShort then
+        cell.s, cell.isHeld, cell.to, cell.verdict.resetUs = s, isHeld, total, resetUs
+        held.key, held.raw, held.size = key, raw, total or 0
+        large.store(held, run.cells, untilUs)
+      elseif changed then
+        write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
+      elseif raw and try('PTTL', key) == -1 then
+        -- A key that lost its time to live would stay for ever.
+        isUsual = false
+      end
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      end
+    end
+    if not isUsual then
+      run.other = run.other or others().runOf(label, cost)
+      others().decideEach(run.other, k, k)
+    end
+  end
 end
 
--- Makes the functions for everything but plain takes.
+-- Takes by one limit, each of one key. A cost of nothing has to look at the key: \`decideEach\` does.
+local function takesBy(label, cost)
+  local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
+  local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
+  local cell = { own = own, s = { 0, 0, 0, 0 }, place = 1, changed = true, isHeld = false, from = 1, to = 0, most = words, verdict = { resetUs = 0 } }
+  isLarge = isLarge or words > MOST_TAGGED
+  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, cells = { [0] = cell, length = 1 }, other = false, known = false }
+end
+
+-- Makes the functions for everything that few decisions need.
 function others()
-  local KEYS, ARGV, type, byte, sub = KEYS, ARGV, type, string.byte, string.sub
+  local ARGV, type, byte, sub = ARGV, type, string.byte, string.sub
   --[[LIBRARY]]
-  local open, bytesOf, largeState, recordFor, addLarge, LARGE = pages().open, pages().bytesOf, pages().largeState, pages().recordFor, pages().addLarge, pages().LARGE
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
-  local places = {}
-  local texts = { nil }
-  -- The key that is being read, for errors.
-  local reading = KEYS[1]
+  local places = { nil }
 
   -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
   local function failAs(reply)
@@ -712,196 +863,73 @@ function others()
     error(isOther and { what = reply.err } or { said = reply.err }, 0)
   end
 
-  local function ownRule(shape, cell)
-    local format = byte(shape[LABEL])
-    local kind = FORMATS[format]
-    if not kind then
-      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
-    elseif kind ~= cell.rule.algorithm.type then
-      foreign('it holds a ' .. kind .. ' state, not a ' .. cell.rule.algorithm.type .. ' state')
+  -- What a key holds that is not known yet.
+  local function look(key)
+    local raw = try('GET', key)
+    if type(raw) == 'table' then
+      failAs(raw)
     end
-    local own = rules[shape[LABEL]] or ruleOf(shape[LABEL])
-    if shape[WORDS] > own.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. own.numbers .. ' has ' .. own.words)
-    end
-    shape.rule = own
-    return own
-  end
-
-  -- What a key holds, which has this place among all.
-  local function heldAt(k, mustLook)
-    local key = KEYS[k]
-    local raw = heldBy[key]
-    if raw == nil then
-      raw = values[k]
-    end
-    if raw == nil or raw == false and mustLook and #KEYS > 1 then
-      raw = try('GET', key)
-      if type(raw) == 'table' then
-        failAs(raw)
-      end
-      heldBy[key] = raw
-    end
+    heldBy[key] = raw
     return raw
   end
 
-  -- Finds the states of the decision's limits in a key.
-  local function find(run, place, k)
-    local held = places[place]
-    reading = KEYS[k]
-    held.key, held.others, held.untilUs, held.value, held.pieces = KEYS[k], 0, 0, false, false
-    if isLarge then
-      open(held, KEYS[k])
-    else
-      held.raw = heldAt(k, run.mustLook)
-      held.size = held.raw and #held.raw or 0
+  -- The numbers that a state of a cell is written by: the cell's, or others.
+  local function numbersOf(shape, cell)
+    local label, numbers = shape[LABEL], cell.numbers
+    if label ~= numbers.label then
+      local format, wanted = byte(label), FORMATS[byte(numbers.label)]
+      local kind = FORMATS[format]
+      if not kind then
+        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+      elseif kind ~= wanted then
+        foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
+      end
+      numbers = rules[label] or ruleOf(label)
     end
-    local raw = held.raw
-    local at, last, byName = 1, raw and held.size or -1, run.byName
-    while at <= last or last == 0 do
-      local text, from = raw, at
-      if at + MOST_HEAD > #raw and #raw < last then
-        text, from = bytesOf(held, at, min(at + MOST_HEAD, last)), 1
-      end
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
-      wordsAt = wordsAt + at - from
-      local shape = shapes[head] or shapeOf(head)
-      local next = wordsAt + shape[SIZE]
-      if next > last + 1 or idleAtUs >= NO_NUMBER then
-        foreign('it holds no states of Sluice')
-      end
-      -- What is idle equals a state that never was.
-      if idleAtUs > nowUs then
-        shape.name = shape.name or sub(head, 3, 2 + byte(head, 2))
-        local cell = byName[shape.name]
-        if cell and cell.place == place then
-          if cell.isHeld then
-            foreign('it holds two states of one limit')
-          end
-          local own = shape.rule
-          if not own or own.algorithm ~= cell.rule.algorithm then
-            own = ownRule(shape, cell)
-          end
-          local words = shape[WORDS]
-          local s = cell.s
-          if shape.isLarge then
-            s = largeState(held, shape, head, wordsAt)
-          else
-            text, from = raw, wordsAt
-            if next - 1 > #raw then
-              text, from = bytesOf(held, wordsAt, next - 1), 1
-            end
-            s = readWords(shape, text, from, idleAtUs, s, own.freshWords)
-          end
-          cell.most = own.words
-          if own.algorithm.neededWords then
-            local needed = own.algorithm.neededWords(s, 1)
-            -- Entries that the rule does not allow would be looked for one by one.
-            if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-              foreign('it says that it has ' .. needed .. ' words')
-            end
-            cell.most = max(words, needed)
-            s.length = cell.most + 1
-            for k = words + 1, shape.isLarge and 0 or cell.most do
-              s[k] = 0
-            end
-          end
-          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
-        else
-          local others = held.others + 2
-          held[others - 1], held[others], held.others = at, next - 1, others
-          held.untilUs = max(held.untilUs, idleAtUs)
-        end
-      end
-      at = next
+    if shape[WORDS] > numbers.words then
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. (rules[label] or ruleOf(label)).numbers .. ' has ' .. numbers.words)
     end
+    return numbers
   end
 
-  -- How many words the state of a cell takes from now on. They are all there.
-  local function wordsToWrite(cell)
-    local own, s = cell.own, cell.s
-    local needed = own.algorithm.neededWords
-    local words = needed and min(needed(s, 1), own.words) or own.words
-    for k = cell.most + 1, getmetatable(s) == LARGE and 0 or words do
-      s[k] = s[k] or 0
+  -- The cell of a run that records are about which are not written by its numbers, or false; and the numbers that they are written by.
+  local function strangerIn(run, shape, head)
+    local name = sub(head, 3, 2 + byte(head, 2))
+    for k = 0, run.cells.length - 1 do
+      local cell = run.cells[k]
+      local label = cell.numbers.label
+      if sub(label, 3, 2 + byte(label, 2)) == name then
+        return cell, numbersOf(shape, cell)
+      end
     end
-    return words
+    return false, false
   end
 
-  -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes. Nil if one does.
-  local function piecesInPlace(cells)
-    local pieces, size = {}, 0
-    for k = 1, #cells do
-      local cell = cells[k]
-      if cell.changed and not cell.isHeld then
-        return nil
-      elseif cell.changed then
-        local own, s, words, idleAtUs = cell.own, cell.s, wordsToWrite(cell), nowUs + cell.verdict.resetUs
-        if getmetatable(s) == LARGE and s.words == words and shapes[s.head][LABEL] == own.label then
-          size = addLarge(pieces, size, s, cell.from, idleAtUs)
-        else
-          local text = recordFor(own.label, own.written, s, words, idleAtUs)
-          if #text ~= cell.to - cell.from + 1 then
-            return nil
-          end
-          pieces[size + 1], pieces[size + 2] = cell.from, text
-          size = size + 2
-        end
-      end
+  -- What a key that has lost its time to live shall hold: what it holds, or nothing.
+  local function kept(held)
+    if held.untilUs > 0 then
+      return held.pieces and true or held.raw
     end
-    return pieces
+    try('DEL', held.key)
+    heldBy[held.key] = false
+    return false
   end
 
-  -- Works out what a key shall hold if the decision changed it: its own records first, in its order.
-  local function prepare(cells, held)
-    local isChanged, pieces, untilUs, raw = false, 0, held.untilUs, held.raw
-    if isLarge and raw and held.size > #raw then
-      held.pieces = piecesInPlace(cells)
-    end
-    for k = 1, #cells do
-      local cell = cells[k]
-      if cell.changed then
-        local idleAtUs = nowUs + cell.verdict.resetUs
-        pieces, isChanged = pieces + 1, true
-        texts[pieces] = not held.pieces and recordFor(cell.own.label, cell.own.written, cell.s, wordsToWrite(cell), idleAtUs)
-        if idleAtUs > untilUs then
-          untilUs = idleAtUs
-        end
-      elseif cell.isHeld then
-        pieces = pieces + 1
-        texts[pieces] = not held.pieces and bytesOf(held, cell.from, cell.to)
-        untilUs = max(untilUs, cell.idleAtUs)
+  local function decideRun(run)
+    for k = 0, run.cells.length - 1 do
+      local cell = run.cells[k]
+      local label = cell.numbers.label
+      cell.rule = rules[label] or ruleOf(label, true)
+      if cell.own == cell.numbers then
+        cell.own = cell.rule
       end
     end
-    held.untilUs = untilUs
-    if not isChanged then
-      -- A key that lost its time to live would stay for ever.
-      if raw and try('PTTL', held.key) == -1 then
-        if untilUs > 0 and held.pieces then
-          held.value = true
-        elseif untilUs > 0 then
-          held.value = raw
-        else
-          try('DEL', held.key)
-          heldBy[held.key] = false
-        end
-      end
-      return
-    end
-    if held.pieces then
-      held.value = true
-      return
-    end
-    for k = 1, held.others, 2 do
-      pieces = pieces + 1
-      texts[pieces] = bytesOf(held, held[k], held[k + 1])
-    end
-    held.value = pieces == 1 and texts[1] or table.concat(texts, '', 1, pieces)
+    decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end
 
   -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
   local function checkRights(count)
-    for place = 1, count do
+    for place = 1, redis.acl_check_cmd and count or 0 do
       local held = places[place]
       local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
       if held.pieces then
@@ -913,33 +941,7 @@ function others()
     end
   end
 
-  -- Drops the records of the decision's limits, and with them whatever is none of ours.
-  local function forget(run, first)
-    for place = 1, run.keys do
-      local key, held = KEYS[first + place - 1], places[place]
-      local isFound, failure = pcall(find, run, place, first + place - 1)
-      if not isFound and type(failure) == 'table' and failure.said then
-        error(failure, 0)
-      end
-      local pieces = 0
-      for k = 1, isFound and held.others or 0, 2 do
-        pieces = pieces + 1
-        texts[pieces] = bytesOf(held, held[k], held[k + 1])
-      end
-      if pieces > 0 then
-        write(key, table.concat(texts, '', 1, pieces), held.untilUs)
-      else
-        local deleted = try('DEL', key)
-        if type(deleted) == 'table' then
-          failAs(deleted)
-        end
-        heldBy[key] = false
-      end
-    end
-    size = size + 1
-    reply[size] = 0
-  end
-
+  -- The answer of one limit. In a reservation it is always in full, with its ticket.
   local function say(verdict, isReservation)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
     if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
@@ -954,52 +956,255 @@ function others()
     end
   end
 
-  -- One decision, the keys of which begin at a place.
-  local function decideOne(run, first)
-    local cells, keys, writes = run.cells, run.keys, 0
+  -- The cell of a run that records with a shape are about, or false. It is noted in the shape.
+  local function cellOf(run, shape, head)
+    local cells = run.cells
+    for k = 0, cells.length - 1 do
+      local numbers = cells[k].numbers
+      if numbers.label == shape[LABEL] and shape[WORDS] <= numbers.words then
+        shape[RUN], shape[CELL], shape[OWN] = run, cells[k], numbers
+        return cells[k]
+      end
+    end
+    shape[CELL], shape[OWN] = strangerIn(run, shape, head)
+    shape[RUN] = run
+    return shape[CELL]
+  end
+
+  -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
+  local function find(run, place, k)
+    local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
+    held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+    if isLarge then
+      raw = pages().open(held, key)
+      last = raw and held.size or -1
+    else
+      raw = heldBy[key]
+      if raw == nil then
+        raw = values[k]
+      end
+      if not raw and (raw == nil or run.mustLook and #keys > 1) then
+        raw = look(key)
+      end
+      last = raw and #raw or -1
+      held.raw, held.size = raw, last
+    end
+    local at = 1
+    while at <= last or last == 0 do
+      local text, from = raw, at
+      if isLarge and at + MOST_HEAD > #raw and #raw < last then
+        text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+      end
+      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+      wordsAt = wordsAt + at - from
+      local shape = shapes[head] or shapeOf(head, run.label)
+      local next = wordsAt + shape[SIZE]
+      if next > last + 1 or idleAtUs >= NO_NUMBER then
+        foreign('it holds no states of Sluice')
+      end
+      -- What is idle equals a state that never was.
+      if idleAtUs > nowUs then
+        local cell = shape[CELL]
+        if shape[RUN] ~= run then
+          cell = cellOf(run, shape, head)
+        end
+        if cell and cell.place == place then
+          local own, s = shape[OWN], nil
+          if cell.isHeld then
+            foreign('it holds two states of one limit')
+          elseif shape.isLarge then
+            s = pages().largeState(held, shape, head, wordsAt, cell.large)
+            cell.large = s
+          else
+            text, from = raw, wordsAt
+            if next - 1 > #raw then
+              text, from = bytesOf(held, wordsAt, next - 1), 1
+            end
+            s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
+          end
+          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
+          if own.neededWords then
+            pages().grown(cell, shape[WORDS])
+          end
+          isOwn = isOwn and own == cell.numbers
+        else
+          local count = held.others + 2
+          held[count - 1], held[count], held.others = at, next - 1, count
+          held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+        end
+      end
+      at = next
+    end
+    return isOwn
+  end
+
+  -- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
+  local function prepare(cells, place, texts)
+    local held, count, isChanged = places[place], 0, false
+    local untilUs, raw = held.untilUs, held.raw
+    if raw and held.size > #raw then
+      held.pieces = pages().piecesInPlace(held, cells, place)
+    end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
-      cell.isHeld, cell.own, cell.most = false, cell.rule, cell.rule.mostOfFresh
-      if getmetatable(cell.s) then
-        cell.s = {}
-      end
-      cell.s.length = cell.most + 1
-      for j = cell.rule.freshWords + 1, cell.most do
-        cell.s[j] = 0
-      end
-    end
-    if run.op == 'forget' then
-      return forget(run, first)
-    end
-    for place = 1, keys do
-      find(run, place, first + place - 1)
-    end
-    decide(run.op, cells, nowUs, run.aheadUs, run.ofUs, true)
-    for place = 1, keys do
-      prepare(run.cellsOf[place], places[place])
-      writes = writes + (places[place].value and 1 or 0)
-    end
-    if writes > 1 and redis.acl_check_cmd then
-      checkRights(keys)
-    end
-    for place = 1, writes > 0 and keys or 0 do
-      local held = places[place]
-      if held.value and held.pieces then
-        pages().writeInPlace(held.key, held.pieces, #held.pieces, held.untilUs)
-      elseif held.value then
-        write(held.key, held.value, held.untilUs)
+      if cell.place == place and (cell.changed or cell.isHeld) then
+        local idleAtUs = cell.idleAtUs
+        count = count + 1
+        if cell.changed then
+          local own, s = cell.own, cell.s
+          idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
+          if not isLarge and own == cell.numbers and not own.neededWords then
+            texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
+          else
+            texts[count] = not held.pieces and pages().recordFor(cell, idleAtUs)
+          end
+        else
+          texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
+        end
+        untilUs = idleAtUs > untilUs and idleAtUs or untilUs
       end
     end
-    for k = 0, cells.length - 1 do
-      say(cells[k].verdict, run.aheadUs >= 0)
+    held.untilUs = untilUs
+    if not isChanged then
+      -- A key that lost its time to live would stay for ever.
+      held.value = raw and try('PTTL', held.key) == -1 and kept(held)
+    elseif held.pieces then
+      held.value = true
+    else
+      for k = 1, held.others, 2 do
+        count = count + 1
+        texts[count] = bytesOf(held, held[k], held[k + 1])
+      end
+      held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
+    end
+    return held.value
+  end
+
+  -- The decisions of a run whose keys stand from one place to another.
+  local function decideEach(run, first, last)
+    local cells, perDecision, texts = run.cells, run.keys, { nil }
+    for key = first, last, perDecision do
+      local isTake, writes = run.isTake, 0
+      current = key
+      for k = 0, cells.length - 1 do
+        cells[k].isHeld = false
+      end
+      for place = 1, perDecision do
+        isTake = find(run, place, key + place - 1) and isTake
+      end
+      for k = 0, cells.length - 1 do
+        local cell = cells[k]
+        if not cell.isHeld then
+          cell.s, cell.own = cell.small, cell.numbers
+          if cell.own.neededWords then
+            pages().grown(cell, 0)
+          end
+        end
+      end
+      if isTake then
+        takeAll(cells, nowUs)
+      else
+        decideRun(run)
+      end
+      for place = 1, perDecision do
+        writes = writes + (prepare(cells, place, texts) and 1 or 0)
+      end
+      if writes > 1 then
+        checkRights(perDecision)
+      end
+      for place = 1, writes > 0 and perDecision or 0 do
+        local held = places[place]
+        if held.value and held.pieces then
+          pages().writeInPlace(held)
+        elseif held.value then
+          write(held.key, held.value, held.untilUs)
+        end
+      end
+      for k = 0, cells.length - 1 do
+        say(cells[k].verdict, run.aheadUs >= 0)
+      end
     end
   end
 
-  local function decideEach(run, first, last)
-    for k = first, last, run.keys do
-      current = k
-      decideOne(run, k)
+  -- Drops the records of the decision's limits, and with them whatever is none of ours.
+  local function forgetEach(run, first, last)
+    for at = first, last do
+      local place = (at - first) % run.keys + 1
+      current = at - place + 1
+      for k = 0, run.cells.length - 1 do
+        run.cells[k].isHeld = false
+      end
+      local isFound, failure = pcall(find, run, place, at)
+      if not isFound and type(failure) == 'table' and failure.said then
+        error(failure, 0)
+      end
+      local held, texts = places[place], {}
+      for k = 1, isFound and held.others or 0, 2 do
+        texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
+      end
+      if #texts > 0 then
+        write(held.key, table.concat(texts), held.untilUs)
+      else
+        local deleted = try('DEL', held.key)
+        if type(deleted) == 'table' then
+          failAs(deleted)
+        end
+        heldBy[held.key] = false
+      end
+      if place == run.keys then
+        size = size + 1
+        reply[size] = 0
+      end
     end
+  end
+
+  -- One limit's share in the decisions of a run: a cell of decide.ts, and \`numbers\`: what is known of the states that are written by its rule.
+  local function addCell(run, label, place, cost)
+    local cells = run.cells
+    local agree, finish, words, freshWords, neededWords = phases[byte(label)](figuresOf(label))
+    local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
+    local s = { 0, 0, 0, 0 }
+    -- With all that is put into them later: tables that grow are made anew.
+    local cell = {
+      numbers = numbers,
+      own = numbers,
+      agree = agree,
+      finish = finish,
+      cost = cost,
+      place = place,
+      s = s,
+      small = s,
+      large = false,
+      i = 1,
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
+      isHeld = false,
+      changed = false,
+      from = 0,
+      to = 0,
+      idleAtUs = 0,
+      most = words,
+    }
+    cells[cells.length] = cell
+    cells.length = cells.length + 1
+    isLarge = isLarge or words > MOST_TAGGED
+    places[place] = places[place] or newPlace()
+    -- One that takes sees when it writes whether the key is of another type.
+    run.mustLook = run.mustLook or cost == 0
+    return cell
+  end
+
+  -- Decisions that differ in nothing but their keys, so many each.
+  local function newRun(op, aheadUs, ofUs, count)
+    local isTake = op == 'take' and aheadUs < 0
+    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, each = false }
+  end
+
+  -- Takes by one limit as any other decision.
+  local function runOf(label, cost)
+    local run = newRun('take', -1, -1, 1)
+    addCell(run, label, 1, cost)
+    run.each = decideEach
+    return run
   end
 
   local function wordsIn(text)
@@ -1010,75 +1215,27 @@ function others()
     return words
   end
 
-  -- A run's part: see ARGV.
-  local function addPart(run, label, place, cost)
-    local rule, cells = rules[label] or ruleOf(label, true), run.cells
-    -- With all that is put into them later: tables that grow are made anew.
-    local cell = {
-      rule = rule,
-      own = rule,
-      cost = cost,
-      place = place,
-      s = { 0, 0, 0, 0, length = 0 },
-      i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
-      isHeld = false,
-      changed = false,
-      from = 0,
-      to = 0,
-      idleAtUs = 0,
-      most = rule.words,
-    }
-    cells[cells.length] = cell
-    cells.length = cells.length + 1
-    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-    local beside = run.cellsOf[place] or {}
-    beside[#beside + 1] = cell
-    run.cellsOf[place] = beside
-    places[place] = places[place] or { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
-    -- One that takes sees when it writes whether the key is of another type.
-    run.mustLook = run.mustLook or run.op ~= 'take' or cost == 0
-    rule.mostOfFresh = rule.mostOfFresh or rule.words
-    if rule.algorithm.neededWords then
-      local fresh = {}
-      clearWords(fresh, 1, rule.freshWords)
-      rule.mostOfFresh = rule.algorithm.neededWords(fresh, 1)
-    end
-    return cell
-  end
-
-  local function newRun(op, aheadUs, ofUs, keys)
-    return {
-      op = op,
-      aheadUs = aheadUs,
-      ofUs = ofUs,
-      keys = keys,
-      mustLook = keys > 1,
-      cells = { length = 0 },
-      byName = {},
-      cellsOf = {},
-    }
-  end
-
-  -- The run that begins at a place in ARGV: how its decisions are made, the run, how many it has, and where the next one begins.
+  -- The run that begins at a place in ARGV, and where the next one begins.
   local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    local count, parts, keys = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-    at = at + 4
-    if op == 'take' and aheadUs == '-1' and parts == 1 then
-      local decideEach, run = takesBy(ARGV[at], tonumber(ARGV[at + 2]))
-      return decideEach, run, count, at + 3
+    local count, parts, cost = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 6])
+    if op == 'take' and aheadUs == '-1' and parts == 1 and cost > 0 then
+      local run = takesBy(ARGV[at + 4], cost)
+      run.count = count
+      return run, at + 7
     end
-    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), keys)
+    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
+    run.count, run.each = count, op == 'forget' and forgetEach or decideEach
+    at = at + 4
     for _ = 1, parts do
-      local cell = addPart(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+      local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
       if op == 'give' then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end
     end
-    return decideEach, run, count, at
+    return run, at
   end
 
   -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, \`key\` is that.
@@ -1087,187 +1244,48 @@ function others()
     if isTable and failure.said then
       return failure.said
     end
-    return 'SLUICE the key ' .. (key or reading) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+    return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
   end
 
-  -- The run of takes by one limit.
-  local function runOf(label, cost)
-    local run = newRun('take', -1, -1, 1)
-    addPart(run, label, 1, cost)
-    return run
-  end
-
-  -- Whether a label among the arguments names a rule of large states. Of all arguments only labels begin with such signs.
-  local function hasLarge()
-    for k = 1, #ARGV do
-      local format = byte(ARGV[k])
-      if format and format < 32 and (rules[ARGV[k]] or ruleOf(ARGV[k], true)).words > MOST_TAGGED then
-        return true
-      end
-    end
-    return false
-  end
-
-  local made = { hasLarge = hasLarge, decideEach = decideEach, decideOne = decideOne, runAt = runAt, runOf = runOf, textOf = textOf, failAs = failAs }
+  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, textOf = textOf }
   function others()
     return made
   end
   return made
 end
 
--- Plain takes, each by one limit. The words of a state are four variables, or a table where there may be more.
-local function takeEach(run, first, last)
-  local label, cost, take, words, isShort, keys = run.label, run.cost, run.take, run.words, run.isShort, KEYS
-  local a, b, c, d, s = 0, 0, 0, 0, isShort or { 0, 0, 0, 0 }
-  for k = first, last do
-    current = k
-    local key = keys[k]
-    local raw = heldBy[key]
-    if raw == nil then
-      raw = values[k]
-    end
-    local isUsual, isHeld = raw == false, false
-    if raw then
-      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = not shape.isLarge and shape[LABEL] == label and at + shape[SIZE] == #raw + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      isHeld = isUsual and idleAtUs > nowUs
-      if isHeld and isShort then
-        a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
-      elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, s, words)
-      end
-    end
-    if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
-      if isShort then
-        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, a, b, c, d = take(a, b, c, d, isHeld, cost, nowUs)
-      else
-        changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-        a, b, c, d = s[1], s[2], s[3], s[4]
-      end
-      if changed then
-        write(key, recordOf(label, run, a, b, c, d, s, words, nowUs + resetUs), nowUs + resetUs)
-      elseif raw and try('PTTL', key) == -1 then
-        -- A key that lost its time to live would stay for ever.
-        isUsual = false
-      end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-    end
-    if not isUsual then
-      -- The same decision as any other: the key holds more than the one state, or one under other numbers.
-      run.other = run.other or others().runOf(label, cost)
-      others().decideOne(run.other, k)
-    end
-  end
-end
-
--- Plain takes, each by one limit, whose states may be large.
-local function takeEachLarge(run, first, last)
-  local label, cost, take, words, neededWords = run.label, run.cost, run.take, run.words, run.neededWords
-  local large, held = pages(), { key = '', raw = false, size = 0 }
-  local open, largeState, pieces, known = large.open, large.largeState, {}, nil
-  for k = first, last do
-    current = k
-    local raw, s, isHeld, isUsual, before = open(held, KEYS[k]), nil, false, true, 0
-    if raw then
-      local idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == held.size + 1 and shape[WORDS] <= words and idleAtUs > nowUs and idleAtUs < NO_NUMBER
-      if isUsual and shape.isLarge then
-        known = largeState(held, shape, head, at, known)
-        s, isHeld, before = known, true, shape[WORDS]
-      elseif isUsual then
-        s, isHeld, before = readWords(shape, raw, at, idleAtUs, {}, HEAD_WORDS), true, shape[WORDS]
-      end
-    else
-      s = {}
-    end
-    if isUsual then
-      local most = neededWords and neededWords(isHeld and s or { 0, 0, 0, 0, 0, 0, 0, 0, 0 }) or words
-      -- Else it is damaged.
-      isUsual = most <= words + MOST_GROWTH
-      most = most > before and most or before
-      s.length = most + 1
-      for j = before + 1, isUsual and not s.words and most or 0 do
-        s[j] = s[j] or 0
-      end
-    end
-    if isUsual then
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-      if changed then
-        local untilUs, needed = nowUs + resetUs, neededWords and neededWords(s) or words
-        needed = needed < words and needed or words
-        if s.words == needed then
-          large.writeInPlace(held.key, pieces, large.addLarge(pieces, 0, s, 1, untilUs), untilUs)
-        else
-          for j = s.length, s.words and 0 or needed do
-            s[j] = 0
-          end
-          write(held.key, large.recordFor(label, run, s, needed, untilUs), untilUs)
-        end
-      elseif raw and try('PTTL', held.key) == -1 then
-        isUsual = false
-      end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        sayInFull(outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-    end
-    if not isUsual then
-      run.other = run.other or others().runOf(label, cost)
-      others().decideOne(run.other, k)
-    end
-  end
-end
-
-function takesBy(label, cost)
-  local newTake = takes[string.byte(label)]
-  if cost == 0 or not newTake then
-    return others().decideEach, others().runOf(label, cost)
-  end
-  local take, words, isShort, neededWords = newTake(figuresOf(label))
-  return (neededWords or words > MOST_TAGGED) and takeEachLarge or takeEach, { label = label, cost = cost, keys = 1, take = take, words = words, isShort = isShort, neededWords = neededWords, forms = { one = nil }, heads = { one = nil }, other = false }
-end
-
-local plainEach, plainRun
+local runs = { nil }
 if isPlain then
-  plainEach, plainRun = takesBy(ARGV[1], tonumber(ARGV[2]))
+  local cost = tonumber(ARGV[2])
+  runs[1] = cost > 0 and takesBy(ARGV[1], cost) or others().runOf(ARGV[1], cost)
+  runs[1].count = #keys
+else
+  local at = 2
+  while at <= #ARGV do
+    runs[#runs + 1], at = others().runAt(at)
+  end
 end
-isLarge = plainEach == takeEachLarge or plainEach ~= takeEach and others().hasLarge()
 if not isLarge then
   readAll()
 end
 
-local at, key, decisions, failures, firstError, areAlike = isPlain and 1 or 2, 1, 0, 0, nil, true
-while at <= #ARGV do
-  local decideEach, run, count
-  if isPlain then
-    decideEach, run, count, at = plainEach, plainRun, #KEYS, 3
-  else
-    decideEach, run, count, at = others().runAt(at)
-  end
-  local last, isMade, failure = key + count * run.keys - 1, true, nil
+local key, decisions, failures, firstError, areAlike = 1, 0, 0, nil, true
+for k = 1, #runs do
+  local run = runs[k]
+  local last, isMade, failure = key + run.count * run.keys - 1, true, nil
   while key <= last do
     current = key
-    isMade, failure = pcall(decideEach, run, key, last)
+    isMade, failure = pcall(run.each, run, key, last)
     key = last + 1
     -- It goes on behind a decision that cannot be made.
     if not isMade then
       size, failures, key = size + 1, failures + 1, current + run.keys
-      reply[size] = others().textOf(failure, run.keys == 1 and KEYS[current])
+      reply[size] = others().textOf(failure, run.keys == 1 and keys[current])
       firstError = firstError or reply[size]
       areAlike = areAlike and reply[size] == firstError
     end
   end
-  decisions = decisions + count
+  decisions = decisions + run.count
 end
 
 -- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
@@ -2575,7 +2593,7 @@ end
 ` },
 } as const
 
-/** Generated from TypeScript: by algorithm, the plain take with all that it calls. */
+/** Generated from TypeScript: by algorithm, the take by one limit with all that it calls. */
 export const LUA_TAKES = {
   fixedWindow: `local huge = math.huge
 -- From src/algorithms/fixed-window/fixed-window.ts.
@@ -4445,3 +4463,1865 @@ end
 return take, 3, true
 `,
 } as const
+
+/** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */
+export const LUA_PHASES = {
+  fixedWindow: `local huge = math.huge
+-- From src/algorithms/fixed-window/fixed-window.ts.
+
+local capacity = figures[0]
+local windowUs = figures[1]
+local fromFirst = figures[2] == 1
+local offsetUs2 = figures[3]
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen
+  if cell.isHeld then
+    local result
+    do
+      local lengthUs = windowUs > s[2] - s[1] and windowUs or s[2] - s[1]
+      if s[4] - nowUs <= lengthUs then
+        result = false
+      else
+        s[1] = nowUs
+        local result2
+        if fromFirst then
+          result2 = nowUs
+        else
+          result2 = ((nowUs - offsetUs2) / windowUs - (nowUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+        end
+        s[2] = result2 + lengthUs
+        s[4] = nowUs
+        result = true
+      end
+    end
+    chosen = result
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    s[4] = 0
+    chosen = false
+  end
+  cell.changed = chosen
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local waitUs = (nowUs >= s[2] and 0 or s[3]) <= room and 0 or s[2] - nowUs
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[4] > nowUs and s[4] or nowUs
+    local count = nowUs >= s[2] and 0 or s[3]
+    if count == 0 then
+      s[1] = atUs
+      local result
+      if fromFirst then
+        result = atUs
+      else
+        result = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+      end
+      s[2] = result + windowUs
+    else
+      local chosen
+      if fromFirst then
+        chosen = s[1]
+      else
+        local result2
+        if fromFirst then
+          result2 = atUs
+        else
+          result2 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+        end
+        chosen = result2
+      end
+      local startUs = chosen
+      s[2] = s[2] > startUs + windowUs and s[2] or startUs + windowUs
+    end
+    s[3] = count + cost
+    s[4] = atUs
+    lateUs = atUs - nowUs
+  end
+  local lateUs2 = lateUs
+  verdict.remaining = 0 > capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or capacity - (nowUs >= s[2] and 0 or s[3])
+  verdict.resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
+  verdict.enteredUs = nowUs + lateUs2
+end
+return agree, finish, 4, 4
+`,
+  gcra: `local huge = math.huge
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/gcra/gcra.ts.
+
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen5
+  if cell.isHeld then
+    local chosen
+    if s[3] >= 0 then
+      chosen = true
+    else
+      local aheadUs = s[1] - nowUs
+      chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart)
+    end
+    local chosen4
+    if chosen then
+      local result
+      if s[3] >= 0 then
+        local chosen2
+        if s[3] - nowUs > windowUs then
+          local aheadUs2 = s[3] - nowUs
+          s[1] = s[1] - aheadUs2
+          s[3] = nowUs
+          chosen2 = true
+        else
+          chosen2 = false
+        end
+        if not chosen2 then
+          result = false
+        else
+          local chosen3
+          if s[3] == nowUs then
+            local aheadUs3 = s[1] - nowUs
+            chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart
+          else
+            chosen3 = false
+          end
+          if chosen3 then
+            s[3] = -1
+          end
+          result = true
+        end
+      else
+        s[1] = nowUs + toleranceUs
+        s[2] = tolerancePart
+        result = true
+      end
+      chosen4 = result
+    else
+      chosen4 = false
+    end
+    chosen5 = chosen4
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen5 = false
+  end
+  cell.changed = chosen5
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result2
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result2 = 0
+      else
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen6
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen6 = quotient
+          else
+            chosen6 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+          end
+          us = us - chosen6
+          part = part - remainder0
+        end
+        if part > 0 then
+          us = us + 1
+        end
+        result2 = us > 0 and us + atUs - nowUs or 0
+      end
+    end
+    local waitUs = result2
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[3] > nowUs and s[3] or nowUs
+    local us = s[1]
+    local part = s[2]
+    if us < atUs then
+      us = atUs
+      part = 0
+    end
+    if cost == 1 then
+      us = us + intervalUs
+      part = part + intervalPart
+    else
+      local product = cost * periodUs
+      local chosen
+      if product <= 9007199254740991 then
+        local quotient = product / permits - product / permits % 1
+        remainder0 = product - quotient * permits
+        chosen = quotient
+      else
+        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+      end
+      us = us + chosen
+      part = part + remainder0
+    end
+    if part >= permits then
+      us = us + 1
+      part = part - permits
+    end
+    s[1] = us
+    s[2] = part
+    s[3] = atUs
+    local lateUs2 = atUs - nowUs
+    local chosen2
+    if lateUs2 == 0 then
+      local aheadUs = s[1] - nowUs
+      chosen2 = aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart
+    else
+      chosen2 = false
+    end
+    if chosen2 then
+      s[3] = -1
+    end
+    lateUs = lateUs2
+  end
+  local lateUs3 = lateUs
+  local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen4
+  if us2 < 0 then
+    chosen4 = 0
+  else
+    local add = s[2]
+    local result
+    do
+      local sum = us2 * permits + add
+      if sum <= 9007199254740991 then
+        result = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result2
+        do
+          local product2 = us2 * permits
+          local chosen3
+          if product2 <= 9007199254740991 then
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            chosen3 = quotient2
+          else
+            chosen3 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
+          end
+          local whole = chosen3
+          if add == 0 then
+            result2 = whole
+          else
+            local product3 = remainder0 + add
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
+            result2 = whole + quotient3
+          end
+        end
+        local quotient4 = result2
+        result = remainder0 == 0 and quotient4 or quotient4 + 1
+      end
+    end
+    chosen4 = result
+  end
+  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+  local result3
+  do
+    local atUs2 = s[3] > nowUs and s[3] or nowUs
+    local us3 = s[1] - atUs2
+    if us3 < 0 then
+      result3 = atUs2 - nowUs
+    else
+      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  verdict.resetUs = result3
+  verdict.enteredUs = nowUs + lateUs3
+end
+return agree, finish, 3, 3
+`,
+  leakyBucket: `local huge = math.huge
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/leaky-bucket/leaky-bucket.ts.
+
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen2
+  if cell.isHeld then
+    local chosen
+    if s[3] - nowUs > windowUs then
+      local aheadUs = s[3] - nowUs
+      s[1] = s[1] - aheadUs
+      s[3] = nowUs
+      chosen = true
+    else
+      chosen = false
+    end
+    chosen2 = chosen
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen2 = false
+  end
+  cell.changed = chosen2
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result = 0
+      else
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen3 = quotient
+          else
+            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+          end
+          us = us - chosen3
+          part = part - remainder0
+        end
+        if part > 0 then
+          us = us + 1
+        end
+        result = us > 0 and us + atUs - nowUs or 0
+      end
+    end
+    local waitUs = result
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    else
+      local result3
+      do
+        local atUs2 = s[3] > nowUs and s[3] or nowUs
+        local us2 = s[1] - atUs2
+        if us2 < 0 then
+          result3 = 0
+        else
+          local part2 = s[2]
+          if 0 == capacity - 1 then
+            us2 = us2 - lessOneUs
+            part2 = part2 - lessOnePart
+          else
+            local product2 = 0 * periodUs
+            local chosen4
+            if product2 <= 9007199254740991 then
+              local quotient2 = product2 / permits - product2 / permits % 1
+              remainder0 = product2 - quotient2 * permits
+              chosen4 = quotient2
+            else
+              chosen4 = mulDivWide(0 < periodUs and 0 or periodUs, 0 > periodUs and 0 or periodUs, permits)
+            end
+            us2 = us2 - chosen4
+            part2 = part2 - remainder0
+          end
+          if part2 > 0 then
+            us2 = us2 + 1
+          end
+          result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
+        end
+      end
+      verdict.delayUs = result3
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[3] > nowUs and s[3] or nowUs
+    local us = s[1]
+    local part = s[2]
+    if us < atUs then
+      us = atUs
+      part = 0
+    end
+    if cost == 1 then
+      us = us + intervalUs
+      part = part + intervalPart
+    else
+      local product = cost * periodUs
+      local chosen
+      if product <= 9007199254740991 then
+        local quotient = product / permits - product / permits % 1
+        remainder0 = product - quotient * permits
+        chosen = quotient
+      else
+        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+      end
+      us = us + chosen
+      part = part + remainder0
+    end
+    if part >= permits then
+      us = us + 1
+      part = part - permits
+    end
+    s[1] = us
+    s[2] = part
+    s[3] = atUs
+    lateUs = atUs - nowUs
+  end
+  local lateUs2 = lateUs
+  local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen3
+  if us2 < 0 then
+    chosen3 = 0
+  else
+    local add = s[2]
+    local result
+    do
+      local sum = us2 * permits + add
+      if sum <= 9007199254740991 then
+        result = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result2
+        do
+          local product2 = us2 * permits
+          local chosen2
+          if product2 <= 9007199254740991 then
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            chosen2 = quotient2
+          else
+            chosen2 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
+          end
+          local whole = chosen2
+          if add == 0 then
+            result2 = whole
+          else
+            local product3 = remainder0 + add
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
+            result2 = whole + quotient3
+          end
+        end
+        local quotient4 = result2
+        result = remainder0 == 0 and quotient4 or quotient4 + 1
+      end
+    end
+    chosen3 = result
+  end
+  verdict.remaining = 0 > capacity - chosen3 and 0 or capacity - chosen3
+  local result3
+  do
+    local atUs2 = s[3] > nowUs and s[3] or nowUs
+    local us3 = s[1] - atUs2
+    if us3 < 0 then
+      result3 = atUs2 - nowUs
+    else
+      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  verdict.resetUs = result3
+  verdict.enteredUs = nowUs + lateUs2
+end
+return agree, finish, 3, 3
+`,
+  slidingLog: `local max = math.max
+local huge = math.huge
+-- Moves so many words of a state; the two places may overlap.
+local function moveWords(s, to, from, count)
+  if to < from then
+    for k = 0, count - 1 do
+      s[to + k] = s[from + k]
+    end
+  else
+    for k = count - 1, 0, -1 do
+      s[to + k] = s[from + k]
+    end
+  end
+end
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/sliding-log/sliding-log.ts.
+
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+local function placeOf(s, i, entry)
+  local place = s[i + 1] + entry
+  return place < s[i + 4] and place or place - s[i + 4]
+end
+
+-- What the entries count that stand before a place in its segment.
+local function sumBefore(s, i, place)
+  if place == s[i + 1] then
+    return s[i + 8]
+  end
+  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+end
+
+-- What so many of the oldest entries count.
+local function sumOfOldest(s, i, entries)
+  local sum = 0
+  local entry = 0
+  while entry < entries do
+    local place = placeOf(s, i, entry)
+    local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    entry = entry + run
+  end
+  return sum
+end
+
+local function timeAt(s, i, place)
+  return s[i + 9 + place * 2]
+end
+
+-- How many of the oldest entries have left the window. Mostly few, so they are searched for from there.
+local function leftBy(rule, s, i, nowUs)
+  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+    return 0
+  end
+  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
+  local held = s[i + 2]
+  if s[i + 5] <= leftUs then
+    return held
+  end
+  local low = 0
+  local high = 1
+  while high < held - 1 and timeAt(s, i, placeOf(s, i, high)) <= leftUs do
+    low = high
+    high = 2 * high + 1 < held - 1 and 2 * high + 1 or held - 1
+  end
+  while high - low > 1 do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if timeAt(s, i, placeOf(s, i, middle)) <= leftUs then
+      low = middle
+    else
+      high = middle
+    end
+  end
+  return high
+end
+
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+local function entryReaching(s, i, from, sum, most)
+  local held = s[i + 2]
+  local entry = from
+  local place = placeOf(s, i, entry)
+  local missing = most - sum + sumBefore(s, i, place)
+  if s[i + 9 + place * 2 + 1] >= missing then
+    return entry
+  end
+  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
+    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+    entry = entry + run
+    place = placeOf(s, i, entry)
+    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  end
+  local low = 0
+  local high = run - 1
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return entry + low
+end
+
+local function put(s, i, place, timeUs, sum)
+  s[i + 9 + place * 2] = timeUs
+  s[i + 9 + place * 2 + 1] = sum
+end
+
+-- Turns the order of the places round from one to before another.
+local function reverse(s, i, from, to)
+  local low = from
+  local high = to - 1
+  while low < high do
+    local timeUs = s[i + 9 + low * 2]
+    local sum = s[i + 9 + low * 2 + 1]
+    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    put(s, i, high, timeUs, sum)
+    low = low + 1
+    high = high - 1
+  end
+end
+
+local capacity = figures[0]
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local rule = {
+  capacity = capacity,
+  windowUs = figures[1],
+  words = 9 + room * 2,
+  freshWords = 9,
+}
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen
+  if cell.isHeld then
+    local result
+    do
+      local atUs = s[1]
+      if atUs - nowUs <= rule.windowUs then
+        result = false
+      else
+        local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
+        s[2] = 0
+        s[8] = nowUs
+        s[9] = 0
+        s[1] = nowUs
+        s[3] = permits == 0 and 0 or 1
+        s[4] = permits
+        s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+        s[6] = nowUs
+        s[7] = permits
+        if permits > 0 then
+          s[10] = nowUs
+          s[11] = permits
+        end
+        result = true
+      end
+    end
+    chosen = result
+  else
+    clearWords(s, 1, 9)
+    chosen = false
+  end
+  cell.changed = chosen
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > rule.capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = rule.capacity - cost
+    local result2
+    do
+      local most = s[4] - room
+      if most <= 0 then
+        result2 = 0
+      else
+        local left = leftBy(rule, s, 1, nowUs)
+        local gone = sumOfOldest(s, 1, left)
+        local chosen2
+        if gone >= most then
+          chosen2 = 0
+        else
+          local entry = entryReaching(s, 1, left, gone, most)
+          local place = s[2] + entry
+          local place2 = place < s[5] and place or place - s[5]
+          chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
+        end
+        result2 = chosen2
+      end
+    end
+    local waitUs = result2
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[1] > nowUs and s[1] or nowUs
+    if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+      local left = leftBy(rule, s, 1, nowUs)
+      local held = s[3]
+      s[4] = s[4] - sumOfOldest(s, 1, left)
+      s[3] = held - left
+      if left < held then
+        local place = s[2] + left
+        local place2 = place < s[5] and place or place - s[5]
+        local result2
+        if place2 == s[2] then
+          result2 = s[9]
+        else
+          local chosen
+          if place2 % 256 == 0 then
+            chosen = 0
+          else
+            local place3 = place2 - 1
+            chosen = s[10 + place3 * 2 + 1]
+          end
+          result2 = chosen
+        end
+        s[9] = result2
+        s[8] = s[10 + place2 * 2]
+        s[2] = place2
+      end
+    end
+    if s[3] > 0 and s[6] == atUs then
+      local entry = s[3] - 1
+      local place4 = s[2] + entry
+      local place5 = place4 < s[5] and place4 or place4 - s[5]
+      s[10 + place5 * 2 + 1] = s[10 + place5 * 2 + 1] + cost
+      s[7] = s[7] + cost
+    else
+      local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
+      do
+        local held2 = s[3]
+        local room = s[5]
+        if not (held2 < room and (room <= 64 or held2 > room / 4)) then
+          if room >= most or held2 < room or s[2] > 0 then
+            local held3 = s[3]
+            local room2 = s[5]
+            local first = s[2]
+            for entry2 = held3 - 1, 0, -1 do
+              local entry3 = entry2
+              local place6 = s[2] + entry3
+              local place7 = place6 < s[5] and place6 or place6 - s[5]
+              local result4
+              if place7 == s[2] then
+                result4 = s[9]
+              else
+                local chosen2
+                if place7 % 256 == 0 then
+                  chosen2 = 0
+                else
+                  local place8 = place7 - 1
+                  chosen2 = s[10 + place8 * 2 + 1]
+                end
+                result4 = chosen2
+              end
+              local count = -result4
+              s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + count
+            end
+            if first + held3 > room2 then
+              reverse(s, 1, 0, first)
+              reverse(s, 1, first, room2)
+              reverse(s, 1, 0, room2)
+            elseif first > 0 then
+              moveWords(s, 10, 10 + first * 2, held3 * 2)
+            end
+            local kept = 0
+            local sum = 0
+            for place9 = 0, held3 - 1 do
+              local place10 = place9
+              local count2 = s[10 + place10 * 2 + 1]
+              if count2 > 0 then
+                sum = kept % 256 == 0 and count2 or sum + count2
+                local earlier = kept
+                local place11 = place9
+                local timeUs = s[10 + place11 * 2]
+                local sum2 = sum
+                s[10 + earlier * 2] = timeUs
+                s[10 + earlier * 2 + 1] = sum2
+                kept = kept + 1
+              end
+            end
+            local timeUs2 = s[10]
+            s[2] = 0
+            s[8] = timeUs2
+            s[9] = 0
+            s[3] = kept
+            s[7] = sum
+          end
+          local earlier2 = held2 < room and 0 or room
+          local entries = s[3] + 1
+          s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+        end
+      end
+      local held4 = s[3]
+      if held4 == 0 then
+        s[2] = 0
+        s[8] = atUs
+        s[9] = 0
+      end
+      local place12 = s[2] + held4
+      local place13 = place12 < s[5] and place12 or place12 - s[5]
+      local sum3 = place13 % 256 == 0 and cost or s[7] + cost
+      s[10 + place13 * 2] = atUs
+      s[10 + place13 * 2 + 1] = sum3
+      s[3] = held4 + 1
+      s[6] = atUs
+      s[7] = sum3
+    end
+    s[4] = s[4] + cost
+    s[1] = atUs
+    lateUs = atUs - nowUs
+  end
+  local lateUs2 = lateUs
+  verdict.remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
+  local atUs2 = s[1] > nowUs and s[1] or nowUs
+  local goneUs = s[6] + rule.windowUs
+  verdict.resetUs = (s[3] > 0 and goneUs > atUs2 and goneUs or atUs2) - nowUs
+  verdict.enteredUs = nowUs + lateUs2
+end
+local function neededWords(s)
+  local result
+  do
+    local held = s[3]
+    local room = s[5]
+    if held > 0 and (s[2] >= room or held > room) then
+      result = huge
+    else
+      local chosen
+      if held < room then
+        chosen = room
+      else
+        local entries = (held < s[4] and held or s[4]) + 1
+        chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
+      end
+      local room2 = chosen
+      result = 9 + room2 * 2
+    end
+  end
+  return result
+end
+return agree, finish, rule.words, 9, neededWords
+`,
+  slidingWindow: `local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+local function greatestCommonDivisor(a, b)
+  while b ~= 0 do
+    local rest = a % b
+    a = b
+    b = rest
+  end
+  return a
+end
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- a x b / c: returns the whole quotient, leaves the remainder in \`remainder[0]\`.
+-- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
+local function mulDiv(a, b, c)
+  local product = a * b
+  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a < b and a or b, a > b and a or b, c)
+end
+
+-- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
+local function mulAddDiv(a, b, add, c)
+  local whole = mulDiv(a, b, c)
+  if add == 0 then
+    return whole
+  end
+  local extra = divide(remainder0 + add, c)
+  return whole + extra
+end
+
+-- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is exact for the reason given at \`divide\`.
+local function mulAddDivUp(a, b, add, c)
+  local sum = a * b + add
+  if sum <= 9007199254740991 then
+    return sum / c + -(sum / c) % 1
+  end
+  local quotient = mulAddDiv(a, b, add, c)
+  return remainder0 == 0 and quotient or quotient + 1
+end
+
+-- From src/algorithms/sliding-window/sliding-window.ts.
+
+-- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
+
+-- The count of a slot of the window. Slots that have not been written yet have none.
+local function countOf(own, s, i, slot)
+  return slot > s[i + 1] and 0 or s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)]
+end
+
+-- The first microsecond that lies at or behind an offset into a slot.
+local function startUs(rule, slot, offset)
+  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
+end
+
+-- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count fades.
+local function firstFitUs(own, s, i, room)
+  local full = seen2
+  local slot = seen0
+  local last = slot + own.slots + 1
+  while slot < last do
+    local leaving = slot - own.slots
+    local oldest = countOf(own, s, i, leaving)
+    if full <= room then
+      if full + oldest <= room then
+        return startUs(own, slot, 0)
+      end
+      local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      if fadedTo > 0 then
+        return startUs(own, slot, own.periodUs - fadedTo)
+      end
+    end
+    full = full - countOf(own, s, i, leaving + 1)
+    slot = slot + 1
+  end
+  return startUs(own, last, 0)
+end
+
+-- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
+local function fullFrom(own, s, i, slot)
+  local written = s[i + 1]
+  if slot - written >= own.slots then
+    return 0
+  end
+  local full = s[i + 2]
+  for left = written - own.slots + 1, slot - own.slots do
+    full = full - s[i + 3 + (left + own.slots + 1) % (own.slots + 1)]
+  end
+  return full
+end
+
+-- Sees the window as it is now, without changing anything.
+local function look(own, s, i, nowUs)
+  local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
+  seen0 = slot
+  seen1 = remainder0
+  seen2 = fullFrom(own, s, i, slot)
+  seen3 = countOf(own, s, i, slot - own.slots)
+end
+
+local function resetUsOfSlidingWindow(own, s, i, nowUs)
+  look(own, s, i, nowUs)
+  local latest = s[i + 1]
+  local last = (latest > seen0 and latest or seen0) - own.slots
+  for slot = latest, last, -1 do
+    if s[i + 3 + (slot + own.slots + 1) % (own.slots + 1)] > 0 then
+      return startUs(own, slot + own.slots + 1, 0) - nowUs
+    end
+  end
+  return (s[i] > nowUs and s[i] or nowUs) - nowUs
+end
+
+local lengthUs = figures[1]
+local slots = figures[2]
+local divisor = greatestCommonDivisor(slots, lengthUs)
+local perPeriod = slots / divisor
+local periodUs = lengthUs / divisor
+local a = slots + 1
+local result
+do
+  local sum = a * periodUs
+  if sum <= 9007199254740991 then
+    result = sum / perPeriod + -(sum / perPeriod) % 1
+  else
+    local product = a * periodUs
+    local chosen
+    if product <= 9007199254740991 then
+      local quotient = product / perPeriod - product / perPeriod % 1
+      remainder0 = product - quotient * perPeriod
+      chosen = quotient
+    else
+      chosen = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, perPeriod)
+    end
+    local whole = chosen
+    result = remainder0 == 0 and whole or whole + 1
+  end
+end
+local rule = {
+  capacity = figures[0],
+  windowUs = result,
+  words = 3 + slots + 1,
+  freshWords = 3 + slots + 1,
+  slots = slots,
+  perPeriod = perPeriod,
+  periodUs = periodUs,
+}
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen5
+  if cell.isHeld then
+    local result
+    do
+      local atUs = s[1]
+      if atUs - nowUs <= rule.windowUs then
+        result = false
+      else
+        local a = s[1] > atUs and s[1] or atUs
+        local b = rule.perPeriod
+        local c = rule.periodUs
+        local product = a * b
+        local chosen
+        if product <= 9007199254740991 then
+          local quotient = product / c - product / c % 1
+          remainder0 = product - quotient * c
+          chosen = quotient
+        else
+          chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+        end
+        local slot = chosen
+        seen0 = slot
+        seen1 = remainder0
+        local result2
+        do
+          local written = s[2]
+          if slot - written >= rule.slots then
+            result2 = 0
+          else
+            local full = s[3]
+            for left = written - rule.slots + 1, slot - rule.slots do
+              local slot2 = left
+              full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
+            end
+            result2 = full
+          end
+        end
+        seen2 = result2
+        local slot3 = slot - rule.slots
+        seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
+        local earlier = seen2
+        local count = seen3
+        local offset = seen1
+        local chosen3
+        if count == 0 then
+          chosen3 = 0
+        else
+          local b2 = rule.periodUs - offset
+          local c2 = rule.periodUs
+          local result3
+          do
+            local sum = count * b2
+            if sum <= 9007199254740991 then
+              result3 = sum / c2 + -(sum / c2) % 1
+            else
+              local product2 = count * b2
+              local chosen2
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen2 = quotient2
+              else
+                chosen2 = mulDivWide(count < b2 and count or b2, count > b2 and count or b2, c2)
+              end
+              local whole = chosen2
+              result3 = remainder0 == 0 and whole or whole + 1
+            end
+          end
+          chosen3 = result3
+        end
+        local permits = earlier + chosen3
+        s[1] = nowUs
+        local b3 = rule.perPeriod
+        local c3 = rule.periodUs
+        local product3 = nowUs * b3
+        local chosen4
+        if product3 <= 9007199254740991 then
+          local quotient3 = product3 / c3 - product3 / c3 % 1
+          remainder0 = product3 - quotient3 * c3
+          chosen4 = quotient3
+        else
+          chosen4 = mulDivWide(nowUs < b3 and nowUs or b3, nowUs > b3 and nowUs or b3, c3)
+        end
+        s[2] = chosen4
+        s[3] = permits
+        clearWords(s, 4, rule.slots + 1)
+        local slot4 = s[2]
+        s[4 + (slot4 + rule.slots + 1) % (rule.slots + 1)] = permits
+        result = true
+      end
+    end
+    chosen5 = result
+  else
+    clearWords(s, 1, rule.freshWords)
+    chosen5 = false
+  end
+  cell.changed = chosen5
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > rule.capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = rule.capacity - cost
+    local result5
+    do
+      local a2 = s[1] > nowUs and s[1] or nowUs
+      local b4 = rule.perPeriod
+      local c4 = rule.periodUs
+      local product4 = a2 * b4
+      local chosen6
+      if product4 <= 9007199254740991 then
+        local quotient4 = product4 / c4 - product4 / c4 % 1
+        remainder0 = product4 - quotient4 * c4
+        chosen6 = quotient4
+      else
+        chosen6 = mulDivWide(a2 < b4 and a2 or b4, a2 > b4 and a2 or b4, c4)
+      end
+      local slot5 = chosen6
+      seen0 = slot5
+      seen1 = remainder0
+      local result6
+      do
+        local written2 = s[2]
+        if slot5 - written2 >= rule.slots then
+          result6 = 0
+        else
+          local full2 = s[3]
+          for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
+            local slot6 = left2
+            full2 = full2 - s[4 + (slot6 + rule.slots + 1) % (rule.slots + 1)]
+          end
+          result6 = full2
+        end
+      end
+      seen2 = result6
+      local slot7 = slot5 - rule.slots
+      seen3 = slot7 > s[2] and 0 or s[4 + (slot7 + rule.slots + 1) % (rule.slots + 1)]
+      local beside = room - seen2
+      local oldest = seen3
+      local chosen10
+      if beside >= oldest then
+        chosen10 = true
+      else
+        local chosen9
+        if beside >= 0 then
+          local offset2 = seen1
+          local chosen8
+          if oldest == 0 then
+            chosen8 = 0
+          else
+            local b5 = rule.periodUs - offset2
+            local c5 = rule.periodUs
+            local result7
+            do
+              local sum2 = oldest * b5
+              if sum2 <= 9007199254740991 then
+                result7 = sum2 / c5 + -(sum2 / c5) % 1
+              else
+                local product5 = oldest * b5
+                local chosen7
+                if product5 <= 9007199254740991 then
+                  local quotient5 = product5 / c5 - product5 / c5 % 1
+                  remainder0 = product5 - quotient5 * c5
+                  chosen7 = quotient5
+                else
+                  chosen7 = mulDivWide(oldest < b5 and oldest or b5, oldest > b5 and oldest or b5, c5)
+                end
+                local whole2 = chosen7
+                result7 = remainder0 == 0 and whole2 or whole2 + 1
+              end
+            end
+            chosen8 = result7
+          end
+          chosen9 = beside >= chosen8
+        else
+          chosen9 = false
+        end
+        chosen10 = chosen9
+      end
+      if chosen10 then
+        result5 = 0
+      else
+        result5 = firstFitUs(rule, s, 1, room) - nowUs
+      end
+    end
+    local waitUs = result5
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[1] > nowUs and s[1] or nowUs
+    local a = s[1] > nowUs and s[1] or nowUs
+    local b = rule.perPeriod
+    local c = rule.periodUs
+    local product = a * b
+    local chosen
+    if product <= 9007199254740991 then
+      local quotient = product / c - product / c % 1
+      remainder0 = product - quotient * c
+      chosen = quotient
+    else
+      chosen = mulDivWide(a < b and a or b, a > b and a or b, c)
+    end
+    local slot = chosen
+    seen0 = slot
+    seen1 = remainder0
+    local result
+    do
+      local written = s[2]
+      if slot - written >= rule.slots then
+        result = 0
+      else
+        local full = s[3]
+        for left = written - rule.slots + 1, slot - rule.slots do
+          local slot2 = left
+          full = full - s[4 + (slot2 + rule.slots + 1) % (rule.slots + 1)]
+        end
+        result = full
+      end
+    end
+    seen2 = result
+    local slot3 = slot - rule.slots
+    seen3 = slot3 > s[2] and 0 or s[4 + (slot3 + rule.slots + 1) % (rule.slots + 1)]
+    local slot4 = seen0
+    for passed = s[2] + 1 > slot4 - rule.slots and s[2] + 1 or slot4 - rule.slots, slot4 do
+      local slot5 = passed
+      s[4 + (slot5 + rule.slots + 1) % (rule.slots + 1)] = 0
+    end
+    s[1] = atUs
+    s[2] = slot4
+    s[3] = seen2
+    local slot6 = s[2]
+    local present = 4 + (slot6 + rule.slots + 1) % (rule.slots + 1)
+    s[present] = s[present] + cost
+    s[3] = s[3] + cost
+    lateUs = atUs - nowUs
+  end
+  local lateUs2 = lateUs
+  local earlier2 = rule.capacity
+  local a2 = s[1] > nowUs and s[1] or nowUs
+  local b2 = rule.perPeriod
+  local c2 = rule.periodUs
+  local product2 = a2 * b2
+  local chosen2
+  if product2 <= 9007199254740991 then
+    local quotient2 = product2 / c2 - product2 / c2 % 1
+    remainder0 = product2 - quotient2 * c2
+    chosen2 = quotient2
+  else
+    chosen2 = mulDivWide(a2 < b2 and a2 or b2, a2 > b2 and a2 or b2, c2)
+  end
+  local slot7 = chosen2
+  seen0 = slot7
+  seen1 = remainder0
+  local result2
+  do
+    local written2 = s[2]
+    if slot7 - written2 >= rule.slots then
+      result2 = 0
+    else
+      local full2 = s[3]
+      for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
+        local slot8 = left2
+        full2 = full2 - s[4 + (slot8 + rule.slots + 1) % (rule.slots + 1)]
+      end
+      result2 = full2
+    end
+  end
+  seen2 = result2
+  local slot9 = slot7 - rule.slots
+  seen3 = slot9 > s[2] and 0 or s[4 + (slot9 + rule.slots + 1) % (rule.slots + 1)]
+  local earlier = seen2
+  local count = seen3
+  local offset = seen1
+  local chosen4
+  if count == 0 then
+    chosen4 = 0
+  else
+    local b3 = rule.periodUs - offset
+    local c3 = rule.periodUs
+    local result3
+    do
+      local sum = count * b3
+      if sum <= 9007199254740991 then
+        result3 = sum / c3 + -(sum / c3) % 1
+      else
+        local product3 = count * b3
+        local chosen3
+        if product3 <= 9007199254740991 then
+          local quotient3 = product3 / c3 - product3 / c3 % 1
+          remainder0 = product3 - quotient3 * c3
+          chosen3 = quotient3
+        else
+          chosen3 = mulDivWide(count < b3 and count or b3, count > b3 and count or b3, c3)
+        end
+        local whole = chosen3
+        result3 = remainder0 == 0 and whole or whole + 1
+      end
+    end
+    chosen4 = result3
+  end
+  verdict.remaining = 0 > earlier2 - (earlier + chosen4) and 0 or earlier2 - (earlier + chosen4)
+  verdict.resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
+  verdict.enteredUs = nowUs + lateUs2
+end
+return agree, finish, rule.words, rule.freshWords
+`,
+  tokenBucket: `local huge = math.huge
+-- From src/algorithms/arithmetic.ts.
+
+-- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates nothing.
+local remainder0 = 0
+
+-- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached, product / c would have to lie within half a
+-- unit of the last place of k, and then k x c would be at least 2^53.
+local function divide(product, c)
+  local quotient = product / c - product / c % 1
+  remainder0 = product - quotient * c
+  return quotient
+end
+
+-- Long multiplication in base 2: for each bit of \`a\` from the top, double what we have and add \`b\`, reducing by c at once, so that
+-- nothing grows beyond 2c. Sums that could pass 2^53 are written as comparisons instead.
+local function mulDivWide(a, b, c)
+  local bWhole = divide(b, c)
+  local bRest = remainder0
+  local quotient = 0
+  local rest = 0
+  local left = a
+  local bit = 4503599627370496
+  while bit > a do
+    bit = bit / 2
+  end
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if left >= bit then
+      left = left - bit
+      quotient = quotient + bWhole
+      if rest >= c - bRest then
+        rest = rest - (c - bRest)
+        quotient = quotient + 1
+      else
+        rest = rest + bRest
+      end
+    end
+    bit = bit / 2
+  end
+  remainder0 = rest
+  return quotient
+end
+
+-- From src/algorithms/token-bucket/token-bucket.ts.
+
+local capacity = figures[0]
+local permits = figures[1]
+local periodUs = figures[2]
+local product = 1 * periodUs
+local chosen
+if product <= 9007199254740991 then
+  local quotient = product / permits - product / permits % 1
+  remainder0 = product - quotient * permits
+  chosen = quotient
+else
+  chosen = mulDivWide(1 < periodUs and 1 or periodUs, 1 > periodUs and 1 or periodUs, permits)
+end
+local intervalUs = chosen
+local intervalPart = remainder0
+local product2 = capacity * periodUs
+local chosen2
+if product2 <= 9007199254740991 then
+  local quotient2 = product2 / permits - product2 / permits % 1
+  remainder0 = product2 - quotient2 * permits
+  chosen2 = quotient2
+else
+  chosen2 = mulDivWide(capacity < periodUs and capacity or periodUs, capacity > periodUs and capacity or periodUs, permits)
+end
+local toleranceUs = chosen2
+local tolerancePart = remainder0
+local a = capacity - 1
+local product3 = a * periodUs
+local chosen3
+if product3 <= 9007199254740991 then
+  local quotient3 = product3 / permits - product3 / permits % 1
+  remainder0 = product3 - quotient3 * permits
+  chosen3 = quotient3
+else
+  chosen3 = mulDivWide(a < periodUs and a or periodUs, a > periodUs and a or periodUs, permits)
+end
+local lessOneUs = chosen3
+local lessOnePart = remainder0
+local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen2
+  if cell.isHeld then
+    local chosen
+    if s[3] - nowUs > windowUs then
+      local aheadUs = s[3] - nowUs
+      s[1] = s[1] - aheadUs
+      s[3] = nowUs
+      chosen = true
+    else
+      chosen = false
+    end
+    chosen2 = chosen
+  else
+    s[1] = 0
+    s[2] = 0
+    s[3] = 0
+    chosen2 = false
+  end
+  cell.changed = chosen2
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local result
+    do
+      local atUs = s[3] > nowUs and s[3] or nowUs
+      local us = s[1] - atUs
+      if us < 0 then
+        result = 0
+      else
+        local part = s[2]
+        if room == capacity - 1 then
+          us = us - lessOneUs
+          part = part - lessOnePart
+        else
+          local product = room * periodUs
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / permits - product / permits % 1
+            remainder0 = product - quotient * permits
+            chosen3 = quotient
+          else
+            chosen3 = mulDivWide(room < periodUs and room or periodUs, room > periodUs and room or periodUs, permits)
+          end
+          us = us - chosen3
+          part = part - remainder0
+        end
+        if part > 0 then
+          us = us + 1
+        end
+        result = us > 0 and us + atUs - nowUs or 0
+      end
+    end
+    local waitUs = result
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local atUs = s[3] > nowUs and s[3] or nowUs
+    local us = s[1]
+    local part = s[2]
+    if us < atUs then
+      us = atUs
+      part = 0
+    end
+    if cost == 1 then
+      us = us + intervalUs
+      part = part + intervalPart
+    else
+      local product = cost * periodUs
+      local chosen
+      if product <= 9007199254740991 then
+        local quotient = product / permits - product / permits % 1
+        remainder0 = product - quotient * permits
+        chosen = quotient
+      else
+        chosen = mulDivWide(cost < periodUs and cost or periodUs, cost > periodUs and cost or periodUs, permits)
+      end
+      us = us + chosen
+      part = part + remainder0
+    end
+    if part >= permits then
+      us = us + 1
+      part = part - permits
+    end
+    s[1] = us
+    s[2] = part
+    s[3] = atUs
+    lateUs = atUs - nowUs
+  end
+  local lateUs2 = lateUs
+  local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
+  local chosen3
+  if us2 < 0 then
+    chosen3 = 0
+  else
+    local add = s[2]
+    local result
+    do
+      local sum = us2 * permits + add
+      if sum <= 9007199254740991 then
+        result = sum / periodUs + -(sum / periodUs) % 1
+      else
+        local result2
+        do
+          local product2 = us2 * permits
+          local chosen2
+          if product2 <= 9007199254740991 then
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            chosen2 = quotient2
+          else
+            chosen2 = mulDivWide(us2 < permits and us2 or permits, us2 > permits and us2 or permits, periodUs)
+          end
+          local whole = chosen2
+          if add == 0 then
+            result2 = whole
+          else
+            local product3 = remainder0 + add
+            local quotient3 = product3 / periodUs - product3 / periodUs % 1
+            remainder0 = product3 - quotient3 * periodUs
+            result2 = whole + quotient3
+          end
+        end
+        local quotient4 = result2
+        result = remainder0 == 0 and quotient4 or quotient4 + 1
+      end
+    end
+    chosen3 = result
+  end
+  verdict.remaining = 0 > capacity - chosen3 and 0 or capacity - chosen3
+  local result3
+  do
+    local atUs2 = s[3] > nowUs and s[3] or nowUs
+    local us3 = s[1] - atUs2
+    if us3 < 0 then
+      result3 = atUs2 - nowUs
+    else
+      result3 = us3 + atUs2 - nowUs + (s[2] > 0 and 1 or 0)
+    end
+  end
+  verdict.resetUs = result3
+  verdict.enteredUs = nowUs + lateUs2
+end
+return agree, finish, 3, 3
+`,
+} as const
+
+/** Generated from TypeScript: the take by several limits. */
+export const LUA_TAKE_ALL = `local function takeAll(cells, nowUs)
+  local count = cells.length
+  local granted = true
+  for k = 0, count - 1 do
+    granted = cells[k].agree(cells[k], nowUs, granted)
+  end
+  local isTaken = granted
+  for k2 = 0, count - 1 do
+    cells[k2].finish(cells[k2], nowUs, isTaken)
+  end
+  return granted
+end
+`

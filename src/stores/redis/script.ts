@@ -11,6 +11,7 @@ import * as lua from './script.generated.ts'
 
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
 const TAKES: Readonly<Record<string, string>> = lua.LUA_TAKES
+const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
 const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 /** How many algorithms a script holds that does not hold all. */
 const MOST_APART = 2
@@ -49,19 +50,21 @@ function textsOf(wanted: readonly string[]): string {
 /** The pure part, with all algorithms: the tests run its functions directly. */
 export const LIBRARY: string = withConstants([lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'))
 
-/** Texts that run.lua makes where they are needed: the decisions of every kind, and for each algorithm of states of a fixed size the plain take. */
+/** A function for each of these algorithms, by its format. */
+function functionsOf(name: string, texts: Readonly<Record<string, string>>, types: readonly string[]): string {
+  const own = FORMATS.filter(({ algorithm: { type } }) => types.includes(type))
+  return [
+    `local ${name} = {}`,
+    ...own.map(({ format, algorithm: { type } }) => `${name}[${format}] = function(figures)\n${texts[type]}end`),
+  ].join('\n')
+}
+
+/** Texts that run.lua makes where they are needed: the takes by one limit, and what decides all else. */
 function textOf(types: readonly string[]): string {
-  const takes = FORMATS.filter(({ algorithm: { type } }) => types.includes(type) && TAKES[type] !== undefined).map(
-    ({ format, algorithm: { type } }) => `takes[${format}] = function(figures)\n${TAKES[type]}end`,
-  )
-  const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
-  const texts = [
-    lua.codec,
-    'local takes = {}',
-    ...takes,
-    lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n')),
-  ]
-  return withConstants(texts.join('\n'))
+  const library = [textsOf([...types, 'decide']), functionsOf('phases', PHASES, types), lua.LUA_TAKE_ALL, CONSTANTS, lua.labels].join('\n')
+  const pages = [lua.largeStates, lua.pages].join('\n')
+  const run = lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => pages)
+  return withConstants([lua.codec, functionsOf('takes', TAKES, types), run].join('\n'))
 }
 
 export interface Script {
