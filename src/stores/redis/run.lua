@@ -67,17 +67,27 @@ end
 -- What is made when it is first needed.
 local others, pages
 
--- The milliseconds until a time, rounded up.
-local function ttlMsOf(untilUs)
+-- A whole number as an argument of a command. Redis takes half as long again to write down a number of Lua.
+local function textOf(number)
+  return number < 2147483648 and string.format('%d', number) or number
+end
+
+-- The milliseconds until a time, rounded up. Many keys may have the same.
+local knownMs, knownTtl = 0, '0'
+local function ttlOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
-  return ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  ttlMs = ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  if ttlMs ~= knownMs then
+    knownMs, knownTtl = ttlMs, textOf(ttlMs)
+  end
+  return knownTtl
 end
 
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
+  local before = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
   if before and before.err then
     others().failAs(before)
   end
@@ -98,17 +108,17 @@ end
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
-  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, from - 1, to - 1))
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, textOf(from - 1), textOf(to - 1)))
 end
 
 local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false, list = false }
+  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
 end
 
 -- Makes the functions for large states.
 function pages()
   --[[PAGES]]
-  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
   function pages()
     return made
   end
@@ -167,14 +177,15 @@ local function takeEach(run, first, last)
           large.grown(cell, before)
         end
         changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-        a, b, c, d = s[1], s[2], s[3], s[4]
       end
       local untilUs = nowUs + resetUs
       if changed and large and not isShort then
-        cell.s, cell.isHeld, cell.to, cell.verdict.resetUs = s, isHeld, total, resetUs
-        held.key, held.raw, held.size = key, raw, total or 0
-        large.store(held, run.cells, untilUs)
+        cell.s = s
+        large.store(key, cell, untilUs)
       elseif changed then
+        if not isShort then
+          a, b, c, d = s[1], s[2], s[3], s[4]
+        end
         write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
@@ -198,9 +209,9 @@ end
 local function takesBy(label, cost)
   local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
   local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
-  local cell = { own = own, s = { 0, 0, 0, 0 }, place = 1, changed = true, isHeld = false, from = 1, to = 0, most = words, verdict = { resetUs = 0 } }
+  local cell = { own = own, s = { 0, 0, 0, 0 }, most = words }
   isLarge = isLarge or words > MOST_TAGGED
-  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, cells = { [0] = cell, length = 1 }, other = false, known = false }
+  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, other = false, known = false }
 end
 
 -- Makes the functions for everything that few decisions need.
@@ -397,7 +408,7 @@ function others()
     local held, count, isChanged = places[place], 0, false
     local untilUs, raw = held.untilUs, held.raw
     if raw and held.size > #raw then
-      held.pieces = pages().piecesInPlace(held, cells, place)
+      held.pieces = pages().piecesInPlace(cells, place)
     end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
@@ -410,7 +421,7 @@ function others()
           if not isLarge and own == cell.numbers and not own.neededWords then
             texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
           else
-            texts[count] = not held.pieces and pages().recordFor(cell, idleAtUs)
+            texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
           end
         else
           texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
@@ -469,7 +480,7 @@ function others()
       for place = 1, writes > 0 and perDecision or 0 do
         local held = places[place]
         if held.value and held.pieces then
-          pages().writeInPlace(held)
+          pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
         elseif held.value then
           write(held.key, held.value, held.untilUs)
         end
@@ -593,7 +604,7 @@ function others()
   end
 
   -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, `key` is that.
-  local function textOf(failure, key)
+  local function failureText(failure, key)
     local isTable = type(failure) == 'table'
     if isTable and failure.said then
       return failure.said
@@ -601,7 +612,7 @@ function others()
     return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
   end
 
-  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, textOf = textOf }
+  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, failureText = failureText }
   function others()
     return made
   end
@@ -634,7 +645,7 @@ for k = 1, #runs do
     -- It goes on behind a decision that cannot be made.
     if not isMade then
       size, failures, key = size + 1, failures + 1, current + run.keys
-      reply[size] = others().textOf(failure, run.keys == 1 and keys[current])
+      reply[size] = others().failureText(failure, run.keys == 1 and keys[current])
       firstError = firstError or reply[size]
       areAlike = areAlike and reply[size] == firstError
     end
