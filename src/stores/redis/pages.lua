@@ -14,6 +14,16 @@ local function checked(reply)
   return reply
 end
 
+-- A place in a key as an argument of a command.
+local function placeText(place)
+  return place < 2147483648 and string.format('%d', place - 1) or place - 1
+end
+
+-- The bytes of a key from one place to another.
+local function rangeOf(key, from, to)
+  return checked(try('GETRANGE', key, placeText(from), placeText(to)))
+end
+
 -- Reads a key as far as it is read at once. `raw` is false for a key that is not there.
 local function open(held, key)
   local raw = try('GETRANGE', key, '0', '127')
@@ -248,7 +258,7 @@ local function writeInPlace(key, pieces, size, untilUs)
   end
   checked(try('PEXPIRE', key, ttlOf(untilUs)))
   for k = 1, size, 2 do
-    checked(try('SETRANGE', key, textOf(pieces[k] - 1), pieces[k + 1]))
+    checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
   end
 end
 

@@ -67,19 +67,14 @@ end
 -- What is made when it is first needed.
 local others, pages
 
--- A whole number as an argument of a command. Redis takes half as long again to write down a number of Lua.
-local function textOf(number)
-  return number < 2147483648 and string.format('%d', number) or number
-end
-
--- The milliseconds until a time, rounded up. Many keys may have the same.
+-- The milliseconds until a time, rounded up, as text: Redis takes longer to write down a number of Lua. Many keys may have the same.
 local knownMs, knownTtl = 0, '0'
 local function ttlOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
   ttlMs = ttlMs > leastTtlMs and ttlMs or leastTtlMs
   if ttlMs ~= knownMs then
-    knownMs, knownTtl = ttlMs, textOf(ttlMs)
+    knownMs, knownTtl = ttlMs, ttlMs < 2147483648 and string.format('%d', ttlMs) or ttlMs
   end
   return knownTtl
 end
@@ -108,17 +103,13 @@ end
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
-  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, textOf(from - 1), textOf(to - 1)))
-end
-
-local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)
 end
 
 -- Makes the functions for large states.
 function pages()
   --[[PAGES]]
-  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  local made = { open = open, rangeOf = rangeOf, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
   function pages()
     return made
   end
@@ -127,11 +118,9 @@ end
 
 -- Takes by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
-  local cost, take, isShort, cell = run.cost, run.take, run.isShort, run.cell
-  local own, small = cell.own, cell.s
-  local label, words, neededWords = own.label, own.words, own.neededWords
+  local label, cost, take, isShort, words, neededWords, small = run.label, run.cost, run.take, run.isShort, run.words, run.neededWords, run.small
   local large = (isLarge or neededWords) and pages()
-  local held = large and newPlace()
+  local held = large and { key = '', raw = false, size = 0 }
   local a, b, c, d, s = 0, 0, 0, 0, small
   for k = first, last do
     local key, raw, total = keys[k], nil, nil
@@ -163,7 +152,7 @@ local function takeEach(run, first, last)
       elseif isHeld and isShort then
         a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(form, raw, at))
       elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, small, own.freshWords)
+        s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
     end
     if isUsual then
@@ -173,20 +162,20 @@ local function takeEach(run, first, last)
       else
         s = isHeld and s or small
         if neededWords then
-          cell.s = s
-          large.grown(cell, before)
+          run.s = s
+          large.grown(run, before)
         end
         changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
       end
       local untilUs = nowUs + resetUs
       if changed and large and not isShort then
-        cell.s = s
-        large.store(key, cell, untilUs)
+        run.s = s
+        large.store(key, run, untilUs)
       elseif changed then
         if not isShort then
           a, b, c, d = s[1], s[2], s[3], s[4]
         end
-        write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
+        write(key, recordOf(label, run, a, b, c, d, s, words, untilUs), untilUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
@@ -205,13 +194,30 @@ local function takeEach(run, first, last)
   end
 end
 
--- Takes by one limit, each of one key. A cost of nothing has to look at the key: `decideEach` does.
+-- Takes by one limit, each of one key. A cost of nothing has to look at the key: `decideEach` does. The run is the cell too, and what is known of its rule.
 local function takesBy(label, cost)
   local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
-  local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
-  local cell = { own = own, s = { 0, 0, 0, 0 }, most = words }
-  isLarge = isLarge or words > MOST_TAGGED
-  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, other = false, known = false }
+  local s = { 0, 0, 0, 0 }
+  local run = {
+    keys = 1,
+    count = 0,
+    each = takeEach,
+    label = label,
+    cost = cost,
+    take = take,
+    isShort = isShort,
+    words = words,
+    freshWords = neededWords and HEAD_WORDS or words,
+    neededWords = neededWords,
+    forms = { one = nil },
+    heads = { one = nil },
+    s = s,
+    small = s,
+    own = false,
+    most = words,
+  }
+  run.own, isLarge = run, isLarge or words > MOST_TAGGED
+  return run
 end
 
 -- Makes the functions for everything that few decisions need.
@@ -221,6 +227,9 @@ function others()
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = { nil }
+  local function newPlace()
+    return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  end
 
   -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
   local function failAs(reply)
@@ -257,17 +266,12 @@ function others()
     return numbers
   end
 
-  -- The cell of a run that records are about which are not written by its numbers, or false; and the numbers that they are written by.
-  local function strangerIn(run, shape, head)
-    local name = sub(head, 3, 2 + byte(head, 2))
-    for k = 0, run.cells.length - 1 do
-      local cell = run.cells[k]
-      local label = cell.numbers.label
-      if sub(label, 3, 2 + byte(label, 2)) == name then
-        return cell, numbersOf(shape, cell)
-      end
-    end
-    return false, false
+  -- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+  local function cellOf(run, shape, head)
+    local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
+    shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
+    shape[RUN] = run
+    return cell
   end
 
   -- What a key that has lost its time to live shall hold: what it holds, or nothing.
@@ -319,21 +323,6 @@ function others()
       size = size + 1
       reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
     end
-  end
-
-  -- The cell of a run that records with a shape are about, or false. It is noted in the shape.
-  local function cellOf(run, shape, head)
-    local cells = run.cells
-    for k = 0, cells.length - 1 do
-      local numbers = cells[k].numbers
-      if numbers.label == shape[LABEL] and shape[WORDS] <= numbers.words then
-        shape[RUN], shape[CELL], shape[OWN] = run, cells[k], numbers
-        return cells[k]
-      end
-    end
-    shape[CELL], shape[OWN] = strangerIn(run, shape, head)
-    shape[RUN] = run
-    return shape[CELL]
   end
 
   -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
@@ -551,6 +540,7 @@ function others()
     }
     cells[cells.length] = cell
     cells.length = cells.length + 1
+    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
     isLarge = isLarge or words > MOST_TAGGED
     places[place] = places[place] or newPlace()
     -- One that takes sees when it writes whether the key is of another type.
@@ -561,7 +551,7 @@ function others()
   -- Decisions that differ in nothing but their keys, so many each.
   local function newRun(op, aheadUs, ofUs, count)
     local isTake = op == 'take' and aheadUs < 0
-    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, each = false }
+    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, byName = {}, each = false }
   end
 
   -- Takes by one limit as any other decision.
