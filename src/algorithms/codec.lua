@@ -11,13 +11,11 @@ local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
 local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
--- So many words are read eight by eight.
-local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
--- the two that those behind them take in turn, how the first four are unpacked; and for which run of decisions the limit that it is about was looked
+-- the two that those behind them take in turn; and for which run of decisions the limit that it is about was looked
 -- up, its cell, and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -57,21 +55,12 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)), behind - MOST_AT_ONCE
+    -- Filled up to what is read at once, with words that take no bytes.
+    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE
     shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
     if rest > 0 then
       shape[SIZE] = shape[SIZE] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
     end
-  end
-
-  -- The forms of so many words in eights, the last filled up with words that take no bytes.
-  local function eightsOf(even, odd, count)
-    local forms, eight = {}, '>' .. formOf(even, odd, 8)
-    for first = 1, count, 8 do
-      local rest = count - first + 1
-      forms[#forms + 1] = rest >= 8 and eight or '>' .. formOf(even, odd, rest) .. rep('I0', 8 - rest)
-    end
-    return forms
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
@@ -84,13 +73,8 @@ local function newLong()
   -- All words of a record, the first four as they are packed. Few of them are put into `s`, which is quicker than a table of their own.
   local function read(shape, raw, at, idleAtUs, s)
     local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
-    if words <= FEW then
-      shape.eights = shape.eights or eightsOf(even, odd, words - LEAD)
-      s[1], s[2], s[3], s[4], at = unpackBytes(shape[LEAD_FORM], raw, at)
-      for k = 1, #shape.eights do
-        local n = LEAD + k * 8 - 7
-        s[n], s[n + 1], s[n + 2], s[n + 3], s[n + 4], s[n + 5], s[n + 6], s[n + 7], at = unpackBytes(shape.eights[k], raw, at)
-      end
+    if words <= MOST_TAGGED then
+      s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
     else
       s = { unpackBytes(shape[FORM], raw, at) }
       for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
@@ -203,7 +187,7 @@ local function shapeOf(head, label)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form, false, false, false }
+  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, false, false, false }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16

@@ -133,6 +133,20 @@ test('a log through growth, departures and refunds of old entries holds what one
   expect(inMemory.peek('k').remaining).toBe((await limiter.peek('k')).remaining)
 }, 30_000)
 
+test('a log with the longest name is counted, also while its small state is longer than what is read at once', async () => {
+  const clock = fakeClock(START_US / 1000)
+  const { limiter, key } = limiterOn(redis, { ['n'.repeat(64)]: slidingLog({ limit: 100, window: '366d' }) }, clock)
+  const sizes: number[] = []
+  for (let taken = 9; taken <= 90; taken += 9) {
+    expect(await limiter.consume('k', 9)).toMatchObject({ allowed: true, remaining: 100 - taken })
+    sizes.push(((await bytesAt(redis, key)) as Uint8Array).length)
+    clock.advanceMs(3 * 86_400_000 + 12_345.678)
+  }
+  // Tagged words behind the 128 bytes that are read first, then doubles.
+  expect(sizes.some((size) => size > 128 && size < 150)).toBe(true)
+  expect(sizes.at(-1)).toBeGreaterThan(300)
+})
+
 test('beside others in one key a large state is written in place, and the others are kept', async () => {
   const clock = fakeClock(START_US / 1000)
   const limits = { fast: gcra({ rate: '10000/s', burst: 1_000 }), log: slidingLog({ limit: 500, window: '1min' }) }

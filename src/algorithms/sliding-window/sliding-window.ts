@@ -108,6 +108,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   used,
 
   untilUs(own, s, i, nowUs, room) {
+    // What was in the window when it was written is the most that can be in it now, whatever the time.
+    if ((s[i + FULL] as number) + (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) <= room) return 0
     look(own, s, i, nowUs)
     const beside = room - (seen[SEEN_FULL] as number)
     const oldest = seen[SEEN_OLDEST] as number
@@ -115,15 +117,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return firstFitUs(own, s, i, room) - nowUs
   },
 
+  /** When the newest count has left. An empty key is idle once its time no longer stands still. */
   resetUs(own, s, i, nowUs) {
-    look(own, s, i, nowUs)
-    const latest = s[i + SLOT] as number
-    const last = Math.max(latest, seen[SEEN_SLOT] as number) - own.slots
-    for (let slot = latest; slot >= last; slot -= 1) {
-      if ((s[placeOf(own, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0) - nowUs
-    }
-    // An empty key is idle once its time no longer stands still.
-    return effectiveUs(s, i, nowUs) - nowUs
+    const atUs = effectiveUs(s, i, nowUs)
+    return Math.max(atUs, newestLeavesUs(own, s, i)) - nowUs
   },
 
   /** Under other slots everything that is in use goes into the present one. */
@@ -155,7 +152,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     const oldest = ofUs < 0 ? present - own.slots : newest
     if (newest > present || oldest < present - own.slots) return -1
     if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1
-    advance(own, s, i, effectiveUs(s, i, nowUs))
+    advance(own, s, i, effectiveUs(s, i, nowUs), present)
     return takeOut(own, s, i, cost, oldest, newest)
   },
 
@@ -211,6 +208,9 @@ function weighed(own: SlidingWindowRule, count: number, offset: number): number 
 }
 
 function used(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): number {
+  // Written now, as after a charge: if nothing fades, there is nothing to compute.
+  if ((s[i + AT] as number) >= nowUs && (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) === 0)
+    return s[i + FULL] as number
   look(own, s, i, nowUs)
   return (seen[SEEN_FULL] as number) + weighed(own, seen[SEEN_OLDEST] as number, seen[SEEN_OFFSET] as number)
 }
@@ -236,22 +236,28 @@ function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: nu
   return startUs(own, last, 0)
 }
 
-/** Moves the state to what the last `look` saw: the slots that have passed are empty, in place of those that left the window. */
-function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: number): void {
-  const slot = seen[SEEN_SLOT] as number
-  for (let passed = Math.max((s[i + SLOT] as number) + 1, slot - own.slots); passed <= slot; passed += 1) s[placeOf(own, i, passed)] = 0
+/** Moves the state to a time and its slot: the slots that have passed are empty, in place of those that left the window. */
+function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: number, slot: number): void {
   s[i + AT] = atUs
+  if (slot === s[i + SLOT]) return
+  s[i + FULL] = fullFrom(own, s, i, slot)
+  for (let passed = Math.max((s[i + SLOT] as number) + 1, slot - own.slots); passed <= slot; passed += 1) s[placeOf(own, i, passed)] = 0
   s[i + SLOT] = slot
-  s[i + FULL] = seen[SEEN_FULL] as number
+}
+
+/** When the newest slot that has a count leaves the window; 0 if there is none. */
+function newestLeavesUs(own: SlidingWindowRule, s: Float64Array, i: number): number {
+  const latest = s[i + SLOT] as number
+  for (let slot = latest; slot >= latest - own.slots; slot -= 1) {
+    if ((s[placeOf(own, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0)
+  }
+  return 0
 }
 
 /** Writes the state under `to`, as of `atUs`. */
 function moveTo(own: SlidingWindowRule, to: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
   if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
-    if (mulDiv(atUs, own.perPeriod, own.periodUs) > (s[i + SLOT] as number)) {
-      look(own, s, i, nowUs)
-      advance(own, s, i, atUs)
-    } else s[i + AT] = atUs
+    advance(own, s, i, atUs, mulDiv(atUs, own.perPeriod, own.periodUs))
   } else {
     gather(to, s, i, atUs, used(own, s, i, nowUs))
   }

@@ -14,9 +14,19 @@ local function checked(reply)
   return reply
 end
 
+-- A place in a key as an argument of a command.
+local function placeText(place)
+  return place < 2147483648 and string.format('%d', place - 1) or place - 1
+end
+
+-- The bytes of a key from one place to another.
+local function rangeOf(key, from, to)
+  return checked(try('GETRANGE', key, placeText(from), placeText(to)))
+end
+
 -- Reads a key as far as it is read at once. `raw` is false for a key that is not there.
 local function open(held, key)
-  local raw = try('GETRANGE', key, 0, FIRST_BYTES - 1)
+  local raw = try('GETRANGE', key, '0', '127')
   if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
     raw = checked(raw) == '' and checked(try('GET', key))
@@ -169,17 +179,18 @@ end
 -- Makes room in the state of a cell for one more charge. `words`: how many it has, 0 for a new one.
 local function grown(cell, words)
   local own, s = cell.own, cell.s
-  for k = 1, words == 0 and own.freshWords or 0 do
+  local fresh = own.freshWords
+  for k = 1, words == 0 and fresh or 0 do
     s[k] = 0
   end
-  local needed = own.neededWords(s, 1)
+  local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-    foreign('it says that it has ' .. needed .. ' words')
+  if not (most >= 0 and most <= own.words + MOST_GROWTH) then
+    foreign('it says that it has ' .. most .. ' words')
   end
-  cell.most = math.max(words, needed)
-  s.length = cell.most + 1
-  for k = math.max(words, own.freshWords) + 1, getmetatable(s) == LARGE and 0 or cell.most do
+  most = most > words and most or words
+  cell.most, s.length = most, most + 1
+  for k = (words > fresh and words or fresh) + 1, s.words and 0 or most do
     s[k] = 0
   end
 end
@@ -187,18 +198,21 @@ end
 -- How many words the state of a cell takes from now on. They are all there.
 local function wordsToWrite(cell)
   local own, s = cell.own, cell.s
-  local words = own.neededWords and math.min(own.neededWords(s, 1), own.words) or own.words
-  for k = cell.most + 1, own.neededWords and getmetatable(s) ~= LARGE and words or 0 do
-    s[k] = 0
+  local words, needed = own.words, own.neededWords and own.neededWords(s, 1)
+  if needed then
+    words = needed < words and needed or words
+    for k = cell.most + 1, s.words and 0 or words do
+      s[k] = 0
+    end
   end
   return words
 end
 
 -- The record of the state of a cell, however large.
 local known
-local function recordFor(cell, idleAtUs)
+local function recordFor(cell, words, idleAtUs)
   known = known or newRecords()
-  return known(cell, wordsToWrite(cell), idleAtUs)
+  return known(cell, words, idleAtUs)
 end
 
 -- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
@@ -212,9 +226,8 @@ local function addLarge(pieces, size, s, from, idleAtUs)
 end
 
 -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes, and in `size` how many that is. Nil if one does.
-local function piecesInPlace(held, cells, place)
-  local pieces = held.list or { size = 0 }
-  held.list, pieces.size = pieces, 0
+local function piecesInPlace(cells, place)
+  local pieces = { size = 0 }
   for k = 0, cells.length - 1 do
     local cell = cells[k]
     if cell.place == place and cell.changed then
@@ -224,7 +237,7 @@ local function piecesInPlace(held, cells, place)
       elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
         pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
       else
-        local text = recordFor(cell, idleAtUs)
+        local text = recordFor(cell, wordsToWrite(cell), idleAtUs)
         if #text ~= cell.to - cell.from + 1 then
           return nil
         end
@@ -236,26 +249,26 @@ local function piecesInPlace(held, cells, place)
   return pieces
 end
 
--- Writes the pieces of a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
-local function writeInPlace(held)
-  local key, pieces = held.key, held.pieces
+-- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(key, pieces, size, untilUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
-    checked(try('SETRANGE', key, 0, ''))
+    checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  checked(try('PEXPIRE', key, ttlMsOf(held.untilUs)))
-  for k = 1, pieces.size, 2 do
-    checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
+  checked(try('PEXPIRE', key, ttlOf(untilUs)))
+  for k = 1, size, 2 do
+    checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
   end
 end
 
--- Writes the state of the one cell of a key: in place where it can.
-local function store(held, cells, untilUs)
-  held.untilUs, held.pieces = untilUs, held.raw and held.size > #held.raw and piecesInPlace(held, cells, 1)
-  if held.pieces then
-    writeInPlace(held)
+-- Writes the state of a cell that has its key for itself and was found by its numbers, if it was found: in place, where its size stays.
+local ownPieces = {}
+local function store(key, cell, untilUs)
+  local s, words = cell.s, wordsToWrite(cell)
+  if s.words == words then
+    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs)
   else
-    write(held.key, recordFor(cells[0], untilUs), untilUs)
+    write(key, recordFor(cell, words, untilUs), untilUs)
   end
 end

@@ -7,9 +7,8 @@
 --       its label (see codec.ts), which of the keys it has, its cost, and to `give` and `settle` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give` and `settle` how
--- many permits were given back; where it was
--- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give`
+-- and `settle` how many permits were given back; where it was entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
 -- Every decision goes one way: find the states, decide, write (`decideEach`). Takes by one limit whose key holds nothing but a state by the same numbers
@@ -68,17 +67,22 @@ end
 -- What is made when it is first needed.
 local others, pages
 
--- The milliseconds until a time, rounded up.
-local function ttlMsOf(untilUs)
+-- The milliseconds until a time, rounded up, as text: Redis takes longer to write down a number of Lua. Many keys may have the same.
+local knownMs, knownTtl = 0, '0'
+local function ttlOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
-  return ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  ttlMs = ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  if ttlMs ~= knownMs then
+    knownMs, knownTtl = ttlMs, ttlMs < 2147483648 and string.format('%d', ttlMs) or ttlMs
+  end
+  return knownTtl
 end
 
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
+  local before = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
   if before and before.err then
     others().failAs(before)
   end
@@ -99,17 +103,13 @@ end
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
-  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, from - 1, to - 1))
-end
-
-local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false, list = false }
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)
 end
 
 -- Makes the functions for large states.
 function pages()
   --[[PAGES]]
-  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  local made = { open = open, rangeOf = rangeOf, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
   function pages()
     return made
   end
@@ -118,11 +118,9 @@ end
 
 -- Takes by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
-  local cost, take, isShort, cell = run.cost, run.take, run.isShort, run.cell
-  local own, small = cell.own, cell.s
-  local label, words, neededWords = own.label, own.words, own.neededWords
+  local label, cost, take, isShort, words, neededWords, small = run.label, run.cost, run.take, run.isShort, run.words, run.neededWords, run.small
   local large = (isLarge or neededWords) and pages()
-  local held = large and newPlace()
+  local held = large and { key = '', raw = false, size = 0 }
   local a, b, c, d, s = 0, 0, 0, 0, small
   for k = first, last do
     local key, raw, total = keys[k], nil, nil
@@ -154,7 +152,7 @@ local function takeEach(run, first, last)
       elseif isHeld and isShort then
         a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(form, raw, at))
       elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, small, own.freshWords)
+        s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
     end
     if isUsual then
@@ -164,19 +162,20 @@ local function takeEach(run, first, last)
       else
         s = isHeld and s or small
         if neededWords then
-          cell.s = s
-          large.grown(cell, before)
+          run.s = s
+          large.grown(run, before)
         end
         changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-        a, b, c, d = s[1], s[2], s[3], s[4]
       end
       local untilUs = nowUs + resetUs
       if changed and large and not isShort then
-        cell.s, cell.isHeld, cell.to, cell.verdict.resetUs = s, isHeld, total, resetUs
-        held.key, held.raw, held.size = key, raw, total or 0
-        large.store(held, run.cells, untilUs)
+        run.s = s
+        large.store(key, run, untilUs)
       elseif changed then
-        write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
+        if not isShort then
+          a, b, c, d = s[1], s[2], s[3], s[4]
+        end
+        write(key, recordOf(label, run, a, b, c, d, s, words, untilUs), untilUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
@@ -195,13 +194,30 @@ local function takeEach(run, first, last)
   end
 end
 
--- Takes by one limit, each of one key. A cost of nothing has to look at the key: `decideEach` does.
+-- Takes by one limit, each of one key. A cost of nothing has to look at the key: `decideEach` does. The run is the cell too, and what is known of its rule.
 local function takesBy(label, cost)
   local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
-  local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
-  local cell = { own = own, s = { 0, 0, 0, 0 }, place = 1, changed = true, isHeld = false, from = 1, to = 0, most = words, verdict = { resetUs = 0 } }
-  isLarge = isLarge or words > MOST_TAGGED
-  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, cells = { [0] = cell, length = 1 }, other = false, known = false }
+  local s = { 0, 0, 0, 0 }
+  local run = {
+    keys = 1,
+    count = 0,
+    each = takeEach,
+    label = label,
+    cost = cost,
+    take = take,
+    isShort = isShort,
+    words = words,
+    freshWords = neededWords and HEAD_WORDS or words,
+    neededWords = neededWords,
+    forms = { one = nil },
+    heads = { one = nil },
+    s = s,
+    small = s,
+    own = false,
+    most = words,
+  }
+  run.own, isLarge = run, isLarge or words > MOST_TAGGED
+  return run
 end
 
 -- Makes the functions for everything that few decisions need.
@@ -211,6 +227,9 @@ function others()
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = { nil }
+  local function newPlace()
+    return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  end
 
   -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
   local function failAs(reply)
@@ -247,17 +266,12 @@ function others()
     return numbers
   end
 
-  -- The cell of a run that records are about which are not written by its numbers, or false; and the numbers that they are written by.
-  local function strangerIn(run, shape, head)
-    local name = sub(head, 3, 2 + byte(head, 2))
-    for k = 0, run.cells.length - 1 do
-      local cell = run.cells[k]
-      local label = cell.numbers.label
-      if sub(label, 3, 2 + byte(label, 2)) == name then
-        return cell, numbersOf(shape, cell)
-      end
-    end
-    return false, false
+  -- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+  local function cellOf(run, shape, head)
+    local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
+    shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
+    shape[RUN] = run
+    return cell
   end
 
   -- What a key that has lost its time to live shall hold: what it holds, or nothing.
@@ -312,21 +326,6 @@ function others()
       size = size + 1
       reply[size] = verdict.given
     end
-  end
-
-  -- The cell of a run that records with a shape are about, or false. It is noted in the shape.
-  local function cellOf(run, shape, head)
-    local cells = run.cells
-    for k = 0, cells.length - 1 do
-      local numbers = cells[k].numbers
-      if numbers.label == shape[LABEL] and shape[WORDS] <= numbers.words then
-        shape[RUN], shape[CELL], shape[OWN] = run, cells[k], numbers
-        return cells[k]
-      end
-    end
-    shape[CELL], shape[OWN] = strangerIn(run, shape, head)
-    shape[RUN] = run
-    return shape[CELL]
   end
 
   -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
@@ -401,7 +400,7 @@ function others()
     local held, count, isChanged = places[place], 0, false
     local untilUs, raw = held.untilUs, held.raw
     if raw and held.size > #raw then
-      held.pieces = pages().piecesInPlace(held, cells, place)
+      held.pieces = pages().piecesInPlace(cells, place)
     end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
@@ -414,7 +413,7 @@ function others()
           if not isLarge and own == cell.numbers and not own.neededWords then
             texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
           else
-            texts[count] = not held.pieces and pages().recordFor(cell, idleAtUs)
+            texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
           end
         else
           texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
@@ -473,7 +472,7 @@ function others()
       for place = 1, writes > 0 and perDecision or 0 do
         local held = places[place]
         if held.value and held.pieces then
-          pages().writeInPlace(held)
+          pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
         elseif held.value then
           write(held.key, held.value, held.untilUs)
         end
@@ -544,6 +543,7 @@ function others()
     }
     cells[cells.length] = cell
     cells.length = cells.length + 1
+    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
     isLarge = isLarge or words > MOST_TAGGED
     places[place] = places[place] or newPlace()
     -- One that takes sees when it writes whether the key is of another type.
@@ -562,6 +562,7 @@ function others()
       isTake = op == 'take' and aheadUs < 0,
       isGiven = op == 'give' or op == 'settle',
       cells = { length = 0 },
+      byName = {},
       each = false,
     }
   end
@@ -606,7 +607,7 @@ function others()
   end
 
   -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, `key` is that.
-  local function textOf(failure, key)
+  local function failureText(failure, key)
     local isTable = type(failure) == 'table'
     if isTable and failure.said then
       return failure.said
@@ -614,7 +615,7 @@ function others()
     return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
   end
 
-  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, textOf = textOf }
+  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, failureText = failureText }
   function others()
     return made
   end
@@ -647,7 +648,7 @@ for k = 1, #runs do
     -- It goes on behind a decision that cannot be made.
     if not isMade then
       size, failures, key = size + 1, failures + 1, current + run.keys
-      reply[size] = others().textOf(failure, run.keys == 1 and keys[current])
+      reply[size] = others().failureText(failure, run.keys == 1 and keys[current])
       firstError = firstError or reply[size]
       areAlike = areAlike and reply[size] == firstError
     end

@@ -14,13 +14,11 @@ local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
 local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
--- So many words are read eight by eight.
-local FEW = 36
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
--- the two that those behind them take in turn, how the first four are unpacked; and for which run of decisions the limit that it is about was looked
+-- the two that those behind them take in turn; and for which run of decisions the limit that it is about was looked
 -- up, its cell, and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, LEAD_FORM, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -60,21 +58,12 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)), behind - MOST_AT_ONCE
+    -- Filled up to what is read at once, with words that take no bytes.
+    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE
     shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
     if rest > 0 then
       shape[SIZE] = shape[SIZE] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
     end
-  end
-
-  -- The forms of so many words in eights, the last filled up with words that take no bytes.
-  local function eightsOf(even, odd, count)
-    local forms, eight = {}, '>' .. formOf(even, odd, 8)
-    for first = 1, count, 8 do
-      local rest = count - first + 1
-      forms[#forms + 1] = rest >= 8 and eight or '>' .. formOf(even, odd, rest) .. rep('I0', 8 - rest)
-    end
-    return forms
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
@@ -87,13 +76,8 @@ local function newLong()
   -- All words of a record, the first four as they are packed. Few of them are put into \`s\`, which is quicker than a table of their own.
   local function read(shape, raw, at, idleAtUs, s)
     local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
-    if words <= FEW then
-      shape.eights = shape.eights or eightsOf(even, odd, words - LEAD)
-      s[1], s[2], s[3], s[4], at = unpackBytes(shape[LEAD_FORM], raw, at)
-      for k = 1, #shape.eights do
-        local n = LEAD + k * 8 - 7
-        s[n], s[n + 1], s[n + 2], s[n + 3], s[n + 4], s[n + 5], s[n + 6], s[n + 7], at = unpackBytes(shape.eights[k], raw, at)
-      end
+    if words <= MOST_TAGGED then
+      s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
     else
       s = { unpackBytes(shape[FORM], raw, at) }
       for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
@@ -206,7 +190,7 @@ local function shapeOf(head, label)
   -- The last of an odd number has no other beside it in its byte.
   local words = lead == 0 and 0 or lead == 1 and (b > 0 and 2 or 1) or (d > 0 and 4 or 3)
   -- A list of that length from the beginning: tables that grow are made anew.
-  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, form, false, false, false }
+  local shape = { label, words, form, struct.size(form), a, b, c, d, 0, 0, false, false, false }
   local behind = turns and high * 65536 + middle * 256 + low or 0
   if behind > 0 then
     local odd = turns % 16
@@ -396,9 +380,19 @@ local function checked(reply)
   return reply
 end
 
+-- A place in a key as an argument of a command.
+local function placeText(place)
+  return place < 2147483648 and string.format('%d', place - 1) or place - 1
+end
+
+-- The bytes of a key from one place to another.
+local function rangeOf(key, from, to)
+  return checked(try('GETRANGE', key, placeText(from), placeText(to)))
+end
+
 -- Reads a key as far as it is read at once. \`raw\` is false for a key that is not there.
 local function open(held, key)
-  local raw = try('GETRANGE', key, 0, FIRST_BYTES - 1)
+  local raw = try('GETRANGE', key, '0', '127')
   if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
     raw = checked(raw) == '' and checked(try('GET', key))
@@ -551,17 +545,18 @@ end
 -- Makes room in the state of a cell for one more charge. \`words\`: how many it has, 0 for a new one.
 local function grown(cell, words)
   local own, s = cell.own, cell.s
-  for k = 1, words == 0 and own.freshWords or 0 do
+  local fresh = own.freshWords
+  for k = 1, words == 0 and fresh or 0 do
     s[k] = 0
   end
-  local needed = own.neededWords(s, 1)
+  local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (needed >= 0 and needed <= own.words + MOST_GROWTH) then
-    foreign('it says that it has ' .. needed .. ' words')
+  if not (most >= 0 and most <= own.words + MOST_GROWTH) then
+    foreign('it says that it has ' .. most .. ' words')
   end
-  cell.most = math.max(words, needed)
-  s.length = cell.most + 1
-  for k = math.max(words, own.freshWords) + 1, getmetatable(s) == LARGE and 0 or cell.most do
+  most = most > words and most or words
+  cell.most, s.length = most, most + 1
+  for k = (words > fresh and words or fresh) + 1, s.words and 0 or most do
     s[k] = 0
   end
 end
@@ -569,18 +564,21 @@ end
 -- How many words the state of a cell takes from now on. They are all there.
 local function wordsToWrite(cell)
   local own, s = cell.own, cell.s
-  local words = own.neededWords and math.min(own.neededWords(s, 1), own.words) or own.words
-  for k = cell.most + 1, own.neededWords and getmetatable(s) ~= LARGE and words or 0 do
-    s[k] = 0
+  local words, needed = own.words, own.neededWords and own.neededWords(s, 1)
+  if needed then
+    words = needed < words and needed or words
+    for k = cell.most + 1, s.words and 0 or words do
+      s[k] = 0
+    end
   end
   return words
 end
 
 -- The record of the state of a cell, however large.
 local known
-local function recordFor(cell, idleAtUs)
+local function recordFor(cell, words, idleAtUs)
   known = known or newRecords()
-  return known(cell, wordsToWrite(cell), idleAtUs)
+  return known(cell, words, idleAtUs)
 end
 
 -- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
@@ -594,9 +592,8 @@ local function addLarge(pieces, size, s, from, idleAtUs)
 end
 
 -- What has to be written into a key, if no record changes its size: the place of each piece and its bytes, and in \`size\` how many that is. Nil if one does.
-local function piecesInPlace(held, cells, place)
-  local pieces = held.list or { size = 0 }
-  held.list, pieces.size = pieces, 0
+local function piecesInPlace(cells, place)
+  local pieces = { size = 0 }
   for k = 0, cells.length - 1 do
     local cell = cells[k]
     if cell.place == place and cell.changed then
@@ -606,7 +603,7 @@ local function piecesInPlace(held, cells, place)
       elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
         pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
       else
-        local text = recordFor(cell, idleAtUs)
+        local text = recordFor(cell, wordsToWrite(cell), idleAtUs)
         if #text ~= cell.to - cell.from + 1 then
           return nil
         end
@@ -618,27 +615,27 @@ local function piecesInPlace(held, cells, place)
   return pieces
 end
 
--- Writes the pieces of a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
-local function writeInPlace(held)
-  local key, pieces = held.key, held.pieces
+-- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(key, pieces, size, untilUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
-    checked(try('SETRANGE', key, 0, ''))
+    checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  checked(try('PEXPIRE', key, ttlMsOf(held.untilUs)))
-  for k = 1, pieces.size, 2 do
-    checked(try('SETRANGE', key, pieces[k] - 1, pieces[k + 1]))
+  checked(try('PEXPIRE', key, ttlOf(untilUs)))
+  for k = 1, size, 2 do
+    checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
   end
 end
 
--- Writes the state of the one cell of a key: in place where it can.
-local function store(held, cells, untilUs)
-  held.untilUs, held.pieces = untilUs, held.raw and held.size > #held.raw and piecesInPlace(held, cells, 1)
-  if held.pieces then
-    writeInPlace(held)
+-- Writes the state of a cell that has its key for itself and was found by its numbers, if it was found: in place, where its size stays.
+local ownPieces = {}
+local function store(key, cell, untilUs)
+  local s, words = cell.s, wordsToWrite(cell)
+  if s.words == words then
+    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs)
   else
-    write(held.key, recordFor(cells[0], untilUs), untilUs)
+    write(key, recordFor(cell, words, untilUs), untilUs)
   end
 end
 `
@@ -653,9 +650,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 --       its label (see codec.ts), which of the keys it has, its cost, and to \`give\` and \`settle\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to \`give\` and \`settle\` how
--- many permits were given back; where it was
--- entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to \`give\`
+-- and \`settle\` how many permits were given back; where it was entered later than nowUs, -4 and by how much before all that. For \`forget\` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
 -- Every decision goes one way: find the states, decide, write (\`decideEach\`). Takes by one limit whose key holds nothing but a state by the same numbers
@@ -714,17 +710,22 @@ end
 -- What is made when it is first needed.
 local others, pages
 
--- The milliseconds until a time, rounded up.
-local function ttlMsOf(untilUs)
+-- The milliseconds until a time, rounded up, as text: Redis takes longer to write down a number of Lua. Many keys may have the same.
+local knownMs, knownTtl = 0, '0'
+local function ttlOf(untilUs)
   local ttlMs = (untilUs - nowUs) / 1000
   ttlMs = ttlMs + -ttlMs % 1
-  return ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  ttlMs = ttlMs > leastTtlMs and ttlMs or leastTtlMs
+  if ttlMs ~= knownMs then
+    knownMs, knownTtl = ttlMs, ttlMs < 2147483648 and string.format('%d', ttlMs) or ttlMs
+  end
+  return knownTtl
 end
 
 -- Sets a key and its time to live.
 local function write(key, value, untilUs)
   -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-  local before = try('SET', key, value, 'PX', ttlMsOf(untilUs), 'GET')
+  local before = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
   if before and before.err then
     others().failAs(before)
   end
@@ -745,17 +746,13 @@ end
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
-  return to <= #held.raw and string.sub(held.raw, from, to) or pages().checked(try('GETRANGE', held.key, from - 1, to - 1))
-end
-
-local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false, list = false }
+  return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)
 end
 
 -- Makes the functions for large states.
 function pages()
   --[[PAGES]]
-  local made = { open = open, checked = checked, largeState = largeState, recordFor = recordFor, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
+  local made = { open = open, rangeOf = rangeOf, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
   function pages()
     return made
   end
@@ -764,11 +761,9 @@ end
 
 -- Takes by one limit. The words of a state are four variables, or a table where there may be more.
 local function takeEach(run, first, last)
-  local cost, take, isShort, cell = run.cost, run.take, run.isShort, run.cell
-  local own, small = cell.own, cell.s
-  local label, words, neededWords = own.label, own.words, own.neededWords
+  local label, cost, take, isShort, words, neededWords, small = run.label, run.cost, run.take, run.isShort, run.words, run.neededWords, run.small
   local large = (isLarge or neededWords) and pages()
-  local held = large and newPlace()
+  local held = large and { key = '', raw = false, size = 0 }
   local a, b, c, d, s = 0, 0, 0, 0, small
   for k = first, last do
     local key, raw, total = keys[k], nil, nil
@@ -800,7 +795,7 @@ local function takeEach(run, first, last)
       elseif isHeld and isShort then
         a, b, c, d = leadOf(shape, idleAtUs, unpackBytes(form, raw, at))
       elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, small, own.freshWords)
+        s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
     end
     if isUsual then
@@ -810,19 +805,20 @@ local function takeEach(run, first, last)
       else
         s = isHeld and s or small
         if neededWords then
-          cell.s = s
-          large.grown(cell, before)
+          run.s = s
+          large.grown(run, before)
         end
         changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs = take(s, isHeld, cost, nowUs)
-        a, b, c, d = s[1], s[2], s[3], s[4]
       end
       local untilUs = nowUs + resetUs
       if changed and large and not isShort then
-        cell.s, cell.isHeld, cell.to, cell.verdict.resetUs = s, isHeld, total, resetUs
-        held.key, held.raw, held.size = key, raw, total or 0
-        large.store(held, run.cells, untilUs)
+        run.s = s
+        large.store(key, run, untilUs)
       elseif changed then
-        write(key, recordOf(label, own, a, b, c, d, s, words, untilUs), untilUs)
+        if not isShort then
+          a, b, c, d = s[1], s[2], s[3], s[4]
+        end
+        write(key, recordOf(label, run, a, b, c, d, s, words, untilUs), untilUs)
       elseif raw and try('PTTL', key) == -1 then
         -- A key that lost its time to live would stay for ever.
         isUsual = false
@@ -841,13 +837,30 @@ local function takeEach(run, first, last)
   end
 end
 
--- Takes by one limit, each of one key. A cost of nothing has to look at the key: \`decideEach\` does.
+-- Takes by one limit, each of one key. A cost of nothing has to look at the key: \`decideEach\` does. The run is the cell too, and what is known of its rule.
 local function takesBy(label, cost)
   local take, words, isShort, neededWords = takes[string.byte(label)](figuresOf(label))
-  local own = { label = label, words = words, freshWords = neededWords and HEAD_WORDS or words, neededWords = neededWords, forms = { one = nil }, heads = { one = nil } }
-  local cell = { own = own, s = { 0, 0, 0, 0 }, place = 1, changed = true, isHeld = false, from = 1, to = 0, most = words, verdict = { resetUs = 0 } }
-  isLarge = isLarge or words > MOST_TAGGED
-  return { keys = 1, each = takeEach, cost = cost, take = take, isShort = isShort, cell = cell, cells = { [0] = cell, length = 1 }, other = false, known = false }
+  local s = { 0, 0, 0, 0 }
+  local run = {
+    keys = 1,
+    count = 0,
+    each = takeEach,
+    label = label,
+    cost = cost,
+    take = take,
+    isShort = isShort,
+    words = words,
+    freshWords = neededWords and HEAD_WORDS or words,
+    neededWords = neededWords,
+    forms = { one = nil },
+    heads = { one = nil },
+    s = s,
+    small = s,
+    own = false,
+    most = words,
+  }
+  run.own, isLarge = run, isLarge or words > MOST_TAGGED
+  return run
 end
 
 -- Makes the functions for everything that few decisions need.
@@ -857,6 +870,9 @@ function others()
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = { nil }
+  local function newPlace()
+    return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  end
 
   -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
   local function failAs(reply)
@@ -893,17 +909,12 @@ function others()
     return numbers
   end
 
-  -- The cell of a run that records are about which are not written by its numbers, or false; and the numbers that they are written by.
-  local function strangerIn(run, shape, head)
-    local name = sub(head, 3, 2 + byte(head, 2))
-    for k = 0, run.cells.length - 1 do
-      local cell = run.cells[k]
-      local label = cell.numbers.label
-      if sub(label, 3, 2 + byte(label, 2)) == name then
-        return cell, numbersOf(shape, cell)
-      end
-    end
-    return false, false
+  -- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+  local function cellOf(run, shape, head)
+    local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
+    shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
+    shape[RUN] = run
+    return cell
   end
 
   -- What a key that has lost its time to live shall hold: what it holds, or nothing.
@@ -958,21 +969,6 @@ function others()
       size = size + 1
       reply[size] = verdict.given
     end
-  end
-
-  -- The cell of a run that records with a shape are about, or false. It is noted in the shape.
-  local function cellOf(run, shape, head)
-    local cells = run.cells
-    for k = 0, cells.length - 1 do
-      local numbers = cells[k].numbers
-      if numbers.label == shape[LABEL] and shape[WORDS] <= numbers.words then
-        shape[RUN], shape[CELL], shape[OWN] = run, cells[k], numbers
-        return cells[k]
-      end
-    end
-    shape[CELL], shape[OWN] = strangerIn(run, shape, head)
-    shape[RUN] = run
-    return shape[CELL]
   end
 
   -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
@@ -1047,7 +1043,7 @@ function others()
     local held, count, isChanged = places[place], 0, false
     local untilUs, raw = held.untilUs, held.raw
     if raw and held.size > #raw then
-      held.pieces = pages().piecesInPlace(held, cells, place)
+      held.pieces = pages().piecesInPlace(cells, place)
     end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
@@ -1060,7 +1056,7 @@ function others()
           if not isLarge and own == cell.numbers and not own.neededWords then
             texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
           else
-            texts[count] = not held.pieces and pages().recordFor(cell, idleAtUs)
+            texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
           end
         else
           texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
@@ -1119,7 +1115,7 @@ function others()
       for place = 1, writes > 0 and perDecision or 0 do
         local held = places[place]
         if held.value and held.pieces then
-          pages().writeInPlace(held)
+          pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
         elseif held.value then
           write(held.key, held.value, held.untilUs)
         end
@@ -1190,6 +1186,7 @@ function others()
     }
     cells[cells.length] = cell
     cells.length = cells.length + 1
+    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
     isLarge = isLarge or words > MOST_TAGGED
     places[place] = places[place] or newPlace()
     -- One that takes sees when it writes whether the key is of another type.
@@ -1208,6 +1205,7 @@ function others()
       isTake = op == 'take' and aheadUs < 0,
       isGiven = op == 'give' or op == 'settle',
       cells = { length = 0 },
+      byName = {},
       each = false,
     }
   end
@@ -1252,7 +1250,7 @@ function others()
   end
 
   -- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, \`key\` is that.
-  local function textOf(failure, key)
+  local function failureText(failure, key)
     local isTable = type(failure) == 'table'
     if isTable and failure.said then
       return failure.said
@@ -1260,7 +1258,7 @@ function others()
     return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
   end
 
-  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, textOf = textOf }
+  local made = { failAs = failAs, decideEach = decideEach, runOf = runOf, runAt = runAt, failureText = failureText }
   function others()
     return made
   end
@@ -1293,7 +1291,7 @@ for k = 1, #runs do
     -- It goes on behind a decision that cannot be made.
     if not isMade then
       size, failures, key = size + 1, failures + 1, current + run.keys
-      reply[size] = others().textOf(failure, run.keys == 1 and keys[current])
+      reply[size] = others().failureText(failure, run.keys == 1 and keys[current])
       firstError = firstError or reply[size]
       areAlike = areAlike and reply[size] == firstError
     end
@@ -2421,6 +2419,9 @@ do
   end
 
   local function used(own, s, i, nowUs)
+    if s[i] >= nowUs and s[placeOf(own, i, s[i + 1] - own.slots)] == 0 then
+      return s[i + 2]
+    end
     look(own, s, i, nowUs)
     return seen2 + weighed(own, seen3, seen1)
   end
@@ -2453,26 +2454,34 @@ do
     return startUs(own, last, 0)
   end
 
-  -- Moves the state to what the last \`look\` saw: the slots that have passed are empty, in place of those that left the window.
-  local function advance(own, s, i, atUs)
-    local slot = seen0
+  -- When the newest slot that has a count leaves the window; 0 if there is none.
+  local function newestLeavesUs(own, s, i)
+    local latest = s[i + 1]
+    for slot = latest, latest - own.slots, -1 do
+      if s[placeOf(own, i, slot)] > 0 then
+        return startUs(own, slot + own.slots + 1, 0)
+      end
+    end
+    return 0
+  end
+
+  -- Moves the state to a time and its slot: the slots that have passed are empty, in place of those that left the window.
+  local function advance(own, s, i, atUs, slot)
+    s[i] = atUs
+    if slot == s[i + 1] then
+      return
+    end
+    s[i + 2] = fullFrom(own, s, i, slot)
     for passed = s[i + 1] + 1 > slot - own.slots and s[i + 1] + 1 or slot - own.slots, slot do
       s[placeOf(own, i, passed)] = 0
     end
-    s[i] = atUs
     s[i + 1] = slot
-    s[i + 2] = seen2
   end
 
   -- Writes the state under \`to\`, as of \`atUs\`.
   local function moveTo(own, to, s, i, nowUs, atUs)
     if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
-      if mulDiv(atUs, own.perPeriod, own.periodUs) > s[i + 1] then
-        look(own, s, i, nowUs)
-        advance(own, s, i, atUs)
-      else
-        s[i] = atUs
-      end
+      advance(own, s, i, atUs, mulDiv(atUs, own.perPeriod, own.periodUs))
     else
       gather(to, s, i, atUs, used(own, s, i, nowUs))
     end
@@ -2531,6 +2540,9 @@ do
     end,
     used = used,
     untilUs = function(own, s, i, nowUs, room)
+      if s[i + 2] + s[placeOf(own, i, s[i + 1] - own.slots)] <= room then
+        return 0
+      end
       look(own, s, i, nowUs)
       local beside = room - seen2
       local oldest = seen3
@@ -2539,16 +2551,10 @@ do
       end
       return firstFitUs(own, s, i, room) - nowUs
     end,
+    -- When the newest count has left. An empty key is idle once its time no longer stands still.
     resetUs = function(own, s, i, nowUs)
-      look(own, s, i, nowUs)
-      local latest = s[i + 1]
-      local last = (latest > seen0 and latest or seen0) - own.slots
-      for slot = latest, last, -1 do
-        if s[placeOf(own, i, slot)] > 0 then
-          return startUs(own, slot + own.slots + 1, 0) - nowUs
-        end
-      end
-      return (s[i] > nowUs and s[i] or nowUs) - nowUs
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      return max(atUs, newestLeavesUs(own, s, i)) - nowUs
     end,
     -- Under other slots everything that is in use goes into the present one.
     charge = function(own, to, s, i, nowUs, cost)
@@ -2585,7 +2591,7 @@ do
       if (ofUs < 0 and seen2 + seen3 or countOf(own, s, i, newest)) == 0 then
         return -1
       end
-      advance(own, s, i, s[i] > nowUs and s[i] or nowUs)
+      advance(own, s, i, s[i] > nowUs and s[i] or nowUs, present)
       return takeOut(own, s, i, cost, oldest, newest)
     end,
   }
@@ -4156,7 +4162,8 @@ local function neededWords(s)
 end
 return take, rule.words, false, neededWords
 `,
-  slidingWindow: `local huge = math.huge
+  slidingWindow: `local max = math.max
+local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -4297,38 +4304,15 @@ local function firstFitUs(own, s, i, room)
   return startUs(own, last, 0)
 end
 
--- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
-local function fullFrom(own, s, i, slot)
-  local written = s[i + 1]
-  if slot - written >= own.slots then
-    return 0
-  end
-  local full = s[i + 2]
-  for left = written - own.slots + 1, slot - own.slots do
-    full = full - s[placeOf(own, i, left)]
-  end
-  return full
-end
-
--- Sees the window as it is now, without changing anything.
-local function look(own, s, i, nowUs)
-  local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
-  seen0 = slot
-  seen1 = remainder0
-  seen2 = fullFrom(own, s, i, slot)
-  seen3 = countOf(own, s, i, slot - own.slots)
-end
-
-local function resetUsOfSlidingWindow(own, s, i, nowUs)
-  look(own, s, i, nowUs)
+-- When the newest slot that has a count leaves the window; 0 if there is none.
+local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
-  local last = (latest > seen0 and latest or seen0) - own.slots
-  for slot = latest, last, -1 do
+  for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0) - nowUs
+      return startUs(own, slot + own.slots + 1, 0)
     end
   end
-  return (s[i] > nowUs and s[i] or nowUs) - nowUs
+  return 0
 end
 
 local lengthUs = figures[1]
@@ -4373,7 +4357,7 @@ local function take(s, isHeld, cost, nowUs)
   local enteredUs
   local granted = true
   do
-    local chosen7
+    local chosen8
     if isHeld then
       local result2
       do
@@ -4381,102 +4365,118 @@ local function take(s, isHeld, cost, nowUs)
         if atUs - nowUs <= rule.windowUs then
           result2 = false
         else
-          local a = s[1] > atUs and s[1] or atUs
-          local b = rule.perPeriod
-          local c = rule.periodUs
-          local product = a * b
-          local chosen
-          if product <= 9007199254740991 then
-            local quotient = product / c - product / c % 1
-            remainder0 = product - quotient * c
-            chosen = quotient
-          else
-            chosen = mulDivWide(a, b, c)
-          end
-          local slot = chosen
-          seen0 = slot
-          seen1 = remainder0
           local result3
           do
-            local written = s[2]
-            if slot - written >= rule.slots then
-              result3 = 0
+            local chosen
+            if s[1] >= atUs then
+              local slot = s[2] - rule.slots
+              local places = rule.slots + 1
+              chosen = s[4 + slot - (slot / places - slot / places % 1) * places] == 0
             else
-              local full = s[3]
-              for left = written - rule.slots + 1, slot - rule.slots do
-                local slot2 = left
-                local places = rule.slots + 1
-                full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
-              end
-              result3 = full
+              chosen = false
             end
-          end
-          seen2 = result3
-          local slot3 = slot - rule.slots
-          local chosen2
-          if slot3 > s[2] then
-            chosen2 = 0
-          else
-            local places2 = rule.slots + 1
-            chosen2 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
-          end
-          seen3 = chosen2
-          local earlier = seen2
-          local count = seen3
-          local offset = seen1
-          local chosen5
-          if count == 0 then
-            chosen5 = 0
-          else
-            local b2 = rule.periodUs - offset
-            local c2 = rule.periodUs
-            local sum = count * b2
-            local chosen4
-            if sum <= 9007199254740991 then
-              chosen4 = sum / c2 + -(sum / c2) % 1
+            if chosen then
+              result3 = s[3]
             else
-              local product2 = count * b2
-              local chosen3
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / c2 - product2 / c2 % 1
-                remainder0 = product2 - quotient2 * c2
-                chosen3 = quotient2
+              local a = s[1] > atUs and s[1] or atUs
+              local b = rule.perPeriod
+              local c = rule.periodUs
+              local product = a * b
+              local chosen2
+              if product <= 9007199254740991 then
+                local quotient = product / c - product / c % 1
+                remainder0 = product - quotient * c
+                chosen2 = quotient
               else
-                chosen3 = mulDivWide(count, b2, c2)
+                chosen2 = mulDivWide(a, b, c)
               end
-              local whole = chosen3
-              chosen4 = remainder0 == 0 and whole or whole + 1
+              local slot2 = chosen2
+              seen0 = slot2
+              seen1 = remainder0
+              local result4
+              do
+                local written = s[2]
+                if slot2 - written >= rule.slots then
+                  result4 = 0
+                else
+                  local full = s[3]
+                  for left = written - rule.slots + 1, slot2 - rule.slots do
+                    local slot3 = left
+                    local places2 = rule.slots + 1
+                    full = full - s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+                  end
+                  result4 = full
+                end
+              end
+              seen2 = result4
+              local slot4 = slot2 - rule.slots
+              local chosen3
+              if slot4 > s[2] then
+                chosen3 = 0
+              else
+                local places3 = rule.slots + 1
+                chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+              end
+              seen3 = chosen3
+              local earlier = seen2
+              local count = seen3
+              local offset = seen1
+              local chosen6
+              if count == 0 then
+                chosen6 = 0
+              else
+                local b2 = rule.periodUs - offset
+                local c2 = rule.periodUs
+                local sum = count * b2
+                local chosen5
+                if sum <= 9007199254740991 then
+                  chosen5 = sum / c2 + -(sum / c2) % 1
+                else
+                  local product2 = count * b2
+                  local chosen4
+                  if product2 <= 9007199254740991 then
+                    local quotient2 = product2 / c2 - product2 / c2 % 1
+                    remainder0 = product2 - quotient2 * c2
+                    chosen4 = quotient2
+                  else
+                    chosen4 = mulDivWide(count, b2, c2)
+                  end
+                  local whole = chosen4
+                  chosen5 = remainder0 == 0 and whole or whole + 1
+                end
+                chosen6 = chosen5
+              end
+              result3 = earlier + chosen6
             end
-            chosen5 = chosen4
           end
-          local permits = earlier + chosen5
+          local permits = result3
           s[1] = nowUs
           local b3 = rule.perPeriod
           local c3 = rule.periodUs
           local product3 = nowUs * b3
-          local chosen6
+          local chosen7
           if product3 <= 9007199254740991 then
             local quotient3 = product3 / c3 - product3 / c3 % 1
             remainder0 = product3 - quotient3 * c3
-            chosen6 = quotient3
+            chosen7 = quotient3
           else
-            chosen6 = mulDivWide(nowUs, b3, c3)
+            chosen7 = mulDivWide(nowUs, b3, c3)
           end
-          s[2] = chosen6
+          s[2] = chosen7
           s[3] = permits
           clearWords(s, 4, rule.slots + 1)
-          local slot4 = s[2]
-          local places3 = rule.slots + 1
-          s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3] = permits
+          local slot5 = s[2]
+          local places4 = rule.slots + 1
+          s[4 + slot5 - (slot5 / places4 - slot5 / places4 % 1) * places4] = permits
           result2 = true
         end
       end
-      chosen7 = result2
+      chosen8 = result2
     else
       clearWords(s, 1, rule.freshWords)
-      chosen7 = false
+      chosen8 = false
     end
-    changed = chosen7
+    changed = chosen8
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
@@ -4486,95 +4486,102 @@ local function take(s, isHeld, cost, nowUs)
       granted = false
     elseif cost > 0 then
       local room = rule.capacity - cost
-      local result5
+      local result6
       do
-        local a2 = s[1] > nowUs and s[1] or nowUs
-        local b4 = rule.perPeriod
-        local c4 = rule.periodUs
-        local product4 = a2 * b4
-        local chosen8
-        if product4 <= 9007199254740991 then
-          local quotient4 = product4 / c4 - product4 / c4 % 1
-          remainder0 = product4 - quotient4 * c4
-          chosen8 = quotient4
+        local earlier2 = s[3]
+        local slot6 = s[2] - rule.slots
+        local places5 = rule.slots + 1
+        if earlier2 + s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] <= room then
+          result6 = 0
         else
-          chosen8 = mulDivWide(a2, b4, c4)
-        end
-        local slot5 = chosen8
-        seen0 = slot5
-        seen1 = remainder0
-        local result6
-        do
-          local written2 = s[2]
-          if slot5 - written2 >= rule.slots then
+          local a2 = s[1] > nowUs and s[1] or nowUs
+          local b4 = rule.perPeriod
+          local c4 = rule.periodUs
+          local product4 = a2 * b4
+          local chosen9
+          if product4 <= 9007199254740991 then
+            local quotient4 = product4 / c4 - product4 / c4 % 1
+            remainder0 = product4 - quotient4 * c4
+            chosen9 = quotient4
+          else
+            chosen9 = mulDivWide(a2, b4, c4)
+          end
+          local slot7 = chosen9
+          seen0 = slot7
+          seen1 = remainder0
+          local result7
+          do
+            local written2 = s[2]
+            if slot7 - written2 >= rule.slots then
+              result7 = 0
+            else
+              local full2 = s[3]
+              for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
+                local slot8 = left2
+                local places6 = rule.slots + 1
+                full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+              end
+              result7 = full2
+            end
+          end
+          seen2 = result7
+          local slot9 = slot7 - rule.slots
+          local chosen10
+          if slot9 > s[2] then
+            chosen10 = 0
+          else
+            local places7 = rule.slots + 1
+            chosen10 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
+          end
+          seen3 = chosen10
+          local beside = room - seen2
+          local oldest = seen3
+          local chosen15
+          if beside >= oldest then
+            chosen15 = true
+          else
+            local chosen14
+            if beside >= 0 then
+              local offset2 = seen1
+              local chosen13
+              if oldest == 0 then
+                chosen13 = 0
+              else
+                local b5 = rule.periodUs - offset2
+                local c5 = rule.periodUs
+                local sum2 = oldest * b5
+                local chosen12
+                if sum2 <= 9007199254740991 then
+                  chosen12 = sum2 / c5 + -(sum2 / c5) % 1
+                else
+                  local product5 = oldest * b5
+                  local chosen11
+                  if product5 <= 9007199254740991 then
+                    local quotient5 = product5 / c5 - product5 / c5 % 1
+                    remainder0 = product5 - quotient5 * c5
+                    chosen11 = quotient5
+                  else
+                    chosen11 = mulDivWide(oldest, b5, c5)
+                  end
+                  local whole2 = chosen11
+                  chosen12 = remainder0 == 0 and whole2 or whole2 + 1
+                end
+                chosen13 = chosen12
+              end
+              chosen14 = beside >= chosen13
+            else
+              chosen14 = false
+            end
+            chosen15 = chosen14
+          end
+          if chosen15 then
             result6 = 0
           else
-            local full2 = s[3]
-            for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
-              local slot6 = left2
-              local places4 = rule.slots + 1
-              full2 = full2 - s[4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4]
-            end
-            result6 = full2
+            result6 = firstFitUs(rule, s, 1, room) - nowUs
           end
-        end
-        seen2 = result6
-        local slot7 = slot5 - rule.slots
-        local chosen9
-        if slot7 > s[2] then
-          chosen9 = 0
-        else
-          local places5 = rule.slots + 1
-          chosen9 = s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
-        end
-        seen3 = chosen9
-        local beside = room - seen2
-        local oldest = seen3
-        local chosen14
-        if beside >= oldest then
-          chosen14 = true
-        else
-          local chosen13
-          if beside >= 0 then
-            local offset2 = seen1
-            local chosen12
-            if oldest == 0 then
-              chosen12 = 0
-            else
-              local b5 = rule.periodUs - offset2
-              local c5 = rule.periodUs
-              local sum2 = oldest * b5
-              local chosen11
-              if sum2 <= 9007199254740991 then
-                chosen11 = sum2 / c5 + -(sum2 / c5) % 1
-              else
-                local product5 = oldest * b5
-                local chosen10
-                if product5 <= 9007199254740991 then
-                  local quotient5 = product5 / c5 - product5 / c5 % 1
-                  remainder0 = product5 - quotient5 * c5
-                  chosen10 = quotient5
-                else
-                  chosen10 = mulDivWide(oldest, b5, c5)
-                end
-                local whole2 = chosen10
-                chosen11 = remainder0 == 0 and whole2 or whole2 + 1
-              end
-              chosen12 = chosen11
-            end
-            chosen13 = beside >= chosen12
-          else
-            chosen13 = false
-          end
-          chosen14 = chosen13
-        end
-        if chosen14 then
-          result5 = 0
-        else
-          result5 = firstFitUs(rule, s, 1, room) - nowUs
         end
       end
-      local waitUs = result5
+      local waitUs = result6
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4591,146 +4598,136 @@ local function take(s, isHeld, cost, nowUs)
       local b6 = rule.perPeriod
       local c6 = rule.periodUs
       local product6 = atUs2 * b6
-      local chosen15
+      local chosen16
       if product6 <= 9007199254740991 then
         local quotient6 = product6 / c6 - product6 / c6 % 1
         remainder0 = product6 - quotient6 * c6
-        chosen15 = quotient6
+        chosen16 = quotient6
       else
-        chosen15 = mulDivWide(atUs2, b6, c6)
+        chosen16 = mulDivWide(atUs2, b6, c6)
       end
-      if chosen15 > s[2] then
-        local a3 = s[1] > nowUs and s[1] or nowUs
-        local b7 = rule.perPeriod
-        local c7 = rule.periodUs
-        local product7 = a3 * b7
-        local chosen16
-        if product7 <= 9007199254740991 then
-          local quotient7 = product7 / c7 - product7 / c7 % 1
-          remainder0 = product7 - quotient7 * c7
-          chosen16 = quotient7
-        else
-          chosen16 = mulDivWide(a3, b7, c7)
-        end
-        local slot8 = chosen16
-        seen0 = slot8
-        seen1 = remainder0
-        local result8
+      local slot10 = chosen16
+      s[1] = atUs2
+      if not (slot10 == s[2]) then
+        local result10
         do
           local written3 = s[2]
-          if slot8 - written3 >= rule.slots then
-            result8 = 0
+          if slot10 - written3 >= rule.slots then
+            result10 = 0
           else
             local full3 = s[3]
-            for left3 = written3 - rule.slots + 1, slot8 - rule.slots do
-              local slot9 = left3
-              local places6 = rule.slots + 1
-              full3 = full3 - s[4 + slot9 - (slot9 / places6 - slot9 / places6 % 1) * places6]
+            for left3 = written3 - rule.slots + 1, slot10 - rule.slots do
+              local slot11 = left3
+              local places8 = rule.slots + 1
+              full3 = full3 - s[4 + slot11 - (slot11 / places8 - slot11 / places8 % 1) * places8]
             end
-            result8 = full3
+            result10 = full3
           end
         end
-        seen2 = result8
-        local slot10 = slot8 - rule.slots
-        local chosen17
-        if slot10 > s[2] then
-          chosen17 = 0
-        else
-          local places7 = rule.slots + 1
-          chosen17 = s[4 + slot10 - (slot10 / places7 - slot10 / places7 % 1) * places7]
-        end
-        seen3 = chosen17
-        local slot11 = seen0
-        for passed = s[2] + 1 > slot11 - rule.slots and s[2] + 1 or slot11 - rule.slots, slot11 do
+        s[3] = result10
+        for passed = s[2] + 1 > slot10 - rule.slots and s[2] + 1 or slot10 - rule.slots, slot10 do
           local slot12 = passed
-          local places8 = rule.slots + 1
-          s[4 + slot12 - (slot12 / places8 - slot12 / places8 % 1) * places8] = 0
+          local places9 = rule.slots + 1
+          s[4 + slot12 - (slot12 / places9 - slot12 / places9 % 1) * places9] = 0
         end
-        s[1] = atUs2
-        s[2] = slot11
-        s[3] = seen2
-      else
-        s[1] = atUs2
+        s[2] = slot10
       end
       local slot13 = s[2]
-      local places9 = rule.slots + 1
-      local present = 4 + slot13 - (slot13 / places9 - slot13 / places9 % 1) * places9
+      local places10 = rule.slots + 1
+      local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
       s[present] = s[present] + cost
       s[3] = s[3] + cost
       lateUs = atUs2 - nowUs
     end
     local lateUs2 = lateUs
-    local earlier3 = rule.capacity
-    local a4 = s[1] > nowUs and s[1] or nowUs
-    local b8 = rule.perPeriod
-    local c8 = rule.periodUs
-    local product8 = a4 * b8
-    local chosen18
-    if product8 <= 9007199254740991 then
-      local quotient8 = product8 / c8 - product8 / c8 % 1
-      remainder0 = product8 - quotient8 * c8
-      chosen18 = quotient8
-    else
-      chosen18 = mulDivWide(a4, b8, c8)
-    end
-    local slot14 = chosen18
-    seen0 = slot14
-    seen1 = remainder0
-    local result9
+    local earlier4 = rule.capacity
+    local result11
     do
-      local written4 = s[2]
-      if slot14 - written4 >= rule.slots then
-        result9 = 0
+      local chosen17
+      if s[1] >= nowUs then
+        local slot14 = s[2] - rule.slots
+        local places11 = rule.slots + 1
+        chosen17 = s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] == 0
       else
-        local full4 = s[3]
-        for left4 = written4 - rule.slots + 1, slot14 - rule.slots do
-          local slot15 = left4
-          local places10 = rule.slots + 1
-          full4 = full4 - s[4 + slot15 - (slot15 / places10 - slot15 / places10 % 1) * places10]
-        end
-        result9 = full4
+        chosen17 = false
       end
-    end
-    seen2 = result9
-    local slot16 = slot14 - rule.slots
-    local chosen19
-    if slot16 > s[2] then
-      chosen19 = 0
-    else
-      local places11 = rule.slots + 1
-      chosen19 = s[4 + slot16 - (slot16 / places11 - slot16 / places11 % 1) * places11]
-    end
-    seen3 = chosen19
-    local earlier2 = seen2
-    local count2 = seen3
-    local offset3 = seen1
-    local chosen22
-    if count2 == 0 then
-      chosen22 = 0
-    else
-      local b9 = rule.periodUs - offset3
-      local c9 = rule.periodUs
-      local sum3 = count2 * b9
-      local chosen21
-      if sum3 <= 9007199254740991 then
-        chosen21 = sum3 / c9 + -(sum3 / c9) % 1
+      if chosen17 then
+        result11 = s[3]
       else
-        local product9 = count2 * b9
-        local chosen20
-        if product9 <= 9007199254740991 then
-          local quotient9 = product9 / c9 - product9 / c9 % 1
-          remainder0 = product9 - quotient9 * c9
-          chosen20 = quotient9
+        local a3 = s[1] > nowUs and s[1] or nowUs
+        local b7 = rule.perPeriod
+        local c7 = rule.periodUs
+        local product7 = a3 * b7
+        local chosen18
+        if product7 <= 9007199254740991 then
+          local quotient7 = product7 / c7 - product7 / c7 % 1
+          remainder0 = product7 - quotient7 * c7
+          chosen18 = quotient7
         else
-          chosen20 = mulDivWide(count2, b9, c9)
+          chosen18 = mulDivWide(a3, b7, c7)
         end
-        local whole3 = chosen20
-        chosen21 = remainder0 == 0 and whole3 or whole3 + 1
+        local slot15 = chosen18
+        seen0 = slot15
+        seen1 = remainder0
+        local result12
+        do
+          local written4 = s[2]
+          if slot15 - written4 >= rule.slots then
+            result12 = 0
+          else
+            local full4 = s[3]
+            for left4 = written4 - rule.slots + 1, slot15 - rule.slots do
+              local slot16 = left4
+              local places12 = rule.slots + 1
+              full4 = full4 - s[4 + slot16 - (slot16 / places12 - slot16 / places12 % 1) * places12]
+            end
+            result12 = full4
+          end
+        end
+        seen2 = result12
+        local slot17 = slot15 - rule.slots
+        local chosen19
+        if slot17 > s[2] then
+          chosen19 = 0
+        else
+          local places13 = rule.slots + 1
+          chosen19 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
+        end
+        seen3 = chosen19
+        local earlier3 = seen2
+        local count2 = seen3
+        local offset3 = seen1
+        local chosen22
+        if count2 == 0 then
+          chosen22 = 0
+        else
+          local b8 = rule.periodUs - offset3
+          local c8 = rule.periodUs
+          local sum3 = count2 * b8
+          local chosen21
+          if sum3 <= 9007199254740991 then
+            chosen21 = sum3 / c8 + -(sum3 / c8) % 1
+          else
+            local product8 = count2 * b8
+            local chosen20
+            if product8 <= 9007199254740991 then
+              local quotient8 = product8 / c8 - product8 / c8 % 1
+              remainder0 = product8 - quotient8 * c8
+              chosen20 = quotient8
+            else
+              chosen20 = mulDivWide(count2, b8, c8)
+            end
+            local whole3 = chosen20
+            chosen21 = remainder0 == 0 and whole3 or whole3 + 1
+          end
+          chosen22 = chosen21
+        end
+        result11 = earlier3 + chosen22
       end
-      chosen22 = chosen21
     end
-    remaining = 0 > earlier3 - (earlier2 + chosen22) and 0 or earlier3 - (earlier2 + chosen22)
-    resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
+    remaining = 0 > earlier4 - result11 and 0 or earlier4 - result11
+    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs2
   end
   return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs
@@ -6279,7 +6276,8 @@ local function neededWords(s)
 end
 return agree, finish, rule.words, 9, neededWords
 `,
-  slidingWindow: `local huge = math.huge
+  slidingWindow: `local max = math.max
+local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -6420,38 +6418,15 @@ local function firstFitUs(own, s, i, room)
   return startUs(own, last, 0)
 end
 
--- The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted.
-local function fullFrom(own, s, i, slot)
-  local written = s[i + 1]
-  if slot - written >= own.slots then
-    return 0
-  end
-  local full = s[i + 2]
-  for left = written - own.slots + 1, slot - own.slots do
-    full = full - s[placeOf(own, i, left)]
-  end
-  return full
-end
-
--- Sees the window as it is now, without changing anything.
-local function look(own, s, i, nowUs)
-  local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
-  seen0 = slot
-  seen1 = remainder0
-  seen2 = fullFrom(own, s, i, slot)
-  seen3 = countOf(own, s, i, slot - own.slots)
-end
-
-local function resetUsOfSlidingWindow(own, s, i, nowUs)
-  look(own, s, i, nowUs)
+-- When the newest slot that has a count leaves the window; 0 if there is none.
+local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
-  local last = (latest > seen0 and latest or seen0) - own.slots
-  for slot = latest, last, -1 do
+  for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0) - nowUs
+      return startUs(own, slot + own.slots + 1, 0)
     end
   end
-  return (s[i] > nowUs and s[i] or nowUs) - nowUs
+  return 0
 end
 
 local lengthUs = figures[1]
@@ -6491,7 +6466,7 @@ local function agree(cell, nowUs, granted)
   local cost = cell.cost
   local verdict = cell.verdict
   local granted2 = granted
-  local chosen7
+  local chosen8
   if cell.isHeld then
     local result
     do
@@ -6499,102 +6474,118 @@ local function agree(cell, nowUs, granted)
       if atUs - nowUs <= rule.windowUs then
         result = false
       else
-        local a = s[1] > atUs and s[1] or atUs
-        local b = rule.perPeriod
-        local c = rule.periodUs
-        local product = a * b
-        local chosen
-        if product <= 9007199254740991 then
-          local quotient = product / c - product / c % 1
-          remainder0 = product - quotient * c
-          chosen = quotient
-        else
-          chosen = mulDivWide(a, b, c)
-        end
-        local slot = chosen
-        seen0 = slot
-        seen1 = remainder0
         local result2
         do
-          local written = s[2]
-          if slot - written >= rule.slots then
-            result2 = 0
+          local chosen
+          if s[1] >= atUs then
+            local slot = s[2] - rule.slots
+            local places = rule.slots + 1
+            chosen = s[4 + slot - (slot / places - slot / places % 1) * places] == 0
           else
-            local full = s[3]
-            for left = written - rule.slots + 1, slot - rule.slots do
-              local slot2 = left
-              local places = rule.slots + 1
-              full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
-            end
-            result2 = full
+            chosen = false
           end
-        end
-        seen2 = result2
-        local slot3 = slot - rule.slots
-        local chosen2
-        if slot3 > s[2] then
-          chosen2 = 0
-        else
-          local places2 = rule.slots + 1
-          chosen2 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
-        end
-        seen3 = chosen2
-        local earlier = seen2
-        local count = seen3
-        local offset = seen1
-        local chosen5
-        if count == 0 then
-          chosen5 = 0
-        else
-          local b2 = rule.periodUs - offset
-          local c2 = rule.periodUs
-          local sum = count * b2
-          local chosen4
-          if sum <= 9007199254740991 then
-            chosen4 = sum / c2 + -(sum / c2) % 1
+          if chosen then
+            result2 = s[3]
           else
-            local product2 = count * b2
-            local chosen3
-            if product2 <= 9007199254740991 then
-              local quotient2 = product2 / c2 - product2 / c2 % 1
-              remainder0 = product2 - quotient2 * c2
-              chosen3 = quotient2
+            local a = s[1] > atUs and s[1] or atUs
+            local b = rule.perPeriod
+            local c = rule.periodUs
+            local product = a * b
+            local chosen2
+            if product <= 9007199254740991 then
+              local quotient = product / c - product / c % 1
+              remainder0 = product - quotient * c
+              chosen2 = quotient
             else
-              chosen3 = mulDivWide(count, b2, c2)
+              chosen2 = mulDivWide(a, b, c)
             end
-            local whole = chosen3
-            chosen4 = remainder0 == 0 and whole or whole + 1
+            local slot2 = chosen2
+            seen0 = slot2
+            seen1 = remainder0
+            local result3
+            do
+              local written = s[2]
+              if slot2 - written >= rule.slots then
+                result3 = 0
+              else
+                local full = s[3]
+                for left = written - rule.slots + 1, slot2 - rule.slots do
+                  local slot3 = left
+                  local places2 = rule.slots + 1
+                  full = full - s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+                end
+                result3 = full
+              end
+            end
+            seen2 = result3
+            local slot4 = slot2 - rule.slots
+            local chosen3
+            if slot4 > s[2] then
+              chosen3 = 0
+            else
+              local places3 = rule.slots + 1
+              chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+            end
+            seen3 = chosen3
+            local earlier = seen2
+            local count = seen3
+            local offset = seen1
+            local chosen6
+            if count == 0 then
+              chosen6 = 0
+            else
+              local b2 = rule.periodUs - offset
+              local c2 = rule.periodUs
+              local sum = count * b2
+              local chosen5
+              if sum <= 9007199254740991 then
+                chosen5 = sum / c2 + -(sum / c2) % 1
+              else
+                local product2 = count * b2
+                local chosen4
+                if product2 <= 9007199254740991 then
+                  local quotient2 = product2 / c2 - product2 / c2 % 1
+                  remainder0 = product2 - quotient2 * c2
+                  chosen4 = quotient2
+                else
+                  chosen4 = mulDivWide(count, b2, c2)
+                end
+                local whole = chosen4
+                chosen5 = remainder0 == 0 and whole or whole + 1
+              end
+              chosen6 = chosen5
+            end
+            result2 = earlier + chosen6
           end
-          chosen5 = chosen4
         end
-        local permits = earlier + chosen5
+        local permits = result2
         s[1] = nowUs
         local b3 = rule.perPeriod
         local c3 = rule.periodUs
         local product3 = nowUs * b3
-        local chosen6
+        local chosen7
         if product3 <= 9007199254740991 then
           local quotient3 = product3 / c3 - product3 / c3 % 1
           remainder0 = product3 - quotient3 * c3
-          chosen6 = quotient3
+          chosen7 = quotient3
         else
-          chosen6 = mulDivWide(nowUs, b3, c3)
+          chosen7 = mulDivWide(nowUs, b3, c3)
         end
-        s[2] = chosen6
+        s[2] = chosen7
         s[3] = permits
         clearWords(s, 4, rule.slots + 1)
-        local slot4 = s[2]
-        local places3 = rule.slots + 1
-        s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3] = permits
+        local slot5 = s[2]
+        local places4 = rule.slots + 1
+        s[4 + slot5 - (slot5 / places4 - slot5 / places4 % 1) * places4] = permits
         result = true
       end
     end
-    chosen7 = result
+    chosen8 = result
   else
     clearWords(s, 1, rule.freshWords)
-    chosen7 = false
+    chosen8 = false
   end
-  cell.changed = chosen7
+  cell.changed = chosen8
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
@@ -6604,95 +6595,102 @@ local function agree(cell, nowUs, granted)
     granted2 = false
   elseif cost > 0 then
     local room = rule.capacity - cost
-    local result4
+    local result5
     do
-      local a2 = s[1] > nowUs and s[1] or nowUs
-      local b4 = rule.perPeriod
-      local c4 = rule.periodUs
-      local product4 = a2 * b4
-      local chosen8
-      if product4 <= 9007199254740991 then
-        local quotient4 = product4 / c4 - product4 / c4 % 1
-        remainder0 = product4 - quotient4 * c4
-        chosen8 = quotient4
+      local earlier2 = s[3]
+      local slot6 = s[2] - rule.slots
+      local places5 = rule.slots + 1
+      if earlier2 + s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] <= room then
+        result5 = 0
       else
-        chosen8 = mulDivWide(a2, b4, c4)
-      end
-      local slot5 = chosen8
-      seen0 = slot5
-      seen1 = remainder0
-      local result5
-      do
-        local written2 = s[2]
-        if slot5 - written2 >= rule.slots then
+        local a2 = s[1] > nowUs and s[1] or nowUs
+        local b4 = rule.perPeriod
+        local c4 = rule.periodUs
+        local product4 = a2 * b4
+        local chosen9
+        if product4 <= 9007199254740991 then
+          local quotient4 = product4 / c4 - product4 / c4 % 1
+          remainder0 = product4 - quotient4 * c4
+          chosen9 = quotient4
+        else
+          chosen9 = mulDivWide(a2, b4, c4)
+        end
+        local slot7 = chosen9
+        seen0 = slot7
+        seen1 = remainder0
+        local result6
+        do
+          local written2 = s[2]
+          if slot7 - written2 >= rule.slots then
+            result6 = 0
+          else
+            local full2 = s[3]
+            for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
+              local slot8 = left2
+              local places6 = rule.slots + 1
+              full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+            end
+            result6 = full2
+          end
+        end
+        seen2 = result6
+        local slot9 = slot7 - rule.slots
+        local chosen10
+        if slot9 > s[2] then
+          chosen10 = 0
+        else
+          local places7 = rule.slots + 1
+          chosen10 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
+        end
+        seen3 = chosen10
+        local beside = room - seen2
+        local oldest = seen3
+        local chosen15
+        if beside >= oldest then
+          chosen15 = true
+        else
+          local chosen14
+          if beside >= 0 then
+            local offset2 = seen1
+            local chosen13
+            if oldest == 0 then
+              chosen13 = 0
+            else
+              local b5 = rule.periodUs - offset2
+              local c5 = rule.periodUs
+              local sum2 = oldest * b5
+              local chosen12
+              if sum2 <= 9007199254740991 then
+                chosen12 = sum2 / c5 + -(sum2 / c5) % 1
+              else
+                local product5 = oldest * b5
+                local chosen11
+                if product5 <= 9007199254740991 then
+                  local quotient5 = product5 / c5 - product5 / c5 % 1
+                  remainder0 = product5 - quotient5 * c5
+                  chosen11 = quotient5
+                else
+                  chosen11 = mulDivWide(oldest, b5, c5)
+                end
+                local whole2 = chosen11
+                chosen12 = remainder0 == 0 and whole2 or whole2 + 1
+              end
+              chosen13 = chosen12
+            end
+            chosen14 = beside >= chosen13
+          else
+            chosen14 = false
+          end
+          chosen15 = chosen14
+        end
+        if chosen15 then
           result5 = 0
         else
-          local full2 = s[3]
-          for left2 = written2 - rule.slots + 1, slot5 - rule.slots do
-            local slot6 = left2
-            local places4 = rule.slots + 1
-            full2 = full2 - s[4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4]
-          end
-          result5 = full2
+          result5 = firstFitUs(rule, s, 1, room) - nowUs
         end
-      end
-      seen2 = result5
-      local slot7 = slot5 - rule.slots
-      local chosen9
-      if slot7 > s[2] then
-        chosen9 = 0
-      else
-        local places5 = rule.slots + 1
-        chosen9 = s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
-      end
-      seen3 = chosen9
-      local beside = room - seen2
-      local oldest = seen3
-      local chosen14
-      if beside >= oldest then
-        chosen14 = true
-      else
-        local chosen13
-        if beside >= 0 then
-          local offset2 = seen1
-          local chosen12
-          if oldest == 0 then
-            chosen12 = 0
-          else
-            local b5 = rule.periodUs - offset2
-            local c5 = rule.periodUs
-            local sum2 = oldest * b5
-            local chosen11
-            if sum2 <= 9007199254740991 then
-              chosen11 = sum2 / c5 + -(sum2 / c5) % 1
-            else
-              local product5 = oldest * b5
-              local chosen10
-              if product5 <= 9007199254740991 then
-                local quotient5 = product5 / c5 - product5 / c5 % 1
-                remainder0 = product5 - quotient5 * c5
-                chosen10 = quotient5
-              else
-                chosen10 = mulDivWide(oldest, b5, c5)
-              end
-              local whole2 = chosen10
-              chosen11 = remainder0 == 0 and whole2 or whole2 + 1
-            end
-            chosen12 = chosen11
-          end
-          chosen13 = beside >= chosen12
-        else
-          chosen13 = false
-        end
-        chosen14 = chosen13
-      end
-      if chosen14 then
-        result4 = 0
-      else
-        result4 = firstFitUs(rule, s, 1, room) - nowUs
       end
     end
-    local waitUs = result4
+    local waitUs = result5
     if waitUs > 0 then
       verdict.outcome = 'limited'
       verdict.retryUs = waitUs
@@ -6720,27 +6718,14 @@ local function finish(cell, nowUs, isTaken)
     else
       chosen = mulDivWide(atUs, b, c)
     end
-    if chosen > s[2] then
-      local a = s[1] > nowUs and s[1] or nowUs
-      local b2 = rule.perPeriod
-      local c2 = rule.periodUs
-      local product2 = a * b2
-      local chosen2
-      if product2 <= 9007199254740991 then
-        local quotient2 = product2 / c2 - product2 / c2 % 1
-        remainder0 = product2 - quotient2 * c2
-        chosen2 = quotient2
-      else
-        chosen2 = mulDivWide(a, b2, c2)
-      end
-      local slot = chosen2
-      seen0 = slot
-      seen1 = remainder0
-      local result
+    local slot = chosen
+    s[1] = atUs
+    if not (slot == s[2]) then
+      local result2
       do
         local written = s[2]
         if slot - written >= rule.slots then
-          result = 0
+          result2 = 0
         else
           local full = s[3]
           for left = written - rule.slots + 1, slot - rule.slots do
@@ -6748,110 +6733,113 @@ local function finish(cell, nowUs, isTaken)
             local places = rule.slots + 1
             full = full - s[4 + slot2 - (slot2 / places - slot2 / places % 1) * places]
           end
-          result = full
+          result2 = full
         end
       end
-      seen2 = result
-      local slot3 = slot - rule.slots
-      local chosen3
-      if slot3 > s[2] then
-        chosen3 = 0
-      else
+      s[3] = result2
+      for passed = s[2] + 1 > slot - rule.slots and s[2] + 1 or slot - rule.slots, slot do
+        local slot3 = passed
         local places2 = rule.slots + 1
-        chosen3 = s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2]
+        s[4 + slot3 - (slot3 / places2 - slot3 / places2 % 1) * places2] = 0
       end
-      seen3 = chosen3
-      local slot4 = seen0
-      for passed = s[2] + 1 > slot4 - rule.slots and s[2] + 1 or slot4 - rule.slots, slot4 do
-        local slot5 = passed
-        local places3 = rule.slots + 1
-        s[4 + slot5 - (slot5 / places3 - slot5 / places3 % 1) * places3] = 0
-      end
-      s[1] = atUs
-      s[2] = slot4
-      s[3] = seen2
-    else
-      s[1] = atUs
+      s[2] = slot
     end
-    local slot6 = s[2]
-    local places4 = rule.slots + 1
-    local present = 4 + slot6 - (slot6 / places4 - slot6 / places4 % 1) * places4
+    local slot4 = s[2]
+    local places3 = rule.slots + 1
+    local present = 4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3
     s[present] = s[present] + cost
     s[3] = s[3] + cost
     lateUs = atUs - nowUs
   end
   local lateUs2 = lateUs
   local earlier2 = rule.capacity
-  local a2 = s[1] > nowUs and s[1] or nowUs
-  local b3 = rule.perPeriod
-  local c3 = rule.periodUs
-  local product3 = a2 * b3
-  local chosen4
-  if product3 <= 9007199254740991 then
-    local quotient3 = product3 / c3 - product3 / c3 % 1
-    remainder0 = product3 - quotient3 * c3
-    chosen4 = quotient3
-  else
-    chosen4 = mulDivWide(a2, b3, c3)
-  end
-  local slot7 = chosen4
-  seen0 = slot7
-  seen1 = remainder0
-  local result2
+  local result3
   do
-    local written2 = s[2]
-    if slot7 - written2 >= rule.slots then
-      result2 = 0
+    local chosen2
+    if s[1] >= nowUs then
+      local slot5 = s[2] - rule.slots
+      local places4 = rule.slots + 1
+      chosen2 = s[4 + slot5 - (slot5 / places4 - slot5 / places4 % 1) * places4] == 0
     else
-      local full2 = s[3]
-      for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
-        local slot8 = left2
-        local places5 = rule.slots + 1
-        full2 = full2 - s[4 + slot8 - (slot8 / places5 - slot8 / places5 % 1) * places5]
-      end
-      result2 = full2
+      chosen2 = false
     end
-  end
-  seen2 = result2
-  local slot9 = slot7 - rule.slots
-  local chosen5
-  if slot9 > s[2] then
-    chosen5 = 0
-  else
-    local places6 = rule.slots + 1
-    chosen5 = s[4 + slot9 - (slot9 / places6 - slot9 / places6 % 1) * places6]
-  end
-  seen3 = chosen5
-  local earlier = seen2
-  local count = seen3
-  local offset = seen1
-  local chosen8
-  if count == 0 then
-    chosen8 = 0
-  else
-    local b4 = rule.periodUs - offset
-    local c4 = rule.periodUs
-    local sum = count * b4
-    local chosen7
-    if sum <= 9007199254740991 then
-      chosen7 = sum / c4 + -(sum / c4) % 1
+    if chosen2 then
+      result3 = s[3]
     else
-      local product4 = count * b4
-      local chosen6
-      if product4 <= 9007199254740991 then
-        local quotient4 = product4 / c4 - product4 / c4 % 1
-        remainder0 = product4 - quotient4 * c4
-        chosen6 = quotient4
+      local a = s[1] > nowUs and s[1] or nowUs
+      local b2 = rule.perPeriod
+      local c2 = rule.periodUs
+      local product2 = a * b2
+      local chosen3
+      if product2 <= 9007199254740991 then
+        local quotient2 = product2 / c2 - product2 / c2 % 1
+        remainder0 = product2 - quotient2 * c2
+        chosen3 = quotient2
       else
-        chosen6 = mulDivWide(count, b4, c4)
+        chosen3 = mulDivWide(a, b2, c2)
       end
-      local whole = chosen6
-      chosen7 = remainder0 == 0 and whole or whole + 1
+      local slot6 = chosen3
+      seen0 = slot6
+      seen1 = remainder0
+      local result4
+      do
+        local written2 = s[2]
+        if slot6 - written2 >= rule.slots then
+          result4 = 0
+        else
+          local full2 = s[3]
+          for left2 = written2 - rule.slots + 1, slot6 - rule.slots do
+            local slot7 = left2
+            local places5 = rule.slots + 1
+            full2 = full2 - s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
+          end
+          result4 = full2
+        end
+      end
+      seen2 = result4
+      local slot8 = slot6 - rule.slots
+      local chosen4
+      if slot8 > s[2] then
+        chosen4 = 0
+      else
+        local places6 = rule.slots + 1
+        chosen4 = s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+      end
+      seen3 = chosen4
+      local earlier = seen2
+      local count = seen3
+      local offset = seen1
+      local chosen7
+      if count == 0 then
+        chosen7 = 0
+      else
+        local b3 = rule.periodUs - offset
+        local c3 = rule.periodUs
+        local sum = count * b3
+        local chosen6
+        if sum <= 9007199254740991 then
+          chosen6 = sum / c3 + -(sum / c3) % 1
+        else
+          local product3 = count * b3
+          local chosen5
+          if product3 <= 9007199254740991 then
+            local quotient3 = product3 / c3 - product3 / c3 % 1
+            remainder0 = product3 - quotient3 * c3
+            chosen5 = quotient3
+          else
+            chosen5 = mulDivWide(count, b3, c3)
+          end
+          local whole = chosen5
+          chosen6 = remainder0 == 0 and whole or whole + 1
+        end
+        chosen7 = chosen6
+      end
+      result3 = earlier + chosen7
     end
-    chosen8 = chosen7
   end
-  verdict.remaining = 0 > earlier2 - (earlier + chosen8) and 0 or earlier2 - (earlier + chosen8)
-  verdict.resetUs = resetUsOfSlidingWindow(rule, s, 1, nowUs)
+  verdict.remaining = 0 > earlier2 - result3 and 0 or earlier2 - result3
+  local atUs2 = s[1] > nowUs and s[1] or nowUs
+  verdict.resetUs = max(atUs2, newestLeavesUs(rule, s, 1)) - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
 return agree, finish, rule.words, rule.freshWords
