@@ -29,7 +29,7 @@ export class Queue {
   protected retryAtUs = 0
   readonly #id: string
   #entered = 0
-  #alarm: Alarm | undefined = undefined
+  #alarm: Alarm | undefined
 
   constructor(room: Room, id: string, planName: string | undefined, plan: QueuePlan) {
     this.room = room
