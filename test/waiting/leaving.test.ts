@@ -214,3 +214,21 @@ describe.each(CASES)('on a slow store, %s, %s:', (_, __, limit, maxAheadMs, live
     expect([life.limiter.waiting(), life.clock.timers]).toEqual([0, 0])
   })
 })
+
+test('permits that were held for so long that they have drained are not given back', async () => {
+  const { limiter, moveTo } = setUp(
+    { slow: gcra({ rate: '1/h', burst: 1 }), fast: gcra({ rate: '10/s', burst: 10 }) },
+    { maxAheadMs: 86_400_000 },
+  )
+  const gone = new AbortController()
+  limiter.consume('k')
+  // They wait for the slow limit, and hold permits of the fast one.
+  const waits = Array.from({ length: 5 }, () => watched(limiter.acquire('k', { signal: gone.signal })))
+  await moveTo(10_000_000)
+  limiter.consume('k', { slow: 0, fast: 10 })
+  waits.push(watched(limiter.acquire('k', { signal: gone.signal })))
+  gone.abort()
+  await moveTo(10_000_000)
+  expect(waits.map(({ end }) => end)).toEqual(waits.map(() => 'rejected'))
+  expect(limiter.peek('k', { slow: 0, fast: 0 }).parts).toMatchObject({ fast: { remaining: 0 } })
+})

@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
-import { createLimiter, gcra, type Limit, type Limiter, leakyBucket, memoryStore, tokenBucket } from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, type Limiter, leakyBucket, memoryStore, tokenBucket } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Coverage } from '../model/against-oracle.ts'
 import { SEED, traceCount } from '../model/trace.ts'
@@ -330,6 +330,31 @@ describe('those who leave while others are asking', () => {
     await store.settle()
     expect(await next).toMatchObject({ retryAfterMs: 1_000 })
   })
+})
+
+test('what cannot be booked is given back by one who leaves, also while another asks for more', async () => {
+  const clock = fakeClock()
+  const store = slowStore(clock)
+  Object.assign(store.driver, { shared: true })
+  const limits = { spaced: leakyBucket({ capacity: 10, leak: '1/s' }), window: fixedWindow({ limit: 100, window: '1h' }) }
+  const limiter = createLimiter(limits, { name: 'api', store, clock, ...PATIENT })
+  const gone = new AbortController()
+  for (const options of [{}, { signal: gone.signal }, { cost: 2 }]) {
+    watched(limiter.acquire('k', options))
+    await told()
+    await store.settle()
+  }
+  watched(limiter.acquire('k'))
+  await told()
+  expect(store.pending.length).toBe(1)
+  gone.abort()
+  await told()
+  await store.settle()
+  const answer = limiter.peek('k', 0)
+  await told()
+  await store.settle()
+  expect((await answer).parts.window.remaining).toBe(100 - 1 - 2 - 1)
+  limiter.close()
 })
 
 test('a store that answers in the next microtask is waited for like any other', async () => {

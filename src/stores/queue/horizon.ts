@@ -18,7 +18,7 @@ const MOST_UNKNOWN = 32
 export class Horizon {
   readonly #isShared: boolean
   /** How many calls more the store would have served at once, by its last answer. */
-  #room: number | undefined = undefined
+  #room: number | undefined
 
   constructor(isShared: boolean) {
     this.#isShared = isShared

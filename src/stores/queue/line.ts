@@ -5,12 +5,12 @@ import type { Waiter } from './waiter.ts'
 export class Line {
   /** Those whose first question has not been answered yet, in the order in which they came. */
   readonly asking = new Set<Waiter>()
-  first: Waiter | undefined = undefined
-  firstOutside: Waiter | undefined = undefined
+  first: Waiter | undefined
+  firstOutside: Waiter | undefined
   length = 0
   /** Whether those who stand here ask for different costs, or did since it was last empty. */
   isMixed = false
-  #last: Waiter | undefined = undefined
+  #last: Waiter | undefined
   /** How many permits of each limit all who stand here ask for. */
   readonly #permits: number[] = []
 

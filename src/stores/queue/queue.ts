@@ -29,7 +29,7 @@ export class Queue {
   protected retryAtUs = 0
   readonly #id: string
   #entered = 0
-  #alarm: Alarm | undefined = undefined
+  #alarm: Alarm | undefined
 
   constructor(room: Room, id: string, planName: string | undefined, plan: QueuePlan) {
     this.room = room
@@ -72,7 +72,7 @@ export class Queue {
   /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up: `goOn` when all have left. */
   leave(waiter: Waiter): void {
     const { state, parts } = waiter
-    const before = state === 'booked' && this.standsFast ? this.line.permitsBefore(waiter) : undefined
+    const before = state === 'booked' && mayBook(parts) && this.standsFast ? this.line.permitsBefore(waiter) : undefined
     this.takeOut(waiter).state = 'gone'
     if (state !== 'booked') return
     if (before === undefined) {

@@ -35,7 +35,7 @@ export class SharedQueue extends Queue {
   /** What was taken under numbers that are no longer in force. */
   #outdated: Spare[] = []
   /** What stands in the store for the first outside, so that others leave room for it. */
-  #claim: Claim | undefined = undefined
+  #claim: Claim | undefined
   /** How many takes are on their way to the store or back. */
   #onTheirWay = 0
 

@@ -58,24 +58,24 @@ export class Waiter {
    */
   state: 'asking' | 'booked' | 'outside' | 'gone' = 'asking'
   /** The last answer to it, or to another whose permits it has now. */
-  answer: Answer | undefined = undefined
+  answer: Answer | undefined
   /** Whether as many as may waited at the limiter already when it came. */
   isOneTooMany = false
   /** Whether it has no time to wait. */
   mayNotWait = false
   /** When those before it can have had their turns, at the earliest. */
   notBeforeUs = 0
-  before: Waiter | undefined = undefined
-  behind: Waiter | undefined = undefined
+  before: Waiter | undefined
+  behind: Waiter | undefined
   /** What ends the wait from outside. */
-  alarm: Alarm | undefined = undefined
+  alarm: Alarm | undefined
   signals: readonly Abortable[] = []
   /** How many of its questions the store has not answered yet. */
   questions = 0
   /** Its time is up, but the answer to its question may still be yes. */
   isOverdue = false
   /** Where nothing can be booked: how long it has been the first and was refused. */
-  heldUp: HeldUp | undefined = undefined
+  heldUp: HeldUp | undefined
   readonly #settle: Settle
 
   constructor(queue: Queue, parts: readonly Part[], deadlineUs: number, settle: Settle) {
