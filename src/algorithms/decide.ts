@@ -99,7 +99,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     } else if (cost > 0) {
       const waitUs = rule.algorithm.untilUs(own, cell.s, cell.i, nowUs, rule.capacity - cost)
       if (waitUs > 0) granted = refuse(cell.verdict, 'limited', waitUs)
-      else if (rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
+      else if (isTold && rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
     }
   }
   const isTaken = granted && op === 'take'

@@ -2843,7 +2843,7 @@ do
         local waitUs = rule.algorithm.untilUs(own, cell.s, cell.i, nowUs, rule.capacity - cost)
         if waitUs > 0 then
           granted = refuse(cell.verdict, 'limited', waitUs)
-        elseif rule.algorithm.spaced then
+        elseif isTold and rule.algorithm.spaced then
           cell.verdict.delayUs = dueUs(cell, nowUs)
         end
       end
