@@ -222,9 +222,9 @@ describe('in a browser', () => {
 
 describe('the size of what is imported, minified and gzipped,', () => {
   // The goal is 13 kB (13,312 bytes); waiting brings more than a third of this. It should only go down: a change that raises it says why here. Circuit
-  // breaker and fallbacks travel with remote stores. Last raised by 500: large costs have their turn on windows that processes share (claim.ts), and
-  // limiters of remote stores are a class.
-  const MOST_BYTES = 19_200
+  // breaker and fallbacks travel with remote stores. Last raised by 1,700: decisions are settled by what they really cost, and charges land beyond the limit
+  // (writeDown in decide.ts, levelGiveRest in level.ts, the class in decision.ts, settling.ts and settlement.ts).
+  const MOST_BYTES = 20_900
 
   function aloneWith(factory: string): Promise<Bundle> {
     return bundled(project, `export { createLimiter, ${factory} } from 'sluice'`)
