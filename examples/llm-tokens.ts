@@ -18,9 +18,8 @@ async function ask(user: string, prompt: string, maxTokens: number): Promise<str
   const decision = limiter.consume(user, { requests: 1, tokens: estimate })
   if (!decision.allowed) return `${decision.outcome} by ${decision.policy}: ${decision.retryAfterMs} ms`
   const { text, usedTokens } = await model(prompt)
-  // Never more than was taken: an answer that got longer than estimated is taken with the next.
-  const unused = Math.max(0, estimate - usedTokens)
-  limiter.refund(user, { requests: 0, tokens: unused }, { atMs: decision.atMs })
+  // What was estimated too much is given back. An answer that got longer is charged the rest, also beyond the quota.
+  decision.settle({ requests: 1, tokens: usedTokens })
   return `${text}: ${limiter.peek(user, 0).parts.tokens.remaining} tokens left`
 }
 

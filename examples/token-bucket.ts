@@ -17,7 +17,7 @@ ask(5) // two are missing, 200 ms each
 clock.setMs(1_000)
 const taken = ask(5) // there are eight by now: three were left, five came back
 ask(11) // more than the bucket ever holds
-limiter.refund('report', 5, { atMs: taken.atMs }) // the report was in the cache after all
+taken.settle(0) // the report was in the cache after all
 ask(8)
 
 // prints:
