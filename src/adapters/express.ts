@@ -1,11 +1,12 @@
 /** Express 4 and 5, and anything else that takes `(req, res, next)`: `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`. */
-import { type Entry, Gate } from '../http/gate.ts'
+import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { ExpressRequest } from './express-route.ts'
+import { answer, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 
@@ -26,11 +27,11 @@ export function rateLimit<
   P extends string = never,
   Req extends NodeRequest = AnyRequest,
 >(options: HttpOptions<Req, L, S, P>): RateLimitMiddleware<Req> {
-  const gate = new Gate<Req, NodeResponse>(options, closing)
+  const gate = nodeGate<Req>(options)
   return (request, response, next) => {
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new Incoming(request), response)
+      entered = gate.enter(request, new ExpressRequest(request), response)
     } catch (error) {
       return next(asError(error))
     }
@@ -40,11 +41,12 @@ export function rateLimit<
 }
 
 function goOn(entry: Entry, request: object, response: NodeResponse, next: () => void): void {
+  const { rateLimit: earlier } = request as { rateLimit?: Decision }
   ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
   if (entry.gone) return
-  if (entry.refusal !== undefined) answer(response, entry.refusal)
+  if (entry.refusal !== undefined) answer(response, entry.refusal, earlier)
   else {
-    setHeaders(response, entry.headers)
+    setHeaders(response, entry, earlier)
     leaveAtEnd(entry, response)
     next()
   }

@@ -1,6 +1,6 @@
 /** Which gate a route of Fastify has: that of the plugin, or one by what its config says. */
-import { type Gate, hasOwnLimits } from '../http/gate.ts'
-import type { HttpChoices, HttpOptions } from '../http/options.ts'
+import type { Gate } from '../http/gate.ts'
+import { type HttpChoices, type HttpOptions, hasOwnLimits } from '../http/options.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store } from '../stores/store.ts'
 import type { NodeResponse } from './incoming.ts'

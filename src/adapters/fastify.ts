@@ -2,15 +2,16 @@
  * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the scopes within it. A route may go without
  * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
  */
-import { type Entry, Gate } from '../http/gate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { RouteGates } from './fastify-routes.ts'
-import { closing, Incoming, leaveAtEnd, type NodeResponse } from './incoming.ts'
-import { type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
+import { leaveAtEnd, nodeGate } from './incoming.ts'
+import { FastifyIncoming, type FastifyReplyLike, type FastifyRequestLike, sendReply, setReplyHeaders } from './reply.ts'
 
 export * from '../http/index.ts'
 export type { RouteRateLimit } from './fastify-routes.ts'
@@ -22,7 +23,17 @@ export interface RateLimited {
   rateLimit?: Decision
 }
 
-type Hook = (request: never, reply: never, done: (error?: Error) => void) => void
+/** When a request is limited, of Fastify's hooks before the handler. */
+const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
+
+export interface FastifyOptions {
+  /**
+   * When a request is limited. Later hooks know more of it, such as the user that a hook before found, and more was done for it by then. Default
+   * `'onRequest'`.
+   */
+  readonly hook?: (typeof HOOKS)[number]
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: Fastify's instance has too many type parameters to be matched
 export type RateLimitPlugin = (instance: any, options: object, done: (error?: Error) => void) => void
 
@@ -31,14 +42,16 @@ export function rateLimit<
   S extends Store = SyncStore,
   P extends string = never,
   Req extends FastifyRequestLike = AnyRequest,
->(options: HttpOptions<Req, L, S, P>): RateLimitPlugin {
-  const gate = new Gate<Req, NodeResponse>(options, closing)
+>(options: HttpOptions<Req, L, S, P> & FastifyOptions): RateLimitPlugin {
+  const { hook = 'onRequest', ...rest } = options
+  if (!HOOKS.includes(hook)) throw new SluiceError('CONFIG', `hook ${shown(hook)} must be one of ${HOOKS.join(', ')}`)
+  const gate = nodeGate<Req>(rest)
   const routes = new RouteGates(gate)
 
-  const onRequest = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
+  const limit = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = routes.gateOf(request)?.enter(request, new Incoming(request.raw), reply.raw)
+      entered = routes.gateOf(request)?.enter(request, new FastifyIncoming(request), reply.raw)
     } catch (error) {
       return done(asError(error))
     }
@@ -55,7 +68,9 @@ export function rateLimit<
       routes.settle()
       ready()
     })
-    instance.addHook('onRequest', onRequest as Hook)
+    // The hook before parsing has the body as well; the others take three arguments.
+    const preParsing = (request: Req, reply: FastifyReplyLike, _body: unknown, next: (error?: Error) => void) => limit(request, reply, next)
+    instance.addHook(hook, hook === 'preParsing' ? preParsing : limit)
     done()
   }
   // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
@@ -68,11 +83,12 @@ function goOnLater(entered: Promise<Entry>, request: RateLimited, reply: Fastify
 }
 
 function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done: () => void): void {
+  const { rateLimit: earlier } = request
   request.rateLimit = entry.decision as Decision
   if (entry.gone) reply.hijack()
-  else if (entry.refusal !== undefined) sendReply(reply, entry.refusal)
+  else if (entry.refusal !== undefined) sendReply(reply, entry.refusal, earlier)
   else {
-    setReplyHeaders(reply, entry.headers)
+    setReplyHeaders(reply, entry, earlier)
     leaveAtEnd(entry, reply.raw)
     done()
   }

@@ -1,5 +1,6 @@
 /** Handlers from `Request` to `Response`: Bun.serve, Deno.serve, Next.js route handlers, Workers. `Deno.serve(rateLimit({ limit })(handler))`. */
 import { Gate } from '../http/gate.ts'
+import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
@@ -16,6 +17,7 @@ import {
   signalOf,
   withHeaders,
 } from './fetched.ts'
+import { leavesLess } from './incoming.ts'
 import { type Connection, toldAddress } from './told-address.ts'
 
 export * from '../http/index.ts'
@@ -36,6 +38,17 @@ const decisions = new WeakMap<object, Decision>()
 /** What was decided about a request. */
 export function rateLimitOf(request: object): Decision | undefined {
   return decisions.get(request)
+}
+
+/** The handler was itself limited: of the two, the inner one has had its say already. */
+function besidesInner(
+  answered: FetchResponse,
+  headers: readonly string[],
+  outer: Decision | undefined,
+  inner: Decision | undefined,
+): string[] {
+  const binds = inner?.allowed !== false && (inner === undefined || leavesLess(outer, inner))
+  return besides(headers, (name) => answered.headers.get(name) ?? undefined, binds, true)
 }
 
 /** Returns what puts the limits before a handler. */
@@ -65,7 +78,9 @@ export function rateLimit<
       try {
         const answered = await handler(request, ...rest)
         leave?.(outcomeOf(answered?.status ?? SWITCHING_PROTOCOLS, signalOf(request)))
-        return answered === undefined || isUpgrade(answered) ? answered : withHeaders(answered, headers)
+        if (answered === undefined || isUpgrade(answered)) return answered
+        const later = decisions.get(request)
+        return withHeaders(answered, later === decision ? headers : besidesInner(answered, headers, decision, later))
       } catch (error) {
         // The runtime will answer with it.
         leave?.(outcomeOf(500, signalOf(request)))

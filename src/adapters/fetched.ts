@@ -12,7 +12,7 @@ export interface FetchRequest {
 /** What is needed of a `Response`. */
 export interface FetchResponse {
   readonly status: number
-  readonly headers: { set(name: string, value: string): void }
+  readonly headers: { get(name: string): string | null; set(name: string, value: string): void }
 }
 
 export function signalOf({ signal }: FetchRequest): Abortable | undefined {

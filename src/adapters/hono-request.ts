@@ -1,5 +1,6 @@
 /** A request as Hono shows it, wherever it runs. */
 import type { HttpRequest } from '../http/request.ts'
+import { routeText } from '../http/route.ts'
 import type { Abortable } from '../limiter/input.ts'
 import { closing, type NodeRequest, type NodeResponse } from './incoming.ts'
 import { type Connection, toldAddress } from './told-address.ts'
@@ -8,10 +9,19 @@ import { type Connection, toldAddress } from './told-address.ts'
 export interface HonoContext {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the runtime and the application put there
   readonly env: any
-  readonly req: { header(name: string): string | undefined; readonly raw: object }
-  readonly res: { readonly status: number; readonly headers: { has(name: string): boolean; set(name: string, value: string): void } }
+  readonly req: {
+    header(name: string): string | undefined
+    readonly raw: object
+    readonly matchedRoutes: readonly { readonly method: string; readonly path: string }[]
+  }
+  readonly res: {
+    readonly status: number
+    readonly headers: { has(name: string): boolean; get(name: string): string | null; set(name: string, value: string): void }
+  }
   // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
   set: any
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  get: any
   header(name: string, value: string): void
 }
 
@@ -44,6 +54,12 @@ export class HonoHttp implements HttpRequest {
     const bindings = env?.server ?? env
     // Of a WebSocket's first request there is no response yet, only what came.
     return toldAddress(req.raw, bindings as Connection | undefined) ?? bindings?.incoming?.socket?.remoteAddress
+  }
+
+  /** Of what matches a request, its handler is the last. */
+  get route(): string | undefined {
+    const last = this.#c.req.matchedRoutes.at(-1)
+    return last && routeText(last.method, last.path)
   }
 
   /** Aborted when the client leaves. */

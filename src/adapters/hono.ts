@@ -1,13 +1,17 @@
 /** Hono: `app.use(rateLimit({ limit }))`; the decision is `c.get('rateLimit')`, typed by `new Hono<{ Variables: RateLimitVariables }>()`. */
-import { type Entry, Gate } from '../http/gate.ts'
+import type { Entry } from '../http/entry.ts'
+import { Gate } from '../http/gate.ts'
+import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
+import type { Refusal } from '../http/refusal.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
+import { keepAddresses } from './addresses.ts'
 import { isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
-import { type HonoContext, HonoHttp, nodeOf } from './hono-request.ts'
-import { leaveAtEnd, setHeaders } from './incoming.ts'
+import { type HonoContext, HonoHttp, type NodeBindings, nodeOf } from './hono-request.ts'
+import { leaveAtEnd, leavesLess, refusalHeaders, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
@@ -32,17 +36,19 @@ export function rateLimit<
   P extends string = never,
   Ctx extends HonoContext = AnyRequest,
 >(options: HttpOptions<Ctx, L, S, P> & HonoOptions<Ctx>): (c: Ctx, next: () => Promise<void>) => Promise<Answer> {
+  keepAddresses()
   const gate = new Gate<Ctx, HonoHttp>(options, (http) => http.signal, ['address'])
   return (c, next) => {
     const node = nodeOf(c)
     const http = new HonoHttp(c, node, options.address as ((c: HonoContext) => string | null | undefined) | undefined)
     const goOn = (entry: Entry): Answer => {
+      const earlier: Decision | undefined = c.get('rateLimit')
       c.set('rateLimit', entry.decision)
       if (entry.gone) return new Response(null, { status: 499 })
-      if (entry.refusal !== undefined) return refusedWith(entry.refusal)
-      if (node === undefined) return nextAnywhere(c, http, entry, next)
+      if (entry.refusal !== undefined) return refuse(c, node, entry.refusal, earlier)
+      if (node === undefined) return nextAnywhere(c, http, entry, earlier, next)
       // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the rest; Node's response takes it as it is.
-      setHeaders(node.outgoing, entry.headers)
+      setHeaders(node.outgoing, entry, earlier)
       leaveAtEnd(entry, node.outgoing)
       return next()
     }
@@ -51,13 +57,26 @@ export function rateLimit<
   }
 }
 
-async function nextAnywhere(c: HonoContext, http: HonoHttp, { headers, leave }: Entry, next: () => Promise<void>): Promise<void> {
-  for (let k = 0; k < headers.length; k += 2) c.header(headers[k] as string, headers[k + 1] as string)
+function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal, earlier: Decision | undefined): Answer {
+  const read = (name: string) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined
+  return refusedWith({ ...refusal, headers: refusalHeaders(refusal, read, earlier) })
+}
+
+async function nextAnywhere(
+  c: HonoContext,
+  http: HonoHttp,
+  { headers, decision, leave }: Entry,
+  earlier: Decision | undefined,
+  next: () => Promise<void>,
+): Promise<void> {
+  const read = (name: string) => c.res.headers.get(name) ?? undefined
+  const all = earlier === undefined ? headers : besides(headers, read, leavesLess(decision, earlier))
+  for (let k = 0; k < all.length; k += 2) c.header(all[k] as string, all[k + 1] as string)
   await next()
   // A handler that made its own response did not look at the headers of the context.
   if (!isUpgrade(c.res)) {
-    for (let k = 0; k < headers.length; k += 2) {
-      if (!c.res.headers.has(headers[k] as string)) c.header(headers[k] as string, headers[k + 1] as string)
+    for (let k = 0; k < all.length; k += 2) {
+      if (!c.res.headers.has(all[k] as string)) c.header(all[k] as string, all[k + 1] as string)
     }
   }
   leave?.(outcomeOf(c.res.status, http.signal))

@@ -1,8 +1,12 @@
 /** What the adapters for Node's own requests and responses share. Only the parts that they need are declared, so that no types are. */
-import type { Entry } from '../http/gate.ts'
+import type { Entry } from '../http/entry.ts'
+import { Gate } from '../http/gate.ts'
+import { besides } from '../http/headers.ts'
 import type { Refusal } from '../http/refusal.ts'
 import { CLIENT_LEFT, type HttpRequest } from '../http/request.ts'
+import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
+import { keepAddresses } from './addresses.ts'
 
 /** `IncomingMessage`, of HTTP/1 or HTTP/2. */
 export interface NodeRequest {
@@ -30,6 +34,7 @@ export interface NodeResponse {
   readonly socket?: unknown
   readonly req?: { readonly socket?: unknown } | undefined
   setHeader(name: string, value: string): unknown
+  getHeader(name: string): unknown
   end(body?: string): unknown
   once(event: 'close', listener: () => void): unknown
 }
@@ -45,10 +50,20 @@ export class Incoming implements HttpRequest {
     return this.#request.socket?.remoteAddress
   }
 
+  get route(): string | undefined {
+    return undefined
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return typeof value === 'string' || value === undefined ? value : value.join(', ')
   }
+}
+
+/** A gate for Node's responses. `more`: names of options that the adapter itself reads. */
+export function nodeGate<Req>(options: object, more: readonly string[] = []): Gate<Req, NodeResponse> {
+  keepAddresses()
+  return new Gate(options, closing, more)
 }
 
 /** Aborted when the connection is closed. A response closes at its end too; then nobody waits any more. */
@@ -99,12 +114,35 @@ function pendingOn(connection: Closable): Set<() => void> {
   return made
 }
 
-export function setHeaders(response: NodeResponse, headers: readonly string[]): void {
-  for (let k = 0; k < headers.length; k += 2) response.setHeader(headers[k] as string, headers[k + 1] as string)
+/** `earlier` is what another limiter has decided about the same request. */
+export function setHeaders(response: NodeResponse, { headers, decision }: Entry, earlier: Decision | undefined): void {
+  if (earlier === undefined || headers.length === 0) put(response, headers)
+  else
+    put(
+      response,
+      besides(headers, (name) => response.getHeader(name), leavesLess(decision, earlier)),
+    )
 }
 
-export function answer(response: NodeResponse, { status, headers, body }: Refusal): void {
-  response.statusCode = status
-  setHeaders(response, headers)
-  response.end(body)
+/** Of two limiters that admit, clients are told of the one that leaves less where there is room for one. */
+export function leavesLess(decision: Decision | undefined, earlier: Decision): boolean {
+  return (decision?.remaining ?? 0) <= earlier.remaining
+}
+
+export function answer(response: NodeResponse, refusal: Refusal, earlier: Decision | undefined): void {
+  response.statusCode = refusal.status
+  put(
+    response,
+    refusalHeaders(refusal, (name) => response.getHeader(name), earlier),
+  )
+  response.end(refusal.body)
+}
+
+/** Those of a refusal beside what the response says by now. */
+export function refusalHeaders({ headers }: Refusal, read: (name: string) => unknown, earlier: Decision | undefined): readonly string[] {
+  return earlier === undefined ? headers : besides(headers, read, true)
+}
+
+export function put(response: NodeResponse, headers: readonly string[]): void {
+  for (let k = 0; k < headers.length; k += 2) response.setHeader(headers[k] as string, headers[k + 1] as string)
 }

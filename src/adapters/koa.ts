@@ -1,11 +1,10 @@
 /** Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by `new Koa<RateLimitState>()`. */
-import { Gate } from '../http/gate.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, put, refusalHeaders, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 
@@ -31,24 +30,26 @@ export function rateLimit<
   P extends string = never,
   Ctx extends KoaContext = AnyRequest,
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
-  const gate = new Gate<Ctx, NodeResponse>(options, closing)
+  const gate = nodeGate<Ctx>(options)
   return async (ctx, next) => {
     const entered = gate.enter(ctx, new Incoming(ctx.req), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
+    const { rateLimit: earlier } = ctx.state as RateLimitState
     ctx.state.rateLimit = entry.decision
     if (entry.gone) {
       ctx.respond = false
       return undefined
     }
     if (entry.refusal === undefined) {
-      setHeaders(ctx.res, entry.headers)
+      setHeaders(ctx.res, entry, earlier)
       leaveAtEnd(entry, ctx.res)
       return next()
     }
+    const headers = refusalHeaders(entry.refusal, (name) => ctx.res.getHeader(name), earlier)
     ctx.status = entry.refusal.status
     ctx.body = entry.refusal.body
     // After the body, for which Koa chooses a type of its own.
-    setHeaders(ctx.res, entry.refusal.headers)
+    put(ctx.res, headers)
     return undefined
   }
 }

@@ -1,48 +1,13 @@
-/** The guard, its decorators, and the filter that answers for it. See nest.ts. */
-import { HttpException } from '@nestjs/common'
-import { SluiceError, shown } from '../errors.ts'
-import { type Entry, Gate } from '../http/gate.ts'
-import type { HttpOptions } from '../http/options.ts'
+/** The guard, and the filter that answers for it. See nest.ts. */
+import { Catch, HttpException, Inject } from '@nestjs/common'
+import { SluiceError } from '../errors.ts'
+import type { Entry } from '../http/entry.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { type AnyRequest, CLIENT_LEFT, isPromise } from '../http/request.ts'
+import { CLIENT_LEFT, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
-import type { Store } from '../stores/store.ts'
-import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { guardsOf, NestLimits, type Target } from './nest-limits.ts'
 import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: limits of any names, with or without plans
-export type NestOptions = HttpOptions<AnyRequest, any, Store, any>
-export type NestModuleOptions = NestOptions & {
-  /** Limits that only apply where `@Limit` names them, instead of those above. */
-  readonly named?: Readonly<Record<string, NestOptions>>
-}
-
-interface Metadata {
-  defineMetadata(key: string, value: unknown, target: object): void
-  getMetadata(key: string, target: object): unknown
-}
-
-/** What reflect-metadata, which every Nest application loads, adds to `Reflect`. */
-export const metadata = Reflect as unknown as Metadata
-
-const NAMES = 'sluice:limits'
-const DEFAULT = 'default'
-
-/** On a handler or a controller: the limits to apply, in order. `'default'` is that of the module. */
-export function Limit(...names: [string, ...string[]]): MethodDecorator & ClassDecorator {
-  return decorator(names)
-}
-
-/** On a handler or a controller: not limited. */
-export function SkipLimit(): MethodDecorator & ClassDecorator {
-  return decorator([])
-}
-
-function decorator(names: readonly string[]): MethodDecorator & ClassDecorator {
-  return ((target: object, _property?: unknown, descriptor?: { value?: object }) => {
-    metadata.defineMetadata(NAMES, names, descriptor?.value ?? target)
-  }) as MethodDecorator & ClassDecorator
-}
 
 /**
  * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer otherwise; one that catches everything finds
@@ -84,16 +49,16 @@ function rateLimited(entry: Entry): RateLimitedError {
 
 const CONTENT_TYPE = 'content-type'
 
-/** Name and value. */
+/** Name and value, or nothing. */
 function contentTypeOf({ headers }: Refusal): readonly string[] {
   const at = headers.indexOf(CONTENT_TYPE)
-  return headers.slice(at, at + 2)
+  return at < 0 ? [] : headers.slice(at, at + 2)
 }
 
 /** Those that belong to the response whoever writes its body, and in whatever form. */
-function ofLimits({ headers }: Refusal): readonly string[] {
+function withoutContentType({ headers }: Refusal): readonly string[] {
   const at = headers.indexOf(CONTENT_TYPE)
-  return [...headers.slice(0, at), ...headers.slice(at + 2)]
+  return at < 0 ? headers : [...headers.slice(0, at), ...headers.slice(at + 2)]
 }
 
 /** What is needed of Nest's contexts. */
@@ -102,10 +67,9 @@ interface NestHost {
   switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
 }
 export interface NestContext extends NestHost {
-  // biome-ignore lint/complexity/noBannedTypes: Nest's own declaration
-  getHandler(): Function
-  // biome-ignore lint/complexity/noBannedTypes: Nest's own declaration
-  getClass(): Function
+  getHandler(): Target
+  getClass(): Target
+  getArgs(): unknown
 }
 
 type AnyResponse = NodeResponse | FastifyReplyLike
@@ -114,55 +78,143 @@ function isReply(response: AnyResponse): response is FastifyReplyLike {
   return 'raw' in response
 }
 
-export class RateLimitGuard {
-  readonly #gates: ReadonlyMap<string, Gate<AnyRequest, NodeResponse>>
+type NestRequest = NodeRequest & { readonly raw?: NodeRequest; readonly res?: AnyResponse; rateLimit?: Decision | undefined }
 
-  constructor({ named = {}, ...options }: NestModuleOptions) {
-    const all = Object.entries({ [DEFAULT]: options, ...named })
-    this.#gates = new Map(all.map(([name, each]) => [name, new Gate<AnyRequest, NodeResponse>(each, closing)]))
+/** A request with its response, if it is known. */
+interface Exchange {
+  readonly request: NestRequest
+  readonly response: AnyResponse | undefined
+}
+
+/** What the context of GraphQL holds of its request, as Apollo, Mercurius and graphql-ws put it there. */
+interface GraphqlContext {
+  readonly req?: NestRequest
+  readonly res?: AnyResponse
+  readonly reply?: AnyResponse
+  readonly extra?: { readonly request?: NestRequest }
+}
+
+/** Undefined for what is neither HTTP nor GraphQL. */
+function exchangeOf(context: NestContext): Exchange | undefined {
+  const type = context.getType()
+  if (type === 'http') {
+    const http = context.switchToHttp()
+    return { request: http.getRequest() as NestRequest, response: http.getResponse() as AnyResponse }
+  }
+  if (type !== 'graphql') return undefined
+  const [, , { req, res, reply, extra } = {}] = context.getArgs() as [unknown, unknown, GraphqlContext?]
+  const request = req ?? extra?.request
+  if (request === undefined) {
+    throw new SluiceError('CONFIG', 'the context of GraphQL has no request: give it one, context: ({ req, res }) => ({ req, res })')
+  }
+  return { request, response: res ?? reply ?? request.res }
+}
+
+/** A request whose route is its handler. */
+class NestIncoming extends Incoming {
+  readonly #context: NestContext
+
+  constructor(request: NodeRequest, context: NestContext) {
+    super(request)
+    this.#context = context
+  }
+
+  override get route(): string {
+    return `${this.#context.getClass().name}.${this.#context.getHandler().name}`
+  }
+}
+
+/** Of `@UseGuards(AuthGuard, RateLimitGuard)`: limits when its turn comes, so that it knows whom the guards before it have signed in. */
+export class RateLimitGuard {
+  protected readonly limits: NestLimits
+
+  constructor(limits: NestLimits) {
+    this.limits = limits
   }
 
   canActivate(context: NestContext): boolean | Promise<boolean> {
-    if (context.getType() !== 'http') return true
-    const names = (metadata.getMetadata(NAMES, context.getHandler()) ?? metadata.getMetadata(NAMES, context.getClass())) as
-      | string[]
-      | undefined
-    return this.#pass(context, names ?? [DEFAULT], 0)
+    const gates = this.limits.gatesOf(context.getClass(), context.getHandler())
+    const exchange = exchangeOf(context)
+    return exchange === undefined || this.#pass(context, exchange, gates, 0, earlierOf(context, exchange))
   }
 
-  #pass(context: NestContext, names: readonly string[], k: number): boolean | Promise<boolean> {
-    if (k === names.length) return true
-    const request = context.switchToHttp().getRequest() as NodeRequest & { raw?: NodeRequest; rateLimit?: Decision | undefined }
-    const response = context.switchToHttp().getResponse() as AnyResponse
-    const node = isReply(response) ? response.raw : response
+  /** Through one gate after the other. `earlier` is what was decided about the same request before. */
+  #pass(
+    context: NestContext,
+    exchange: Exchange,
+    gates: ReturnType<NestLimits['gatesOf']>,
+    k: number,
+    earlier: Decision | undefined,
+  ): boolean | Promise<boolean> {
+    const gate = gates[k]
+    if (gate === undefined) return true
+    const { request, response } = exchange
+    const node = response === undefined || !isReply(response) ? response : response.raw
     const goOn = (entry: Entry) => {
       request.rateLimit = entry.decision
       if (entry.gone) throw rateLimited(entry)
-      const headers = entry.refusal === undefined ? entry.headers : ofLimits(entry.refusal)
-      if (isReply(response)) setReplyHeaders(response, headers)
-      else setHeaders(response, headers)
+      const told = entry.refusal === undefined ? entry : { ...entry, headers: withoutContentType(entry.refusal) }
+      if (response !== undefined) tell(response, told, earlier)
       if (entry.refusal !== undefined) throw rateLimited(entry)
-      leaveAtEnd(entry, node)
-      return this.#pass(context, names, k + 1)
+      if (node !== undefined) leaveAtEnd(entry, node)
+      return this.#pass(context, exchange, gates, k + 1, entry.decision ?? earlier)
     }
-    const entered = this.#gate(names[k] as string).enter(request, new Incoming(request.raw ?? request), node)
+    const entered = gate.enter(request, new NestIncoming(request.raw ?? request, context), node)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
+}
 
-  #gate(name: string): Gate<AnyRequest, NodeResponse> {
-    const gate = this.#gates.get(name)
-    if (gate !== undefined) return gate
-    throw new SluiceError('CONFIG', `@Limit(${shown(name)}): there is no such limit, there is ${[...this.#gates.keys()].join(', ')}`)
+/** Of one request of GraphQL several handlers are asked, and its headers tell of the last. */
+function earlierOf(context: NestContext, { request }: Exchange): Decision | undefined {
+  return context.getType() === 'http' ? request.rateLimit : undefined
+}
+
+function tell(response: AnyResponse, entry: Entry, earlier: Decision | undefined): void {
+  if (isReply(response)) setReplyHeaders(response, entry, earlier)
+  else if (!response.headersSent) setHeaders(response, entry, earlier)
+}
+
+Inject(NestLimits)(RateLimitGuard, undefined, 0)
+
+function isRateLimitGuard(guard: unknown): boolean {
+  return (
+    guard instanceof RateLimitGuard ||
+    guard === RateLimitGuard ||
+    (typeof guard === 'function' && guard.prototype instanceof RateLimitGuard)
+  )
+}
+
+/** Of the whole application. Where `@UseGuards` names the guard it is limited there, and not here as well. */
+export class GlobalRateLimitGuard extends RateLimitGuard {
+  /** Whether `@UseGuards` names it: by handler and class, because reading metadata takes longer than a decision. */
+  readonly #isElsewhere = new WeakMap<Target, Map<Target, boolean>>()
+
+  override canActivate(context: NestContext): boolean | Promise<boolean> {
+    return this.#isLimitedElsewhere(context.getClass(), context.getHandler()) || super.canActivate(context)
+  }
+
+  #isLimitedElsewhere(type: Target, handler: Target): boolean {
+    const known = this.#isElsewhere.get(type)?.get(handler)
+    if (known !== undefined) return known
+    const isElsewhere = guardsOf(type, handler).some(isRateLimitGuard)
+    this.#isElsewhere.set(type, (this.#isElsewhere.get(type) ?? new Map<Target, boolean>()).set(handler, isElsewhere))
+    return isElsewhere
   }
 }
 
 export class RateLimitFilter {
-  catch({ refusal }: RateLimitedError, host: NestHost): void {
-    if (refusal === undefined) return
+  /** GraphQL answers with the error that is returned. */
+  catch(error: RateLimitedError, host: NestHost): RateLimitedError | undefined {
+    const { refusal } = error
+    if (host.getType() !== 'http') return error
+    if (refusal === undefined) return undefined
     const response = host.switchToHttp().getResponse() as AnyResponse
     // The guard has set the others.
     const rest = { ...refusal, headers: contentTypeOf(refusal) }
-    if (isReply(response)) sendReply(response, rest)
-    else answer(response, rest)
+    if (isReply(response)) sendReply(response, rest, undefined)
+    else answer(response, rest, undefined)
+    return undefined
   }
 }
+
+Catch(RateLimitedError)(RateLimitFilter)

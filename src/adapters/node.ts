@@ -1,11 +1,11 @@
 /** `node:http`, `node:https` and `node:http2`: `createServer(rateLimit({ limit })((req, res) => res.end('hello')))`. */
-import { type Entry, Gate } from '../http/gate.ts'
+import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { answer, closing, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
 
 export * from '../http/index.ts'
 
@@ -27,15 +27,16 @@ export function rateLimit<
 >(
   options: HttpOptions<Req, L, S, P> & NodeOptions<Req>,
 ): <R extends Req, W extends Res>(handler: (request: RateLimited<R>, response: W) => unknown) => (request: R, response: W) => void {
-  const gate = new Gate<Req, NodeResponse>(options, closing, ['onError'])
+  const gate = nodeGate<Req>(options, ['onError'])
   const { onError = answer500 } = options
   return (handler) => (request, response) => {
     const fail = (error: unknown) => onError(error, request, response)
     const goOn = (entry: Entry): unknown => {
+      const { rateLimit: earlier } = request as { rateLimit?: Decision }
       ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
       if (entry.gone) return undefined
-      if (entry.refusal !== undefined) return answer(response, entry.refusal)
-      setHeaders(response, entry.headers)
+      if (entry.refusal !== undefined) return answer(response, entry.refusal, earlier)
+      setHeaders(response, entry, earlier)
       leaveAtEnd(entry, response)
       return handler(request, response)
     }

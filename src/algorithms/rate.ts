@@ -113,11 +113,16 @@ export function aheadUs(ms: number, what: string): number {
   return ms === 0 ? 0 : durationUs(ms, what, 'must be 0, or from 1 microsecond to 366 days')
 }
 
+/** The line to write, for options that are those of other libraries. */
+export function hintFor(name: string): string {
+  return /^(windowMs|max|points|duration|ttl)$/.test(name) ? ". Did you mean fixedWindow({ limit: 100, window: '1min' })?" : ''
+}
+
 /** Refuses options that nobody reads, so that a misspelt one is not silently ignored. */
 export function onlyKnown(options: object, known: readonly string[], what: string): void {
   if (typeof options !== 'object' || options === null) throw refused(what, options, `must be an object with ${known.join(', ')}`)
   for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw refused(what, name, `is not an option: it has ${known.join(', ')}`)
+    if (!known.includes(name)) throw refused(what, name, `is not an option: it has ${known.join(', ')}${hintFor(name)}`)
   }
 }
 

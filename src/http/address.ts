@@ -78,7 +78,7 @@ function groupsOf(text: string, isEnd: boolean): number[] | undefined {
 }
 
 /** An IPv4 address that an IPv6 address maps. */
-export function isIpv4(address: Address): boolean {
+function isIpv4(address: Address): boolean {
   return address[5] === 0xffff && address.slice(0, 5).every((group) => group === 0)
 }
 
@@ -87,10 +87,23 @@ function masked(address: Address, bits: number): Address {
   return address.map((group, k) => group & (0xffff << Math.min(16, Math.max(0, 16 * (k + 1) - bits))) & 0xffff)
 }
 
+/**
+ * Where the IPv4 address of a client stands in the IPv6 address that a translator made of it, as the index of its first group: NAT64 (RFC 6052, and
+ * RFC 8215 for use within a network) and 6to4 (RFC 3056). All clients behind one translator share the network that it writes them in.
+ */
+function ipv4Within(address: Address): number | undefined {
+  if (isIpv4(address)) return 6
+  const [first, second, third] = address
+  if (first === 0x2002) return 1
+  if (first !== 0x64 || second !== 0xff9b) return undefined
+  return third === 1 || address.slice(2, 6).every((group) => group === 0) ? 6 : undefined
+}
+
 /** How an address is written in a key: IPv4 with dots, IPv6 as the network of its first `ipv6Bits` bits. */
 export function addressText(address: Address, ipv6Bits: number): string {
-  if (isIpv4(address)) {
-    const [high, low] = address.slice(6) as [number, number]
+  const at = ipv4Within(address)
+  if (at !== undefined) {
+    const [high, low] = address.slice(at) as [number, number]
     return `${high >>> 8}.${high & 255}.${low >>> 8}.${low & 255}`
   }
   const text = ipv6Text(masked(address, ipv6Bits))

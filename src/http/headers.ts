@@ -63,6 +63,28 @@ function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): num
   return outcome === 'limited' ? retryAfterMs : resetAfterMs
 }
 
+/**
+ * Fields beside those of a limiter that decided about the same request before: lists tell of both. Forms with room for one limit tell of the one
+ * that leaves less; `binds` says that this is ours. `read` finds what the response says by now. `isOuter`: ours was asked first, and tells last.
+ */
+export function besides(headers: readonly string[], read: (name: string) => unknown, binds: boolean, isOuter = false): string[] {
+  const all: string[] = []
+  for (let k = 0; k < headers.length; k += 2) {
+    const [name, value] = [headers[k] as string, headers[k + 1] as string]
+    const before = read(name)
+    if (typeof before !== 'string' || !OF_LIMITS.test(name)) all.push(name, value)
+    else if (isList(name, before) && isList(name, value)) all.push(name, isOuter ? `${value},${before}` : `${before},${value}`)
+    else if (binds) all.push(name, value)
+  }
+  return all
+}
+
+const OF_LIMITS = /^(x-)?ratelimit/
+
+function isList(name: string, value: string): boolean {
+  return name === 'ratelimit-policy' || (name === 'ratelimit' && value.startsWith('"'))
+}
+
 /** The figures of the limit that binds, for forms that have room for one. */
 function bindingPart({ parts, policy }: Decision): DecisionPart {
   return parts[policy] as DecisionPart

@@ -1,7 +1,7 @@
 /** What every adapter exports beside `rateLimit`. */
 export type { HeaderChoice, HeaderStyle } from './headers.ts'
-export { type ByIpOptions, byHeader, byIp, byUser, type KeyFunction, type OtherwiseOptions } from './keys.ts'
-export type { HttpChoices, HttpOptions, KeySource, WhatLimits } from './options.ts'
-export type { BodySource } from './refusal.ts'
+export { type ByIpOptions, byHeader, byIp, byRoute, byUser, type KeyFunction, type OtherwiseOptions } from './keys.ts'
+export type { HttpChoices, HttpOptions, KeySource, Told, WhatLimits } from './options.ts'
+export type { Answer, BodySource, Refusal } from './refusal.ts'
 export type { HttpOutcome, HttpRequest } from './request.ts'
 export type { WarningCode } from './warnings.ts'

@@ -4,7 +4,8 @@ import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { addressIn, addressText, isNearby, networksOf } from './address.ts'
 import { senderOf, type Trust } from './forwarded.ts'
-import { type AnyRequest, type HttpRequest, type MaybePromise, whenKnown } from './request.ts'
+import { userLooks } from './late-looks.ts'
+import { type AnyRequest, disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
 
@@ -12,7 +13,7 @@ import { explainOnce } from './warnings.ts'
 export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
 
 export interface ByIpOptions {
-  /** How many bits of an IPv6 address make one client: whoever has one address has its whole network. 1 to 128, default 64. */
+  /** How many bits of an IPv6 address make one client: who has one address has its whole network. 1 to 128, default 56. */
   readonly ipv6Subnet?: number
   /**
    * Whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each appending one entry. A list: the networks they are in,
@@ -22,11 +23,13 @@ export interface ByIpOptions {
 }
 
 const MAX_HOPS = 100
+/** What many providers give to one customer: 256 networks of 64 bits. */
+const DEFAULT_SUBNET = 56
 
 /** The client's address. Depends on nothing but the socket and what trusted proxies appended, whatever headers a client sends. */
 export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: HttpRequest) => string {
   onlyKnown(options, ['ipv6Subnet', 'trustProxy'], 'byIp')
-  const ipv6Bits = subnetOf(options.ipv6Subnet ?? 64)
+  const ipv6Bits = subnetOf(options.ipv6Subnet ?? DEFAULT_SUBNET)
   const trust = trustOf(options.trustProxy ?? 0)
   const keyOfPeer = peerKeys(ipv6Bits)
   const keyOf =
@@ -133,8 +136,45 @@ export function byUser<Native>(
 ): (native: Native, http: HttpRequest) => MaybePromise<string> {
   if (typeof idOf !== 'function') throw new SluiceError('CONFIG', `byUser: ${shown(idOf)} must be a function from a request to an id`)
   const otherwise = otherwiseOf(options, 'byUser')
-  return (native, http) =>
-    whenKnown(idOf(native), (id) => (id === undefined || id === null || id === '' ? (otherwise(native, http) as string) : `user:${id}`))
+  const unknown = new WeakSet<object>()
+  const keyOf = (native: Native, http: HttpRequest) =>
+    whenKnown(idOf(native), (id) => {
+      if (isId(id)) return `user:${id}`
+      if (typeof native === 'object' && native !== null) unknown.add(native)
+      return otherwise(native, http) as string
+    })
+  userLooks.set(keyOf, { cameLate: (native) => unknown.has(native) && isIdNow(idOf, native) })
+  return keyOf
+}
+
+function isId(id: unknown): boolean {
+  return id !== undefined && id !== null && id !== ''
+}
+
+/** Only where that is known at once: nobody waits for it. */
+function isIdNow<Native>(idOf: (native: Native) => unknown, native: Native): boolean {
+  try {
+    const id = idOf(native)
+    disregard(id)
+    return !isPromise(id) && isId(id)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The route that a request goes to, as the application wrote it down (`GET /users/:id`): however a client writes its path, it is the same. Requests
+ * whose route is not known share one key.
+ */
+export function byRoute(): (native: AnyRequest, http: HttpRequest) => string {
+  const keyOf = (_native: AnyRequest, { route }: HttpRequest) => (route === undefined ? keyOfNoRoute() : `route:${route}`)
+  shortKeys.add(keyOf)
+  return keyOf
+}
+
+function keyOfNoRoute(): string {
+  explainOnce('SLUICE_NO_ROUTE')
+  return 'route:unknown'
 }
 
 function otherwiseOf<Native>(options: OtherwiseOptions<Native>, what: string): KeyFunction<Native> {

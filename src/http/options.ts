@@ -1,15 +1,13 @@
-/** What the middleware is made from, checked when it is made. */
-import { onlyKnown } from '../algorithms/rate.ts'
-import { SluiceError, shown } from '../errors.ts'
+/** What the middleware is made from. */
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
 import type { Limiter } from '../limiter/limiter.ts'
-import type { LimitName, Limits } from '../limiter/options.ts'
+import type { LimiterOptions, LimitName, Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import type { HeaderChoice } from './headers.ts'
 import type { KeyFunction } from './keys.ts'
-import type { BodySource } from './refusal.ts'
-import type { HttpOutcome, MaybePromise } from './request.ts'
+import type { Answer, BodySource, Refusal } from './refusal.ts'
+import type { AnyRequest, HttpOutcome, MaybePromise } from './request.ts'
 
 /** One key for all limits, or one for each by name; each the same for every request, or found from it. */
 export type KeySource<Native, Name extends string> =
@@ -17,82 +15,112 @@ export type KeySource<Native, Name extends string> =
   | string
   | Readonly<Record<Name, KeyFunction<Native> | string>>
 
-/** What decides: limits, kept in the memory of this process, or a limiter of your own with whatever store, plans and clock. */
-export type WhatLimits<L extends Limits, S extends Store, P extends string> =
-  | { readonly limit: L; readonly limiter?: undefined }
-  | { readonly limiter: Limiter<L, S, P>; readonly limit?: undefined }
+/** What decides: limits, the same for all requests or found from each, or a limiter of your own with whatever store, plans and clock. */
+export type WhatLimits<L extends Limits, S extends Store, P extends string, Native = AnyRequest> =
+  | {
+      readonly limit: L | ((native: Native) => MaybePromise<L>)
+      /** Of the limiter that is made for `limit`: name, store, clock ... Default: the memory of this process. */
+      readonly limiterOptions?: LimiterOptions<L, S, P>
+      readonly limiter?: undefined
+    }
+  | { readonly limiter: Limiter<L, S, P>; readonly limit?: undefined; readonly limiterOptions?: undefined }
+
+/** Told of a request and what was decided about it. */
+export type Told<Native, Name extends string = string> = (native: Native, decision: Decision<Name>) => void
 
 export interface HttpChoices<Native, Name extends string = string, P extends string = string> {
   /** Whom a request counts for. Default: `byIp()`. */
-  readonly key?: KeySource<Native, Name>
+  readonly key?: KeySource<Native, Name> | undefined
   /** Permits that a request costs: for all, or found from the request. Default 1. */
-  readonly cost?: Cost<Name> | ((native: Native) => MaybePromise<Cost<Name>>)
+  readonly cost?: Cost<Name> | ((native: Native) => MaybePromise<Cost<Name>>) | undefined
   /** The plan of whoever sent it; undefined for the limiter's own numbers. */
-  readonly plan?: (native: Native) => MaybePromise<NoInfer<P> | undefined>
+  readonly plan?: ((native: Native) => MaybePromise<NoInfer<P> | undefined>) | undefined
   /** Requests that are not limited and do not count. */
-  readonly skip?: (native: Native) => MaybePromise<boolean>
+  readonly skip?: ((native: Native) => MaybePromise<boolean>) | undefined
   /** Whether to give back what an admitted request took, once its response has ended: `({ status }) => status < 400` counts failures only. */
-  readonly refundWhen?: (outcome: HttpOutcome, native: Native) => MaybePromise<boolean>
+  readonly refundWhen?: ((outcome: HttpOutcome, native: Native) => MaybePromise<boolean>) | undefined
   /** Told of every request that is refused, or would be if it were not for `shadow`. */
-  readonly onLimited?: (native: Native, decision: Decision<Name>) => void
+  readonly onLimited?: Told<Native, Name> | undefined
+  /** Told of every request that is admitted and leaves little: see `nearLimit`. */
+  readonly onNearLimit?: Told<Native, Name> | undefined
+  /** The share of a limit that is in use when its keys are near it. Above 0, at most 1, default 0.8. */
+  readonly nearLimit?: number | undefined
   /** Which headers tell about the limits. Default `'draft-11'`. */
-  readonly headers?: HeaderChoice
+  readonly headers?: HeaderChoice | undefined
   /** Says in the headers whose quota it is (`pk`), found from the key: a client sees it, so do not put a secret into it. Default: not said. */
-  readonly partitionKey?: (key: Key<Name>) => string
+  readonly partitionKey?: ((key: Key<Name>) => string) | undefined
   /** The status of a refusal. 400 to 599, default 429. When the store failed it is 503. */
-  readonly status?: number
+  readonly status?: number | undefined
   /** The body of a refusal: a text or an object to become JSON, or a function that makes one. Default: a problem (RFC 9457), text or HTML. */
-  readonly body?: BodySource<Native>
+  readonly body?: BodySource<Native> | undefined
+  /**
+   * Answers a refusal otherwise: with another status (a redirect, too), headers and body, at once or later. `usual` is what would be answered, and
+   * holds where nothing else is said. An error that it throws goes to the framework's error handler.
+   */
+  readonly answer?: ((native: Native, decision: Decision<Name>, usual: Refusal) => MaybePromise<Answer | undefined>) | undefined
   /** Decide and tell (`onLimited`, the request's `rateLimit`), but refuse nobody and send no headers. Default false. */
-  readonly shadow?: boolean
+  readonly shadow?: boolean | undefined
   /** Instead of refusing, hold a request until its turn, up to this many milliseconds. Default 0: refuse at once. */
-  readonly maxWaitMs?: number
+  readonly maxWaitMs?: number | undefined
   /**
    * With `maxWaitMs`: how many may wait for one key; one more is refused at once. Whole, 0 or more. Default: as many as the limits let in within
    * `maxWaitMs`, 10 to 10,000. All keys together: 10,000.
    */
-  readonly maxQueue?: number
+  readonly maxQueue?: number | undefined
 }
 
-export type HttpOptions<Native, L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> = WhatLimits<L, S, P> &
+export type HttpOptions<Native, L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> = WhatLimits<
+  L,
+  S,
+  P,
+  Native
+> &
   HttpChoices<Native, LimitName<L>, P>
 
-const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'onLimited', 'partitionKey'] as const
-const OTHERS = ['limit', 'limiter', 'key', 'cost', 'headers', 'status', 'body', 'shadow', 'maxWaitMs', 'maxQueue']
-const OPTION_NAMES = [...OTHERS, ...FUNCTIONS]
-
-/** `more`: options that one adapter has on top. */
-export function checkHttpOptions(options: object, more: readonly string[] = []): void {
-  onlyKnown(options, [...OPTION_NAMES, ...more], 'rateLimit')
-  const { limit, limiter, key, shadow = false, maxWaitMs = 0, maxQueue = 0, ...rest } = options as HttpOptions<unknown>
-  if ((limit === undefined) === (limiter === undefined)) {
-    throw refused('limit', limit ?? limiter, 'or `limiter`: one of the two must be given, and not both')
-  }
-  if (limiter !== undefined && typeof (limiter as { consume?: unknown } | null)?.consume !== 'function') {
-    throw refused('limiter', limiter, 'must be made by createLimiter')
-  }
-  for (const name of FUNCTIONS) {
-    const given: unknown = (rest as Record<string, unknown>)[name]
-    if (given !== undefined && typeof given !== 'function') throw refused(name, given, 'must be a function')
-  }
-  checkKey(key)
-  if (typeof shadow !== 'boolean') throw refused('shadow', shadow, 'must be true or false')
-  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw refused('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
-  if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
-    throw refused('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
-  }
+/** All choices by name, those that were not made too: looking for an option that is not there takes its time, at each request. */
+const NONE_MADE: Readonly<Record<keyof HttpChoices<never>, undefined>> = {
+  key: undefined,
+  cost: undefined,
+  plan: undefined,
+  skip: undefined,
+  refundWhen: undefined,
+  onLimited: undefined,
+  onNearLimit: undefined,
+  nearLimit: undefined,
+  headers: undefined,
+  partitionKey: undefined,
+  status: undefined,
+  body: undefined,
+  answer: undefined,
+  shadow: undefined,
+  maxWaitMs: undefined,
+  maxQueue: undefined,
 }
 
-function checkKey(key: unknown): void {
-  if (key === undefined || isKeySource(key)) return
-  if (typeof key === 'object' && key !== null && Object.values(key).every(isKeySource)) return
-  throw refused('key', key, 'must be a function such as byIp(), a text, or one of these for each limit by name')
+export const CHOICE_NAMES = Object.keys(NONE_MADE)
+export const LIMIT_NAMES = ['limit', 'limiter', 'limiterOptions']
+
+export function choicesOf<Native>(options: HttpOptions<Native>): HttpChoices<Native> {
+  const { limit: _limit, limiter: _limiter, limiterOptions: _limiterOptions, ...choices } = options
+  return { ...NONE_MADE, ...choices } as HttpChoices<Native>
 }
 
-function isKeySource(key: unknown): boolean {
-  return typeof key === 'function' || typeof key === 'string'
+/** Whether a limiter is to be made for them. */
+export function hasLimits(options: object): boolean {
+  return (options as Partial<HttpOptions<never>>).limit !== undefined
 }
 
-function refused(what: string, value: unknown, rule: string): SluiceError {
-  return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
+export function hasOwnLimits(options: object): boolean {
+  return hasLimits(options) || (options as Partial<HttpOptions<never>>).limiter !== undefined
+}
+
+/** Plans, and keys and costs by the names of limits, mean nothing to other limits. */
+export function withoutNames<Native>(choices: HttpChoices<Native>): HttpChoices<Native> {
+  const { key, cost } = choices
+  return {
+    ...choices,
+    plan: undefined,
+    key: typeof key === 'object' ? undefined : key,
+    cost: typeof cost === 'object' ? undefined : cost,
+  }
 }

@@ -3,13 +3,25 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
 import { secondsOf } from './headers.ts'
-import { disregard, type HttpRequest, isPromise } from './request.ts'
+import type { HttpChoices } from './options.ts'
+import { disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { waitInWords } from './words.ts'
 
 export interface Refusal {
   readonly status: number
-  /** Name, value, name, value ...: those of the limits, `Retry-After` where waiting helps, and `Content-Type`. */
+  /** Name, value, name, value ...: those of the limits, `retry-after` where waiting helps, `cache-control` and `content-type`. */
   readonly headers: readonly string[]
   readonly body: string
+}
+
+/** Another answer to a refusal. What is left out stays as usual. */
+export interface Answer {
+  /** 200 to 599: 303 with a `location` sends the client elsewhere. */
+  readonly status?: number | undefined
+  /** By name, beside the usual ones or in place of them. Undefined takes one away. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
+  /** A text, or anything that becomes JSON. */
+  readonly body?: string | object | undefined
 }
 
 /** A text, or anything that becomes JSON; or a function that makes one of the two. */
@@ -28,82 +40,107 @@ export const REDUCED = {
 export const TOO_MANY_REQUESTS = 429
 const SERVICE_UNAVAILABLE = 503
 
+const CONTENT_TYPE = 'content-type'
+const JSON_TYPE = 'application/json'
 const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   json: 'application/problem+json',
   text: 'text/plain; charset=utf-8',
   html: 'text/html; charset=utf-8',
 }
 
-export function checkStatus(status: number): number {
-  if (Number.isInteger(status) && status >= 400 && status <= 599) return status
-  throw new SluiceError('CONFIG', `status ${shown(status)} must be a whole number from 400 to 599`)
+function checkStatus(status: number, least: number): number {
+  if (Number.isInteger(status) && status >= least && status <= 599) return status
+  throw new SluiceError('CONFIG', `status ${shown(status)} must be a whole number from ${least} to 599`)
 }
 
-/** Makes refusals. `ofLimits` are the headers of the limits; more come on top. */
 export class Refusals<Native> {
   readonly #status: number
   readonly #source: BodySource<Native> | undefined
-  /** Whether the limiter refuses everything while its store is down: then it is not the client who did too much. */
-  readonly #deniesOutages: boolean
-  /** Bodies that were made before: there are as many as there are ways to exceed the limits, which is few. */
-  readonly #known = new Map<string, string>()
+  readonly #answer: HttpChoices<Native>['answer']
 
-  constructor(status: number, source: BodySource<Native> | undefined, deniesOutages: boolean) {
-    this.#status = status
-    this.#source = source
-    this.#deniesOutages = deniesOutages
+  constructor({ status = TOO_MANY_REQUESTS, body, answer }: HttpChoices<Native>) {
+    this.#status = checkStatus(status, 400)
+    this.#source = body
+    this.#answer = answer
   }
 
-  of(decision: Decision, ofLimits: readonly string[], native: Native, http: HttpRequest): Refusal {
+  /** `ofLimits` are the headers of the limits; more come on top. `isOutage`: the store is down, and it is not the client who did too much. */
+  of(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): MaybePromise<Refusal> {
+    const usual = this.#usual(decision, ofLimits, isOutage, native, http)
+    if (this.#answer === undefined) return usual
+    return whenKnown(this.#answer(native, decision, usual), (answer) => (answer === undefined ? usual : answeredWith(answer, usual)))
+  }
+
+  #usual(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const headers = [...ofLimits]
-    const isReduced = decision.degraded && this.#deniesOutages
-    const status = isReduced ? SERVICE_UNAVAILABLE : this.#status
+    const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
     const { retryAfterMs } = decision
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
     if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
+    // A shared cache that stores a refusal answers everybody with it.
+    headers.push('cache-control', 'no-store', CONTENT_TYPE)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
-    headers.push('content-type', CONTENT_TYPES[form])
-    return { status, headers, body: this.#body(status, form, isReduced, decision) }
-  }
-
-  #body(status: number, form: BodyForm, isReduced: boolean, { parts }: Decision): string {
-    // No limit's name has such a sign in it. Put together as it goes, because every refusal comes here.
-    let id = isReduced ? `${form}!` : form
-    for (const name in parts) if ((parts[name] as DecisionPart).outcome !== 'allowed') id += ` ${name}`
-    const known = this.#known.get(id)
-    if (known !== undefined) return known
-    const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
-    const body = written(form, { ...(isReduced ? REDUCED : EXCEEDED), status, 'violated-policies': violated })
-    this.#known.set(id, body)
-    return body
+    headers.push(CONTENT_TYPES[form])
+    return { status, headers, body: written(form, status, isOutage, decision) }
   }
 }
 
+/** `headers` ends with the name of the content type. */
 function ownRefusal<Native>(source: BodySource<Native>, status: number, headers: string[], native: Native, decision: Decision): Refusal {
   const made: unknown = typeof source === 'function' ? source(native, decision) : source
   if (isPromise(made)) {
     disregard(made)
-    throw new SluiceError('CONFIG', 'body returned a promise, but must return a text or an object: a refusal waits for nothing')
+    throw new SluiceError('CONFIG', 'body returned a promise, but must return a text or an object: `answer` may take its time')
   }
-  const isText = typeof made === 'string'
-  headers.push('content-type', isText ? CONTENT_TYPES.text : 'application/json')
-  return { status, headers, body: isText ? made : JSON.stringify(made) }
+  headers.push(typeof made === 'string' ? CONTENT_TYPES.text : JSON_TYPE)
+  return { status, headers, body: textOf(made) }
 }
 
-interface Problem {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly 'violated-policies': readonly string[]
+function textOf(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body)
+}
+
+function answeredWith(answer: Answer, usual: Refusal): Refusal {
+  if (typeof answer !== 'object' || answer === null) {
+    throw new SluiceError(
+      'CONFIG',
+      `answer returned ${shown(answer)}: it must return { status, headers, body }, each if it is another, or undefined`,
+    )
+  }
+  const { status = usual.status, headers = {}, body } = answer
+  const fields = new Map<string, string | undefined>()
+  for (let k = 0; k < usual.headers.length; k += 2) fields.set(usual.headers[k] as string, usual.headers[k + 1] as string)
+  if (body !== undefined) fields.set(CONTENT_TYPE, typeof body === 'string' ? CONTENT_TYPES.text : JSON_TYPE)
+  for (const [name, value] of Object.entries(headers)) fields.set(name.toLowerCase(), value)
+  const list = [...fields].flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
+  return { status: checkStatus(status, 200), headers: list, body: body === undefined ? usual.body : textOf(body) }
 }
 
 /** Nothing in it comes from the client, and names of limits hold no characters that HTML would mind. */
-function written(form: BodyForm, problem: Problem): string {
-  if (form === 'json') return JSON.stringify(problem)
-  const policies = problem['violated-policies']
-  const text = policies.length === 0 ? `${problem.title}.` : `${problem.title}: ${policies.join(', ')}.`
-  if (form === 'text') return `${text}\n`
-  const title = problem.status === SERVICE_UNAVAILABLE ? 'Service unavailable' : 'Too many requests'
-  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head><body><h1>${title}</h1><p>${text}</p></body></html>\n`
+function written(form: BodyForm, status: number, isOutage: boolean, decision: Decision): string {
+  const heading = isOutage ? 'Service unavailable' : 'Too many requests'
+  const detail = `${heading}. ${waitInWords(decision.retryAfterMs)}`
+  if (form === 'text') return `${detail}\n`
+  if (form === 'html') return page(heading, detail)
+  const { type, title } = isOutage ? REDUCED : EXCEEDED
+  // Put together as text, because every refusal comes here: in these parts there is nothing that JSON would write otherwise.
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail}","violated-policies":[${violated(decision)}]${retryAfter(decision)}}`
+}
+
+function violated({ parts }: Decision): string {
+  let names = ''
+  for (const name in parts) {
+    if ((parts[name] as DecisionPart).outcome !== 'allowed') names = names === '' ? `"${name}"` : `${names},"${name}"`
+  }
+  return names
+}
+
+/** Infinity is no JSON, and says that waiting does not help. */
+function retryAfter({ retryAfterMs }: Decision): string {
+  return retryAfterMs < Number.POSITIVE_INFINITY ? `,"retryAfterMs":${retryAfterMs}` : ''
+}
+
+function page(heading: string, detail: string): string {
+  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${heading}</title></head><body><h1>${heading}</h1><p>${detail.slice(heading.length + 2)}</p></body></html>\n`
 }

@@ -4,6 +4,8 @@ import { SluiceError, shown } from '../errors.ts'
 export interface HttpRequest {
   /** The other end of the socket as the runtime tells it; undefined where there is none, or where nobody tells. */
   readonly address: string | undefined
+  /** Its route as the application wrote it down, such as `GET /users/:id`; undefined where the framework has none, or does not know it yet. */
+  readonly route?: string | undefined
   /** The value of a header field, its name in lower case. Several lines of it are joined with commas. */
   header(name: string): string | undefined
 }

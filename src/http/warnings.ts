@@ -5,10 +5,15 @@ export type WarningCode =
   | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
   | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from anybody: clients choose their own keys
   | 'SLUICE_NO_ADDRESS' // the runtime tells no address: all clients share one key
+  | 'SLUICE_NO_ROUTE' // byRoute() was asked where no route is known: all such requests share one key
+  | 'SLUICE_USER_CAME_LATE' // byUser() was asked before users are signed in: they are counted by something else
   | 'SLUICE_LIMITER_PER_REQUEST' // the middleware is made anew for each request: nothing is ever limited
   | 'SLUICE_SAME_NAME' // two limiters have one name
+  | 'SLUICE_MEMORY_PER_PROCESS' // several processes, each with a memory of its own: together they admit several times the limit
+  | 'SLUICE_NEST_UNLIMITED' // handlers of WebSockets or microservices, which the guard of Nest does not limit
   | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
   | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
+  | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
   | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
 
 const HELP: Readonly<Record<WarningCode, string>> = {
@@ -18,13 +23,22 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'trustProxy holds a network of all addresses, so that X-Forwarded-For is believed from anybody, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
   SLUICE_NO_ADDRESS:
     'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
+  SLUICE_NO_ROUTE:
+    'byRoute() was asked for a request whose route is not known, so that all such requests share one limit. In Express the limits belong on the routes: app.get(path, rateLimit({ ... }), handler). Koa, node:http and fetch have no routes: choose another key.',
+  SLUICE_USER_CAME_LATE:
+    'A request had no user when byUser() was asked, and had one at its end: users are signed in after the limits, and counted by what `otherwise` says. Put the limits behind whatever signs users in: in Fastify by hook: "preHandler", in Nest by @UseGuards(AuthGuard, RateLimitGuard).',
   SLUICE_LIMITER_PER_REQUEST:
     'rateLimit() is called for each request. Each call makes a limiter that has seen nothing, so that nothing is ever limited. Call it once, when the application is made, and use what it returns.',
   SLUICE_SAME_NAME:
     'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
+  SLUICE_MEMORY_PER_PROCESS:
+    'The limits are kept in the memory of one process, and this one seems to be one of several: together they admit as many times the limit as there are processes. Use a store that they share, such as redisStore(client).',
+  SLUICE_NEST_UNLIMITED:
+    'RateLimitModule limits handlers of HTTP and GraphQL, and not those of WebSockets and microservices. Ask a limiter in them, and say @SkipLimit() on them.',
   SLUICE_REFUND_FAILED:
     'refundWhen, or a refund that it asked for, failed, so that what was taken stays taken. The cause is its error or that of the store.',
   SLUICE_ON_LIMITED_FAILED: 'onLimited failed. The request was answered as if it had not. The cause is its error.',
+  SLUICE_ON_NEAR_LIMIT_FAILED: 'onNearLimit failed. The request was answered as if it had not. The cause is its error.',
   SLUICE_SHADOW_FAILED:
     'A decision in shadow failed, and the request passed. Without shadow it would be an error. The cause is the error of the key, the cost, the plan or the store.',
 }

@@ -1,6 +1,6 @@
 /** What a limiter is made from, checked when it is made. */
 import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
-import { MAX_NOW_US, onlyKnown, refused } from '../algorithms/rate.ts'
+import { hintFor, MAX_NOW_US, onlyKnown, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
@@ -146,7 +146,7 @@ export function compiled<Name extends string>(limits: Limits, of = ''): NamedRul
       throw refused(
         `${of}limit '${name}'`,
         limit,
-        'must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config',
+        `must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config${hintFor(name)}`,
       )
     return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[RULE] }
   })

@@ -37,9 +37,13 @@ let made = 0
 export class App {
   readonly clock = fakeClock(1_000_000_000_000)
   readonly options: AnyOptions
+  /** Of a second middleware behind the first. */
+  readonly behind: AnyOptions | undefined
   readonly limiter: Limiter
   /** What `onLimited` was told. */
   readonly limited: string[] = []
+  /** What `onNearLimit` was told. */
+  readonly near: string[] = []
   /** How often the key was asked for. */
   asked = 0
   /** What `refundWhen` was asked. */
@@ -48,7 +52,7 @@ export class App {
   reached = 0
 
   constructor(setup: SetupName, headerOf: HeaderOf) {
-    const { limits, limiterOptions = {}, choices = () => ({}) } = SETUPS[setup]
+    const { limits, limiterOptions = {}, choices = () => ({}), behind } = SETUPS[setup]
     this.limiter = createLimiter(limits as never, {
       name: `${setup}-${++made}`,
       clock: this.clock,
@@ -58,8 +62,12 @@ export class App {
       limiter: this.limiter,
       key: (_native: unknown, http: { header(name: string): string | undefined }) => http.header('x-user') ?? 'nobody',
       onLimited: (_native: unknown, { outcome, policy }: { outcome: string; policy: string }) => this.limited.push(`${outcome} ${policy}`),
+      onNearLimit: (_native: unknown, { remaining, limit }: { remaining: number; limit: number }) =>
+        this.near.push(`${remaining} of ${limit}`),
       ...choices((native: unknown, name: string) => headerOf(native as never, name)),
     }
+    if (this.options.limiter === undefined) this.options.limiterOptions = { name: `${setup}-${made}`, clock: this.clock }
+    if (behind !== undefined) this.behind = { ...this.options, limiter: createLimiter(behind, { clock: this.clock }) }
     const { key, refundWhen } = this.options
     if (typeof key === 'function') {
       this.options.key = (...request: unknown[]) => {
@@ -98,6 +106,7 @@ export class App {
     if (command === 'asked') return this.asked
     if (command === 'outcomes') return this.outcomes
     if (command === 'limited') return this.limited
+    if (command === 'near') return this.near
     if (command === 'remaining') return this.limiter.peek(argument, 0).remaining
     throw new Error(`no command ${command}`)
   }

@@ -17,17 +17,20 @@ interface Told {
   /** The fields that tell about limits, in the order of their names. */
   readonly fields: Readonly<Record<string, string>>
   readonly type: string | undefined
+  readonly caching: string | null
+  readonly location: string | null
   readonly body: string
 }
 
 const OF_LIMITS = /^(ratelimit|x-ratelimit|retry-after)/
 
 async function get({ url }: Served, headers: Record<string, string> = {}): Promise<Told> {
-  const response = await fetch(url, { headers })
+  const response = await fetch(url, { headers, redirect: 'manual' })
   const fields = Object.fromEntries([...response.headers].filter(([name]) => OF_LIMITS.test(name)).sort())
   // Fastify adds a charset to JSON, which has only one.
   const type = response.headers.get('content-type')?.replace(/json; charset=utf-8$/, 'json')
-  return { status: response.status, fields, type, body: await response.text() }
+  const [caching, location] = ['cache-control', 'location'].map((name) => response.headers.get(name)) as [string | null, string | null]
+  return { status: response.status, fields, type, caching, location, body: await response.text() }
 }
 
 /** The same request so many times, one after the other. */
@@ -72,11 +75,15 @@ export const CASES: readonly Case[] = [
         status: 429,
         fields: { ratelimit: '"default";r=0;t=1', 'ratelimit-policy': POLICY, 'retry-after': '1' },
         type: 'application/problem+json',
+        caching: 'no-store',
+        location: null,
         body: JSON.stringify({
           type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
           title: 'Request cannot be satisfied as assigned quota has been exceeded',
           status: 429,
+          detail: 'Too many requests. Please try again in 1 second.',
           'violated-policies': ['default'],
+          retryAfterMs: 600,
         }),
       })
       expect(await served.ask('reached')).toBe(3)
@@ -92,10 +99,10 @@ export const CASES: readonly Case[] = [
       await times(3, served)
       const text = await get(served, { accept: 'text/plain' })
       expect(text).toMatchObject({ status: 429, type: 'text/plain; charset=utf-8' })
-      expect(text.body).toBe('Request cannot be satisfied as assigned quota has been exceeded: default.\n')
+      expect(text.body).toBe('Too many requests. Please try again in 1 second.\n')
       const html = await get(served, { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' })
       expect(html).toMatchObject({ status: 429, type: 'text/html; charset=utf-8' })
-      expect(html.body).toContain('<h1>Too many requests</h1>')
+      expect(html.body).toContain('<h1>Too many requests</h1><p>Please try again in 1 second.</p>')
     },
   },
   {
@@ -104,6 +111,90 @@ export const CASES: readonly Case[] = [
     async run(served) {
       await times(3, served)
       expect(await get(served)).toMatchObject({ status: 420, type: 'application/json', body: '{"error":"calm down"}' })
+    },
+  },
+  {
+    name: 'answers as the user says, some time later: another type, another status, headers more and fewer',
+    setup: 'other-answer',
+    async run(served) {
+      await times(3, served)
+      const xml = await get(served, { 'x-want': 'xml' })
+      expect(xml).toMatchObject({ status: 429, type: 'application/xml', caching: 'no-store', body: '<wait seconds="1"/>' })
+      expect(xml.fields).toEqual({ ratelimit: '"default";r=0;t=1', 'retry-after': '1' })
+      const away = await get(served, { 'x-want': 'redirect' })
+      expect(away).toMatchObject({ status: 303, location: '/slow-down', caching: 'no-store', body: '' })
+      expect(await get(served, { 'x-want': 'json' })).toMatchObject({ status: 429, type: 'application/json', body: '{"wait":1000}' })
+      expect(await get(served)).toMatchObject({ status: 429, type: 'application/problem+json' })
+      expect(await served.ask('reached')).toBe(3)
+    },
+  },
+  {
+    name: 'leaves a refusal to the framework’s error handler, where that is wanted',
+    setup: 'answer-throws',
+    async run(served) {
+      expect(statuses(await times(4, served))).toEqual([200, 200, 200, 500])
+      expect(await served.ask('reached')).toBe(3)
+    },
+  },
+  {
+    name: 'tells of both limiters, where one stands behind another',
+    setup: 'stacked',
+    async run(served) {
+      expect((await get(served)).fields).toEqual({
+        ratelimit: '"outer";r=4;t=1,"inner";r=1;t=1',
+        'ratelimit-policy': '"outer";q=5;w=5,"inner";q=2;w=2',
+      })
+      await get(served)
+      const byInner = await get(served)
+      expect(byInner.status).toBe(429)
+      expect(byInner.fields).toEqual({
+        ratelimit: '"outer";r=2;t=3,"inner";r=0;t=1',
+        'ratelimit-policy': '"outer";q=5;w=5,"inner";q=2;w=2',
+        'retry-after': '1',
+      })
+      // The outer limiter was charged for what the inner one refused.
+      expect(statuses(await times(3, served))).toEqual([429, 429, 429])
+      expect((await get(served)).fields).toEqual({
+        ratelimit: '"outer";r=0;t=1',
+        'ratelimit-policy': '"outer";q=5;w=5',
+        'retry-after': '1',
+      })
+      expect(await served.ask('reached')).toBe(2)
+    },
+  },
+  {
+    name: 'tells of the limiter that leaves less, where there is room for one',
+    setup: 'stacked-draft-6',
+    async run(served) {
+      const [first, , refused] = await times(3, served)
+      expect(first?.fields).toEqual({ 'ratelimit-limit': '2', 'ratelimit-remaining': '1', 'ratelimit-reset': '1' })
+      expect(refused?.fields).toMatchObject({ 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'retry-after': '1' })
+    },
+  },
+  {
+    name: 'tells of the outer limiter, where that leaves less',
+    setup: 'stacked-outer-less',
+    async run(served) {
+      expect((await get(served)).fields).toEqual({ 'ratelimit-limit': '3', 'ratelimit-remaining': '2', 'ratelimit-reset': '1' })
+    },
+  },
+  {
+    name: 'decides by numbers that it finds from the request, and keeps what was used when they change',
+    setup: 'numbers',
+    async run(served) {
+      const of = (burst: string) => get(served, { 'x-user': 'ann', 'x-burst': burst })
+      expect((await of('3')).fields).toEqual({ ratelimit: '"default";r=2;t=1', 'ratelimit-policy': '"default";q=3;w=3' })
+      expect((await of('10')).fields).toEqual({ ratelimit: '"default";r=8;t=2', 'ratelimit-policy': '"default";q=10;w=10' })
+      expect(statuses([await of('3'), await of('3'), await of('10')])).toEqual([200, 429, 200])
+      expect((await of('none')).status).toBe(500)
+    },
+  },
+  {
+    name: 'tells of keys that are near their limit, and of none that is refused',
+    setup: 'near',
+    async run(served) {
+      await times(4, served)
+      expect(await served.ask('near')).toEqual(['1 of 3', '0 of 3'])
     },
   },
   {

@@ -29,10 +29,11 @@ let limited: Handler = () => new Response('no setup yet', { status: 500 })
 
 function setUp(setup: SetupName): void {
   app = new App(setup, (request: Request, name) => request.headers.get(name) ?? undefined)
-  limited = rateLimit(app.options)(async (request: Request, _info: never) => {
+  const handle = async (request: Request, _info: never) => {
     const { status, body } = await app.handle((name) => request.headers.get(name), rateLimitOf(request), request.signal)
     return new Response(body, { status })
-  })
+  }
+  limited = rateLimit(app.options)(app.behind === undefined ? handle : rateLimit(app.behind)(handle))
 }
 
 /** Runtimes answer an error with a page of their own and print it; the tests want neither. */

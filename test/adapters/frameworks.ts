@@ -72,11 +72,12 @@ function serveNode(setup: SetupName, protocol: Protocol): Promise<Served> {
     ...app.options,
     onError: (_error: unknown, _request: unknown, response: { statusCode: number; end(text: string): void }) => failed(response),
   }
-  const listener = forNode.rateLimit(options)(async (request: IncomingMessage & { rateLimit?: never }, response: ServerResponse) => {
+  const handle = async (request: IncomingMessage & { rateLimit?: never }, response: ServerResponse) => {
     const { status, body } = await app.handle((name) => headerOfNode(request, name), request.rateLimit, response)
     response.statusCode = status
     response.end(body)
-  })
+  }
+  const listener = forNode.rateLimit(options)(app.behind === undefined ? handle : (forNode.rateLimit(app.behind)(handle as never) as never))
   return listening(app, (MAKERS[protocol] as typeof createServer)(listener as never))
 }
 
@@ -90,6 +91,7 @@ function serveExpress(make: typeof express): (setup: SetupName) => Promise<Serve
     const app = new App(setup, headerOfNode)
     const server = make()
     server.use(forExpress.rateLimit(app.options) as express.RequestHandler)
+    if (app.behind !== undefined) server.use(forExpress.rateLimit(app.behind) as express.RequestHandler)
     server.get('/', async (request, response) => {
       const { status, body } = await app.handle((name) => request.get(name), request.rateLimit, response)
       response.status(status).end(body)
@@ -103,6 +105,7 @@ async function serveFastify(setup: SetupName, protocol: Protocol): Promise<Serve
   const app = new App(setup, headerOfNode)
   const server = fastify(protocol === 'http2' ? ({ http2: true } as never) : {})
   await server.register(forFastify.rateLimit(app.options))
+  if (app.behind !== undefined) await server.register(forFastify.rateLimit(app.behind))
   server.get('/', async (request, reply) => {
     const { rateLimit } = request as forFastify.RateLimited
     const { status, body } = await app.handle((name) => headerOfNode(request, name), rateLimit, reply.raw)
@@ -116,6 +119,7 @@ async function serveOnHono(setup: SetupName, protocol: Protocol): Promise<Served
   const app = new App(setup, (c: { req: { header(name: string): string | undefined } }, name) => c.req.header(name))
   const server = new Hono<{ Variables: forHono.RateLimitVariables }>()
   server.use(forHono.rateLimit(app.options))
+  if (app.behind !== undefined) server.use(forHono.rateLimit(app.behind))
   server.get('/', async (c) => {
     const { outgoing } = c.env as { outgoing: ServerResponse }
     const { status, body } = await app.handle((name) => c.req.header(name), c.get('rateLimit'), outgoing)
@@ -136,6 +140,7 @@ function serveKoa(setup: SetupName, protocol: Protocol): Promise<Served> {
   const server = new Koa<forKoa.RateLimitState>({})
   server.silent = true
   server.use(forKoa.rateLimit(app.options))
+  if (app.behind !== undefined) server.use(forKoa.rateLimit(app.behind))
   server.use(async (ctx) => {
     const { status, body } = await app.handle((name) => ctx.get(name) || undefined, ctx.state.rateLimit, ctx.res)
     ctx.status = status
@@ -164,7 +169,10 @@ function serveNest(platform: 'express' | 'fastify'): (setup: SetupName) => Promi
     Res()(Home.prototype, 'get', 1)
     Controller()(Home)
     class Root {}
-    Module({ imports: [forNest.RateLimitModule.forRoot(app.options)], controllers: [Home] })(Root)
+    const { options, behind } = app
+    if (behind !== undefined) forNest.Limit('default', 'behind')(Home)
+    const moduleOptions = behind === undefined ? options : { ...options, named: { behind } }
+    Module({ imports: [forNest.RateLimitModule.forRoot(moduleOptions)], controllers: [Home] })(Root)
     const nest =
       platform === 'express'
         ? await NestFactory.create(Root, { logger: false })

@@ -14,6 +14,8 @@ export interface Setup {
   readonly limiterOptions?: object
   /** `header` reads a header of a framework's own request. */
   readonly choices?: (header: Header) => object
+  /** Limits of a second middleware behind the first. */
+  readonly behind?: Limits
 }
 
 const THREE = gcra({ rate: '1/s', burst: 3 })
@@ -89,6 +91,45 @@ const SETUPS_BY_NAME = {
   thousand: { limits: gcra({ rate: '1/h', burst: 100 }), choices: () => ({ headers: 'draft-6' }) },
   address: { limits: THREE, choices: () => ({ key: byIp({ trustProxy: 1 }) }) },
   'own-answer': { limits: THREE, choices: () => ({ status: 420, body: { error: 'calm down' } }) },
+  'other-answer': {
+    limits: THREE,
+    choices: (header: Header) => ({
+      answer: async (native: unknown, { retryAfterMs }: { retryAfterMs: number }) => {
+        await new Promise((resolve) => setImmediate(resolve))
+        const wanted = header(native, 'x-want')
+        const xml = { 'Content-Type': 'application/xml', 'ratelimit-policy': undefined }
+        if (wanted === 'xml') return { headers: xml, body: `<wait seconds="${retryAfterMs / 1000}"/>` }
+        if (wanted === 'redirect') return { status: 303, headers: { location: '/slow-down' }, body: '' }
+        return wanted === 'json' ? { body: { wait: retryAfterMs } } : undefined
+      },
+    }),
+  },
+  'answer-throws': {
+    limits: THREE,
+    choices: () => ({
+      answer: () => {
+        throw new Error('too many requests')
+      },
+    }),
+  },
+  stacked: { limits: { outer: gcra({ rate: '1/s', burst: 5 }) }, behind: { inner: gcra({ rate: '1/s', burst: 2 }) } },
+  'stacked-draft-6': {
+    limits: gcra({ rate: '1/s', burst: 5 }),
+    behind: gcra({ rate: '1/s', burst: 2 }),
+    choices: () => ({ headers: 'draft-6' }),
+  },
+  'stacked-outer-less': { limits: THREE, behind: gcra({ rate: '1/s', burst: 9 }), choices: () => ({ headers: 'draft-6' }) },
+  numbers: {
+    limits: THREE,
+    choices: (header: Header) => ({
+      limiter: undefined,
+      limit: async (native: unknown) => {
+        const burst = header(native, 'x-burst')
+        return burst === 'none' ? undefined : gcra({ rate: '1/s', burst: Number(burst) })
+      },
+    }),
+  },
+  near: { limits: THREE, choices: () => ({ nearLimit: 0.6 }) },
   'store-throws': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined } },
   'store-allows': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'allow' } },
   'store-denies': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'deny' } },

@@ -72,11 +72,13 @@ describe('for any headers a client sends', () => {
     )
   })
 
-  test('no address of a client leaves its network of 64 bits', () => {
+  test('no address of a client leaves its network of 56 bits', () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 4, maxLength: 4 }), (low) => {
+      fc.property(fc.nat(0xff), fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 4 }), (subnet, low) => {
         const host = low.map((group) => group.toString(16)).join(':')
-        expect(keyOf({}, `2001:db8:1:2:${host}`)).toBe('ip:2001:db8:1:2::/64')
+        const address = `2001:db8:1:${(0x200 + subnet).toString(16)}:${host}`
+        expect(keyOf({}, address)).toBe('ip:2001:db8:1:200::/56')
+        expect(keyOf({ ipv6Subnet: 48 }, address)).toBe('ip:2001:db8:1::/48')
       }),
       SEED,
     )
@@ -91,6 +93,9 @@ describe('byIp', () => {
     ['a list, and a socket without an address', { trustProxy: ['loopback'] }, undefined, '203.0.113.9', 'ip:unknown'],
     ['everybody in the chain is trusted', { trustProxy: ['private'] }, '10.0.0.1', '10.0.0.3, 10.0.0.2', 'ip:10.0.0.3'],
     ['a mapped socket in a list', { trustProxy: ['127.0.0.1'] }, '::ffff:127.0.0.1', '203.0.113.9', 'ip:203.0.113.9'],
+    ['a client behind NAT64', {}, '64:ff9b::203.0.113.9', undefined, 'ip:203.0.113.9'],
+    ['a client behind NAT64 and a proxy', { trustProxy: 1 }, '192.0.2.1', '64:ff9b::203.0.113.9', 'ip:203.0.113.9'],
+    ['a network of 64 bits', { ipv6Subnet: 64 }, '2001:db8:1:2::1', undefined, 'ip:2001:db8:1:2::/64'],
     ['whole addresses', { ipv6Subnet: 128 }, '2001:db8::1', undefined, 'ip:2001:db8::1'],
   ])('%s', (_name, options, peer, forwarded, expected) => {
     expect(keyOf(options, peer, forwarded)).toBe(expected)

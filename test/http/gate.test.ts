@@ -1,9 +1,11 @@
 /** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
 import { createHash } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
-import { type Entry, Gate } from '../../src/http/gate.ts'
+import { describe, expect, test, vi } from 'vitest'
+import type { Entry } from '../../src/http/entry.ts'
+import { Gate } from '../../src/http/gate.ts'
 import { byHeader, byUser } from '../../src/http/keys.ts'
 import { sha256 } from '../../src/http/sha256.ts'
+import { waitInWords } from '../../src/http/words.ts'
 import { createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
@@ -29,7 +31,21 @@ describe('options that are wrong are refused when the middleware is made', () =>
     [{ limit, skip: true }, 'skip true must be a function'],
     [{ limit, refundWhen: 'failed' }, 'refundWhen "failed" must be a function'],
     [{ limit, onLimited: {} }, 'onLimited {} must be a function'],
-    [{ limit, max: 100 }, 'rateLimit "max" is not an option'],
+    [{ limit, limits: 100 }, 'rateLimit "limits" is not an option: it has limit, limiter, '],
+    [{ limit, nearLimit: 80 }, 'nearLimit 80 must be above 0 and at most 1'],
+    [{ limit, answer: { status: 420 } }, 'answer {"status":420} must be a function'],
+    [{ limiter: createLimiter(limit), limiterOptions: { name: 'api' } }, 'limiterOptions {"name":"api"} belong to `limit`'],
+    // What people write who come from other libraries.
+    [{ windowMs: 60_000, max: 100 }, '"windowMs" is not an option: did you mean limit: fixedWindow({ limit: 100, window: 60000 })?'],
+    [{ windowMs: 900_000, limit: 5 }, '"windowMs" is not an option: did you mean limit: fixedWindow({ limit: 5, window: 900000 })?'],
+    [{ windowMs: 900_000, limit: () => 5 }, 'fixedWindow({ limit: 100, window: 900000 })?'],
+    [{ max: 7, timeWindow: '1 minute' }, '"timeWindow" is not an option: did you mean limit: fixedWindow({ limit: 7, window: \'1min\' })?'],
+    [{ ttl: 60_000, limit: 10 }, '"ttl" is not an option: did you mean limit: fixedWindow({ limit: 10, window: 60000 })?'],
+    [{ points: 6, duration: 1 }, '"duration" is not an option: did you mean limit: fixedWindow({ limit: 6, window: 1000 })?'],
+    [{ max: 9 }, '"max" is not an option: did you mean limit: fixedWindow({ limit: 9, window: \'1min\' })?'],
+    [{ limit, keyGenerator: () => 'k' }, '"keyGenerator" is not an option: did you mean key?'],
+    [{ limit, skipSuccessfulRequests: true }, 'did you mean refundWhen: ({ status }) => status < 400?'],
+    [{ limit, store: {} }, 'did you mean limiterOptions: { store }?'],
   ])('%j', (options, message) => {
     expect(() => new Gate(options, noConnection)).toThrow(message)
     expect(() => new Gate(options, noConnection)).toThrow(expect.objectContaining({ code: 'CONFIG' }))
@@ -56,13 +72,17 @@ describe('a decision that the store had no part in', () => {
     const parts = { default: { ...decision.parts.default, outcome: 'limited' } }
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true, parts }
     const entry = new Gate({ limiter: limiterThat(denied), status: 420 }, noConnection).enter(undefined, http, undefined)
-    expect(entry).toMatchObject({ refusal: { status: 503, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
+    expect(entry).toMatchObject({
+      refusal: { status: 503, headers: ['retry-after', '2', 'cache-control', 'no-store', 'content-type', 'application/problem+json'] },
+    })
     const { refusal } = entry as { refusal: { body: string } }
     expect(JSON.parse(refusal.body)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
       status: 503,
+      detail: 'Service unavailable. Please try again in 2 seconds.',
       'violated-policies': ['default'],
+      retryAfterMs: 1_500,
     })
   })
 
@@ -81,7 +101,9 @@ describe('a decision that the store had no part in', () => {
   test('refused by the memory of the process it is a refusal like any other', () => {
     const denied = { ...decision, outcome: 'limited', allowed: false, retryAfterMs: 1_500, degraded: true }
     const entry = new Gate({ limiter: limiterThat(denied, 'local'), status: 420 }, noConnection).enter(undefined, http, undefined)
-    expect(entry).toMatchObject({ refusal: { status: 420, headers: ['retry-after', '2', 'content-type', 'application/problem+json'] } })
+    expect(entry).toMatchObject({
+      refusal: { status: 420, headers: ['retry-after', '2', 'cache-control', 'no-store', 'content-type', 'application/problem+json'] },
+    })
   })
 
   test('is not refunded', () => {
@@ -195,6 +217,90 @@ test('the digest is SHA-256, at every length around its blocks', () => {
     const text = Array.from({ length }, (_, k) => String.fromCharCode((k * 7_919 + length * 31) % 65_536)).join('')
     expect(sha256(text)).toBe(createHash('sha256').update(text, 'utf16le').digest('hex'))
   }
+})
+
+describe('numbers that are found from the request', () => {
+  const clock = fakeClock()
+  const gateOf = (options: object = {}) =>
+    new Gate<number>(
+      { limit: (burst: number) => gcra({ rate: '1/h', burst }), limiterOptions: { clock }, key: 'k', ...options },
+      noConnection,
+    )
+  const remaining = (gate: Gate<number>, burst: number) => (gate.enter(burst, http, undefined) as Entry).decision?.remaining
+
+  test('take from one state, however many there are', () => {
+    const gate = gateOf()
+    for (let burst = 3_000; burst < 5_500; burst++) expect(remaining(gate, burst)).toBe(2_999)
+    expect(remaining(gate, 3_000)).toBe(499)
+  })
+
+  test('are shared by a gate with other choices', () => {
+    const gate = gateOf()
+    expect(remaining(gate, 9)).toBe(8)
+    expect(remaining(gate.with({ cost: 3 }), 9)).toBe(5)
+    expect(remaining(gate.with({ limit: gcra({ rate: '1/h', burst: 9 }) }), 9)).toBe(8)
+  })
+
+  test('are not forgotten while somebody waits by them', async () => {
+    const gate = gateOf({ maxWaitMs: 3_600_000, key: (burst: number) => `k${burst}` })
+    await gate.enter(1, http, undefined)
+    const held = gate.enter(1, http, undefined) as Promise<Entry>
+    for (let burst = 2; burst < 1_500; burst++) await gate.enter(burst, http, undefined)
+    clock.advanceMs(3_600_000)
+    expect(await held).toMatchObject({ refusal: undefined, decision: { allowed: true } })
+  })
+
+  test.each([undefined, null, 5])('must be a limit, not %s', async (none) => {
+    const told = expect.objectContaining({
+      code: 'CONFIG',
+      message: expect.stringContaining(`limit returned ${none}: it must return a limit`),
+    })
+    expect(() => new Gate({ limit: () => none }, noConnection).enter(undefined, http, undefined)).toThrow(told)
+    await expect(new Gate({ limit: async () => none }, noConnection).enter(undefined, http, undefined)).rejects.toEqual(told)
+  })
+
+  test('that are none of ours are refused as createLimiter refuses them', () => {
+    const gate = new Gate({ limit: () => ({ points: 5, duration: 1 }) }, noConnection)
+    expect(() => gate.enter(undefined, http, undefined)).toThrow("Did you mean fixedWindow({ limit: 100, window: '1min' })?")
+  })
+})
+
+describe('an answer of the user’s own', () => {
+  const refusalOf = async (answer: unknown) => {
+    const gate = new Gate({ limiter: createLimiter(limit, { clock: fakeClock() }), cost: 4, answer }, noConnection)
+    return ((await gate.enter(undefined, http, undefined)) as Entry).refusal
+  }
+
+  test('is told what would be answered', async () => {
+    const answer = vi.fn()
+    const usual = await refusalOf(answer)
+    expect(answer).toHaveBeenCalledWith(undefined, expect.objectContaining({ outcome: 'impossible' }), usual)
+    expect(JSON.parse(usual?.body as string)).toMatchObject({
+      detail: 'Too many requests. This request asks for more than is ever allowed at once, so waiting does not help.',
+    })
+    expect(usual?.headers).not.toContain('retry-after')
+  })
+
+  test.each([
+    [{ status: 99 }, 'status 99 must be a whole number from 200 to 599'],
+    ['sorry', 'answer returned "sorry": it must return { status, headers, body }'],
+    [null, 'answer returned null: it must return'],
+  ])('is refused if it is none: %j', async (answer, message) => {
+    await expect(refusalOf(async () => answer)).rejects.toThrow(message)
+  })
+})
+
+test.each([
+  [400, '1 second'],
+  [1_000, '1 second'],
+  [1_001, '2 seconds'],
+  [120_000, '120 seconds'],
+  [120_001, '3 minutes'],
+  [7_200_000, '120 minutes'],
+  [7_200_001, '3 hours'],
+  [172_800_001, '3 days'],
+])('a wait of %d ms is told as %s', (ms, words) => {
+  expect(waitInWords(ms)).toBe(`Please try again in ${words}.`)
 })
 
 test('a shadow holds nobody up', () => {

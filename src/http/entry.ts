@@ -1,0 +1,36 @@
+/** What a gate says of a request, and adapters do. */
+import type { Decision } from '../limiter/decision.ts'
+import type { Refusal } from './refusal.ts'
+import { CLIENT_LEFT, type HttpOutcome } from './request.ts'
+
+export interface Entry {
+  /** Undefined if the request was not limited (`skip`). */
+  readonly decision: Decision | undefined
+  /** For the response of an admitted request: name, value, name, value ... */
+  readonly headers: readonly string[]
+  /** What to answer instead of going on. */
+  readonly refusal: Refusal | undefined
+  /** The client left while it waited: there is nobody to answer. */
+  readonly gone: boolean
+  /** To be told how the response ended; undefined if nobody wants to know. */
+  readonly leave: ((outcome: HttpOutcome) => void) | undefined
+}
+
+export const NO_HEADERS: readonly string[] = []
+/** Let through, and not counted. */
+export const PASSED: Entry = { decision: undefined, headers: NO_HEADERS, refusal: undefined, gone: false, leave: undefined }
+export const GONE: Entry = { ...PASSED, gone: true }
+
+export function admitted(decision: Decision, headers: readonly string[], leave: Entry['leave']): Entry {
+  return { decision, headers, refusal: undefined, gone: false, leave }
+}
+
+export function refused(decision: Decision, refusal: Refusal): Entry {
+  return { decision, headers: NO_HEADERS, refusal, gone: false, leave: undefined }
+}
+
+/** The client left while it was found out whether to let it in. */
+export function gone({ decision, leave }: Entry): Entry {
+  leave?.({ status: CLIENT_LEFT, aborted: true })
+  return { ...GONE, decision }
+}

@@ -1,0 +1,83 @@
+/** Which limiter decides about a request: one for all, or one for the numbers that the request has. */
+import { SluiceError, shown } from '../errors.ts'
+import type { Decision } from '../limiter/decision.ts'
+import type { Cost, Key } from '../limiter/input.ts'
+import { createLimiter } from '../limiter/limiter.ts'
+import type { LimiterOptions, Limits } from '../limiter/options.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
+import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import type { Scope, Store } from '../stores/store.ts'
+import { noticeStore } from './misuse.ts'
+import type { HttpOptions } from './options.ts'
+import { type MaybePromise, whenKnown } from './request.ts'
+
+/** What a gate needs of a limiter, whatever its limits and its store. */
+export interface AnyLimiter {
+  readonly name: string
+  readonly store: Store
+  readonly onStoreError: FailurePolicy
+  scope(plan?: string): Scope
+  consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<Decision>
+  peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
+  acquire(key: AnyKey, options: object): Promise<Decision>
+  waiting(key?: AnyKey): number
+  refund(key: AnyKey, cost: AnyCost, options: object): MaybePromise<void>
+  close(): void
+}
+
+export type AnyKey = Key<string>
+export type AnyCost = Cost<string>
+
+/** The limiter of a request. */
+export type LimiterSource<Native> = AnyLimiter | ((native: Native) => MaybePromise<AnyLimiter>)
+
+/** How many sets of numbers have a limiter ready. One that had to go is made again when it is needed: the states are the store's. */
+const MAX_LIMITERS = 1_000
+
+let unnamed = 0
+
+export function limiterSource<Native>({ limit, limiter, limiterOptions }: HttpOptions<Native>): LimiterSource<Native> {
+  if (limiter !== undefined) return limiter as unknown as AnyLimiter
+  if (typeof limit !== 'function') return made(limit as Limits, limiterOptions)
+  return byNumbers(limit as (native: Native) => MaybePromise<Limits>, limiterOptions ?? {})
+}
+
+function made(limits: Limits, options: object | undefined): AnyLimiter {
+  return createLimiter(limits, options as LimiterOptions) as unknown as AnyLimiter
+}
+
+/** All of one name in one store: a key whose numbers change keeps what it has used. */
+function byNumbers<Native>(
+  limitOf: (native: Native) => MaybePromise<Limits>,
+  options: object,
+): (native: Native) => MaybePromise<AnyLimiter> {
+  unnamed += 1
+  const shared = { name: `by-request-${unnamed}`, store: memoryStore(), ...options }
+  noticeStore(shared.store)
+  const ready = new Map<string, AnyLimiter>()
+  const limiterOf = (limits: Limits): AnyLimiter => {
+    // A limit as JSON is its type and its numbers.
+    const numbers = JSON.stringify(limits)
+    if (typeof limits !== 'object' || limits === null) throw noLimits(limits)
+    const limiter = ready.get(numbers) ?? made(limits, shared)
+    if (ready.size >= MAX_LIMITERS) makeRoom(ready, numbers)
+    ready.set(numbers, limiter)
+    return limiter
+  }
+  return (native) => whenKnown(limitOf(native), limiterOf)
+}
+
+function noLimits(returned: unknown): SluiceError {
+  return new SluiceError('CONFIG', `limit returned ${shown(returned)}: it must return a limit such as gcra({ ... }), or several by name`)
+}
+
+/** The limiter of these numbers becomes the latest; that which was used longest ago goes, unless somebody waits at it. */
+function makeRoom(ready: Map<string, AnyLimiter>, numbers: string): void {
+  if (ready.delete(numbers)) return
+  for (const [oldest, limiter] of ready) {
+    if (limiter.waiting() > 0) continue
+    ready.delete(oldest)
+    limiter.close()
+    return
+  }
+}

@@ -1,0 +1,108 @@
+/** Options are checked when the middleware is made: a wrong one is told with the value, the rule, and where it can be guessed, the line to write. */
+import { onlyKnown } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
+
+const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
+
+/** `more`: options that one adapter has on top. `needsLimits`: false if there is a limiter already. */
+export function checkHttpOptions(options: object, more: readonly string[] = [], needsLimits = true): void {
+  if (typeof options === 'object' && options !== null) refuseOthersOptions(options as Fields, more)
+  onlyKnown(options, [...LIMIT_NAMES, ...CHOICE_NAMES, ...more], 'rateLimit')
+  const { key, shadow = false, maxWaitMs = 0, maxQueue = 0, nearLimit = 1, ...rest } = options as HttpOptions<unknown>
+  if (needsLimits) checkLimits(options as HttpOptions<unknown>)
+  for (const name of FUNCTIONS) {
+    const given: unknown = (rest as Record<string, unknown>)[name]
+    if (given !== undefined && typeof given !== 'function') throw refused(name, given, 'must be a function')
+  }
+  checkKey(key)
+  if (typeof shadow !== 'boolean') throw refused('shadow', shadow, 'must be true or false')
+  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw refused('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
+  if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
+    throw refused('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
+  }
+  if (typeof nearLimit !== 'number' || !(nearLimit > 0 && nearLimit <= 1))
+    throw refused('nearLimit', nearLimit, 'must be above 0 and at most 1')
+}
+
+function checkLimits({ limit, limiter, limiterOptions }: HttpOptions<unknown>): void {
+  if ((limit === undefined) === (limiter === undefined)) {
+    throw refused('limit', limit ?? limiter, 'or `limiter`: one of the two must be given, and not both')
+  }
+  if (limiter !== undefined && typeof (limiter as { consume?: unknown } | null)?.consume !== 'function') {
+    throw refused('limiter', limiter, 'must be made by createLimiter')
+  }
+  if (limiterOptions !== undefined && limit === undefined) {
+    throw refused('limiterOptions', limiterOptions, 'belong to `limit`: a `limiter` has its own')
+  }
+}
+
+function checkKey(key: unknown): void {
+  if (key === undefined || isKeySource(key)) return
+  if (typeof key === 'object' && key !== null && Object.values(key).every(isKeySource)) return
+  throw refused('key', key, 'must be a function such as byIp(), a text, or one of these for each limit by name')
+}
+
+function isKeySource(key: unknown): boolean {
+  return typeof key === 'function' || typeof key === 'string'
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** How many, and in what time: by the names that other libraries have for them. `duration` is in seconds, the others in milliseconds. */
+const OTHERS_LIMITS = ['max', 'points', 'limit']
+const OTHERS_WINDOWS = ['windowMs', 'timeWindow', 'ttl', 'duration']
+/** What other libraries call an option that we have. */
+const OTHERS_NAMES: Readonly<Record<string, string>> = {
+  keyGenerator: 'key',
+  generateKey: 'key',
+  getTracker: 'key',
+  skipIf: 'skip',
+  allowList: 'skip',
+  handler: 'answer',
+  errorResponseBuilder: 'answer',
+  errorMessage: 'body',
+  message: 'body',
+  statusCode: 'status',
+  standardHeaders: 'headers',
+  legacyHeaders: 'headers',
+  store: 'limiterOptions: { store }',
+  skipSuccessfulRequests: 'refundWhen: ({ status }) => status < 400',
+  skipFailedRequests: 'refundWhen: ({ status }) => status >= 400',
+  onExceeded: 'onLimited',
+  onExceeding: 'onNearLimit',
+}
+
+/** Told with the line to write. */
+function refuseOthersOptions(options: Fields, more: readonly string[]): void {
+  const window = OTHERS_WINDOWS.find((name) => Object.hasOwn(options, name))
+  const limit = OTHERS_LIMITS.find((name) => Object.hasOwn(options, name) && typeof options[name] !== 'object')
+  if (window !== undefined || (limit !== undefined && limit !== 'limit')) {
+    const name = (window ?? limit) as string
+    throw refused(
+      'rateLimit',
+      name,
+      `is not an option: did you mean limit: fixedWindow({ ${countIn(options, limit)}, ${windowIn(options, window)} })?`,
+    )
+  }
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(OTHERS_NAMES, name) && !more.includes(name)) {
+      throw refused('rateLimit', name, `is not an option: did you mean ${OTHERS_NAMES[name]}?`)
+    }
+  }
+}
+
+function countIn(options: Fields, limit: string | undefined): string {
+  const given = limit === undefined ? undefined : options[limit]
+  return `limit: ${typeof given === 'number' ? given : 100}`
+}
+
+function windowIn(options: Fields, window: string | undefined): string {
+  const given = window === undefined ? '1min' : options[window]
+  const inMs = window === 'duration' && typeof given === 'number' ? given * 1000 : given
+  return `window: ${typeof inMs === 'number' ? inMs : "'1min'"}`
+}
+
+function refused(what: string, value: unknown, rule: string): SluiceError {
+  return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
+}
