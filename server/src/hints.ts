@@ -1,8 +1,13 @@
 /** What somebody who starts the service by hand is told: the page first, then what to try with curl. */
 import type { Service } from './service.ts'
 
-export function hints({ httpPort, grpcPort }: Pick<Service, 'httpPort' | 'grpcPort'>, limiter: string, hasPage: boolean): string {
-  const url = `http://localhost:${httpPort}`
+export function hints(
+  { httpPort, grpcPort }: Pick<Service, 'httpPort' | 'grpcPort'>,
+  limiter: string,
+  hasPage: boolean,
+  hasTls = false,
+): string {
+  const url = `${hasTls ? 'https' : 'http'}://localhost:${httpPort}`
   const post = (path: string, body: object) => `  curl -H 'content-type: application/json' -d '${JSON.stringify(body)}' ${url}${path}`
   return [
     '',

@@ -1,22 +1,35 @@
 /** `sluice serve`: the service as a process. */
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
+import { watchFiles } from './files.ts'
+import { DEFAULT_MAX_AGE_S } from './grpc/server.ts'
 import { hints } from './hints.ts'
+import { isLocal } from './http/origin.ts'
+import { journalIn } from './journal.ts'
 import { readPage } from './page/page.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
+import { VERSION } from './sluice.ts'
 import { openStore } from './store.ts'
-import { tokensFrom } from './tokens.ts'
+import { type Tls, tlsFrom } from './tls.ts'
+import { type Tokens, tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
   'tokens-file': { type: 'string' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'tls-client-ca': { type: 'string' },
   host: { type: 'string' },
   port: { type: 'string' },
   'grpc-port': { type: 'string' },
+  'health-port': { type: 'string' },
+  'grpc-max-age': { type: 'string' },
   'allow-host': { type: 'string' },
   'no-page': { type: 'boolean' },
   'top-refused': { type: 'string' },
+  drain: { type: 'string' },
+  grace: { type: 'string' },
   'log-level': { type: 'string' },
   hints: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -25,10 +38,9 @@ export const SERVE_OPTIONS = {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_HTTP_PORT = 8080
 const DEFAULT_GRPC_PORT = 8081
-/** How long it goes on when it is told to stop, so that clients let go of their connections, and a balancer of it. */
-const DRAIN_MS = 500
-/** How long those who wait are let wait after that. */
-const GRACE_MS = 10_000
+const DEFAULT_DRAIN_S = 0.5
+const DEFAULT_GRACE_S = 10
+const MOST_SECONDS = 86_400
 /** npm, a shell and a supervisor may all pass on the same signal. */
 const SAME_SIGNAL_MS = 1_000
 const MOST_TOP_REFUSED = 100
@@ -36,61 +48,138 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 export const SERVE_USAGE = `sluice serve [FILE] [options]
 
-  Runs the service with a configuration, and takes up its changes while it runs (or at SIGHUP). Without FILE: a sample.
+  Runs the service with a configuration file, and reloads it when the file changes (or at SIGHUP). Without FILE: a sample. Every option that has
+  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL.
 
-  --redis URL        count in Redis or Valkey instead of the memory of this process; several URLs, separated by commas, are
-                     nodes of a cluster. Or SLUICE_REDIS_URL
-  --host ADDRESS     where to listen. Default ${DEFAULT_HOST}: only this machine. Or SLUICE_HOST
-  --port PORT        for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any. Or SLUICE_PORT
-  --grpc-port PORT   for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any. Or SLUICE_GRPC_PORT
-  --tokens-file F    tokens, one on each line, of which whoever wants to do more than look must send one (Authorization: Bearer).
-                     Or SLUICE_TOKENS, with commas between them. Default: nobody needs one
-  --allow-host NAMES names, with commas between them, that it answers to besides addresses and localhost: those under which a proxy in
-                     front of it is known. Or SLUICE_ALLOW_HOST. Default: on this machine only, none; else all
-  --no-page          do not serve the page at /
-  --top-refused N    show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, to whoever watches /v1/live. Or SLUICE_TOP_REFUSED.
-                     Default: none are kept, because keys may be personal data
-  --log-level LEVEL  ${LOG_LEVELS.join(', ')}. Default info
-  --hints            print what to try with curl`
+  --redis URL          count in Redis or Valkey instead of the memory of this process: redis://host:6379, rediss:// with TLS,
+                       unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary; several redis:// URLs, separated by commas,
+                       are nodes of a cluster
+  --host ADDRESS       where to listen. Default ${DEFAULT_HOST}: only this machine
+  --port PORT          for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any
+  --grpc-port PORT     for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any
+  --health-port PORT   another port, for /healthz, /readyz and /metrics only, over plain HTTP. Default: none
+  --tls-cert FILE, --tls-key FILE
+                       certificate and key (PEM): HTTP and gRPC speak TLS. Reloaded when the files change
+  --tls-client-ca FILE clients must show a certificate that this one has signed (mutual TLS)
+  --tokens-file FILE   one token on each line; every request but GET must send one (Authorization: Bearer). Reloaded when the file changes.
+                       Or SLUICE_TOKENS, with commas between them. Default: no token is needed
+  --allow-host NAMES   names, with commas between them, that it answers to besides addresses and localhost: those under which a proxy in
+                       front of it is known. Default: on this machine only, none; else all
+  --grpc-max-age SEC   how long a gRPC connection lives, so that clients spread over new copies. Default ${DEFAULT_MAX_AGE_S}; 0: for ever
+  --drain SEC          how long it goes on after SIGTERM, no longer ready, so that balancers let go of it. Default ${DEFAULT_DRAIN_S}
+  --grace SEC          how long those who wait then are let wait. Default ${DEFAULT_GRACE_S}
+  --no-page            do not serve the page at /
+  --top-refused N      show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, on /v1/live and on the page. Default: none are
+                       kept, because keys may be personal data
+  --log-level LEVEL    ${LOG_LEVELS.join(', ')}. Default info. At debug every decision is logged, with its key
+  --hints              print what to try with curl`
 
-type Text = 'redis' | 'tokens-file' | 'host' | 'port' | 'grpc-port' | 'allow-host' | 'top-refused' | 'log-level'
-type Values = Readonly<Partial<Record<Text, string>>> & { readonly hints?: boolean; readonly 'no-page'?: boolean }
+type Options = { readonly [Name in keyof typeof SERVE_OPTIONS]?: string | boolean | undefined }
+type TextOption = Exclude<keyof typeof SERVE_OPTIONS, 'no-page' | 'hints' | 'help'>
 
-export async function serve(path: string | undefined, values: Values): Promise<void> {
+/** An option of the command line, or the variable of its name. Empty counts as left out. */
+function optionsIn(values: Options): (name: TextOption) => string | undefined {
+  return (name) => {
+    const variable = name === 'redis' ? 'SLUICE_REDIS_URL' : `SLUICE_${name.toUpperCase().replaceAll('-', '_')}`
+    const { [variable]: set = '' } = process.env
+    // Kubernetes puts the address of a Service that is called sluice into SLUICE_PORT.
+    const isOfKubernetes = set.startsWith('tcp://')
+    return ((values[name] as string | undefined) ?? (isOfKubernetes ? '' : set)) || undefined
+  }
+}
+
+export async function serve(path: string | undefined, values: Options): Promise<void> {
+  const option = optionsIn(values)
   const file = path ?? sampleFile()
-  const log = pino({ level: logLevel(values['log-level']), base: null })
+  const log = pino({ level: logLevel(option('log-level')), base: null })
   const { config, text } = loadConfig(file)
-  const tokens = tokensFrom(values['tokens-file'], process.env.SLUICE_TOKENS)
-  const allowHosts = namesIn(values['allow-host'] ?? process.env.SLUICE_ALLOW_HOST)
-  const topRefused = topRefusedIn(values['top-refused'] ?? process.env.SLUICE_TOP_REFUSED)
+  const tokensFile = option('tokens-file')
+  const tokens = tokensFrom(tokensFile, process.env.SLUICE_TOKENS)
+  const tls = tlsFrom(option('tls-cert'), option('tls-key'), option('tls-client-ca'))
+  const topRefused = topRefusedIn(option('top-refused'))
   const page = values['no-page'] ? undefined : readPage(pageFolder())
-  const opened = await openStore(values.redis ?? process.env.SLUICE_REDIS_URL, storeErrorsOnce(log), config.bounds)
-  const service = await startService({
-    config,
-    store: opened.store,
-    clock: undefined,
-    host: values.host ?? process.env.SLUICE_HOST ?? DEFAULT_HOST,
-    httpPort: portIn('--port', values.port ?? process.env.SLUICE_PORT, DEFAULT_HTTP_PORT),
-    grpcPort: portIn('--grpc-port', values['grpc-port'] ?? process.env.SLUICE_GRPC_PORT, DEFAULT_GRPC_PORT),
-    allowHosts,
-    tokens,
-    page,
-    topRefused,
-    onFailure: (error) => log.error({ err: error }, 'a request failed by our fault'),
-  }).catch((error) => {
+  const host = option('host') ?? DEFAULT_HOST
+  const journal = journalIn(log)
+  const drainMs = 1_000 * secondsIn('--drain', option('drain'), DEFAULT_DRAIN_S)
+  const graceMs = 1_000 * secondsIn('--grace', option('grace'), DEFAULT_GRACE_S)
+  const listens = {
+    host,
+    httpPort: portIn('--port', option('port')) ?? DEFAULT_HTTP_PORT,
+    grpcPort: portIn('--grpc-port', option('grpc-port')) ?? DEFAULT_GRPC_PORT,
+    healthPort: portIn('--health-port', option('health-port')),
+    allowHosts: namesIn(option('allow-host')),
+    grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
+  }
+  const sentinelPassword = process.env.SLUICE_REDIS_SENTINEL_PASSWORD
+  const opened = await openStore(option('redis'), journal.connectionFailed, config.bounds, sentinelPassword)
+  const parts = { config, store: opened.store, clock: undefined, tokens, tls, page, topRefused, journal }
+  const service = await startService({ ...parts, ...listens }).catch((error) => {
     opened.close()
     throw error
   })
-  const watched = new ConfigFile(file, text, service.limiters, (report) => reloaded(log, service, report))
-  watched.watch()
-  log.info({ httpPort: service.httpPort, grpcPort: service.grpcPort, store: opened.description, file }, 'sluice is serving')
-  if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false))
-  process.on('SIGHUP', () => watched.reload())
+  service.metrics.addProcess(VERSION)
+  if (tokens === undefined && tls?.wantsCertificates !== true && !isLocal(host)) {
+    log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
+  }
+  const reloads = [
+    reloadedConfig(log, service, file, text),
+    ...(tokensFile === undefined ? [] : [reloadedTokens(log, tokens as Tokens, tokensFile)]),
+    ...(tls === undefined ? [] : [reloadedTls(log, tls)]),
+  ]
+  process.on('SIGHUP', () => {
+    for (const each of reloads) each.reload()
+  })
   stopAtSignal(log, async () => {
-    watched.close()
-    await service.stop(GRACE_MS, DRAIN_MS)
+    for (const each of reloads) each.close()
+    await service.stop(graceMs, drainMs)
     opened.close()
   })
+  const { httpPort, grpcPort, healthPort } = service
+  log.info(
+    { version: VERSION, httpPort, grpcPort, healthPort, tls: tls !== undefined, store: opened.description, file },
+    'sluice is serving',
+  )
+  if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
+}
+
+/** A file that is read again when it changes, and at SIGHUP. */
+interface Reloaded {
+  reload(): void
+  close(): void
+}
+
+function reloadedConfig(log: pino.Logger, service: Service, file: string, text: string): Reloaded {
+  const watched = new ConfigFile(file, text, service.limiters, (report) => reloaded(log, service, report))
+  watched.watch()
+  return watched
+}
+
+function reloadedTokens(log: pino.Logger, tokens: Tokens, file: string): Reloaded {
+  const isChanged = () => tokens.use(tokensFrom(file, undefined) as Tokens)
+  return reloadedFiles(log, [file], 'tokens', isChanged, () => ({ count: tokens.count }))
+}
+
+function reloadedTls(log: pino.Logger, tls: Tls): Reloaded {
+  return reloadedFiles(
+    log,
+    tls.files,
+    'certificate',
+    () => tls.reload(),
+    () => ({ validTo: tls.validTo }),
+  )
+}
+
+/** `use` says whether anything has changed, and throws if the files are wrong: then nothing has. */
+function reloadedFiles(log: pino.Logger, files: readonly string[], what: string, use: () => boolean, told: () => object): Reloaded {
+  const reload = () => {
+    try {
+      if (use()) log.info(told(), `the ${what} was reloaded`.replace('tokens was', 'tokens were'))
+    } catch (error) {
+      log.error({ reason: (error as Error).message }, `the new ${what} cannot be used, the old goes on`)
+    }
+  }
+  const close = watchFiles(files, reload, (error) => log.error({ reason: error.message }, `the ${what} is no longer watched`))
+  return { reload, close }
 }
 
 function limiterToTry({ limiters }: Service): string {
@@ -116,14 +205,20 @@ function logLevel(level = 'info'): string {
   throw new Error(`--log-level ${JSON.stringify(level)} must be one of ${LOG_LEVELS.join(', ')}`)
 }
 
-function portIn(option: string, text: string | undefined, otherwise: number): number {
-  if (text === undefined || text === '') return otherwise
+function portIn(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
   throw new Error(`${option} ${JSON.stringify(text)} must be a whole number from 0 to 65535`)
 }
 
+function secondsIn(option: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  if (/^\d+(\.\d+)?$/.test(text) && Number(text) <= MOST_SECONDS) return Number(text)
+  throw new Error(`${option} ${JSON.stringify(text)} must be seconds from 0 to ${MOST_SECONDS}`)
+}
+
 function namesIn(text: string | undefined): string[] {
-  if (text === undefined || text === '') return []
+  if (text === undefined) return []
   const names = text.split(',').map((name) => name.trim())
   const wrong = names.find((name) => !/^[\w.-]+$/.test(name))
   if (wrong === undefined) return names
@@ -131,23 +226,14 @@ function namesIn(text: string | undefined): string[] {
 }
 
 function topRefusedIn(text: string | undefined): number | undefined {
-  if (text === undefined || text === '') return undefined
+  if (text === undefined) return undefined
   if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_TOP_REFUSED) return Number(text)
   throw new Error(`--top-refused ${JSON.stringify(text)} must be a whole number from 1 to ${MOST_TOP_REFUSED}`)
 }
 
-/** A client that cannot connect says so many times a second. */
-function storeErrorsOnce(log: pino.Logger): (error: Error) => void {
-  let last = ''
-  return ({ message }) => {
-    if (message !== last) log.warn({ reason: message }, 'Redis cannot be reached')
-    last = message
-  }
-}
-
-function reloaded(log: pino.Logger, { metrics }: Service, { result, reason }: ReloadReport): void {
+function reloaded(log: pino.Logger, { metrics }: Service, { result, reason, changes }: ReloadReport): void {
   metrics.reloaded(result)
-  if (result === 'ok') log.info('the configuration was reloaded')
+  if (result === 'ok') log.info(changes, 'the configuration was reloaded')
   else log.error({ reason }, 'the new configuration is refused, the old one goes on')
 }
 

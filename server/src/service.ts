@@ -1,9 +1,11 @@
 /** The service as a whole: opened, running, and stopped without losing anybody. */
 import type { ServiceConfig } from './config/config.ts'
+import { HealthService } from './grpc/health.ts'
 import { grpcServer } from './grpc/server.ts'
 import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
-import { httpServer } from './http/server.ts'
+import { type HttpBounds, httpServer } from './http/server.ts'
+import type { Journal } from './journal.ts'
 import { listening } from './listening.ts'
 import { LiveHub } from './live/hub.ts'
 import { snapshot } from './live/snapshot.ts'
@@ -11,7 +13,10 @@ import { TopRefused } from './live/top-refused.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Page } from './page/page.ts'
 import { Limiters } from './running/limiters.ts'
+import { Readiness } from './running/readiness.ts'
+import { type StoreState, StoreWatch } from './running/store-watch.ts'
 import { type Clock, type Store, systemClock } from './sluice.ts'
+import type { Tls } from './tls.ts'
 import type { Tokens } from './tokens.ts'
 
 export interface ServiceOptions {
@@ -25,13 +30,21 @@ export interface ServiceOptions {
   /** 0: whichever is free. */
   readonly httpPort: number
   readonly grpcPort: number
+  /** Plain HTTP, for supervisors: they have no certificates. Undefined: none of their own. */
+  readonly healthPort: number | undefined
+  /** Of both other ports; undefined: none. */
+  readonly tls: Tls | undefined
+  /** How long a gRPC connection lives, in seconds; 0: for ever. */
+  readonly grpcMaxAgeS: number
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
   /** Undefined: there is none. */
   readonly page: Page | undefined
   /** How many of the keys that are refused most are told; undefined: none are kept. */
   readonly topRefused: number | undefined
-  onFailure(error: unknown): void
+  readonly journal: Journal
+  /** Only given by tests. */
+  readonly httpBounds?: Partial<HttpBounds> | undefined
 }
 
 export interface Service {
@@ -39,8 +52,11 @@ export interface Service {
   readonly metrics: Metrics
   readonly hub: LiveHub
   readonly held: Held
+  /** As the service itself asks the store. */
+  readonly storeState: StoreState
   readonly httpPort: number
   readonly grpcPort: number
+  readonly healthPort: number | undefined
   /**
    * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets who is being served
    * finish, ends whoever still waits after `graceMs`, and closes. Without the first, a request on a kept connection may meet its end.
@@ -49,23 +65,34 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, store, clock, page, tokens, onFailure } = options
+  const { config, store, clock, page, tokens, journal, httpBounds } = options
   const metrics = new Metrics(store)
   const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
-  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top) }, metrics)
+  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal }, metrics)
   // People read it beside their own clocks: the time of the day, which may be set, unlike the system clock of the limiters.
   const nowMs = clock === undefined ? Date.now : () => clock.nowUs() / 1000
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
   const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }
   const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
-  let stopping = false
+  const storeWatch = new StoreWatch(store, clock, (state) => journal.storeChanged(state))
+  const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
-  const server = httpServer({ limiters, metrics, hub, held, page, tokens, hostNames, isStopping: () => stopping, onFailure })
+  const http = { limiters, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
+  const server = httpServer(http, options.tls)
+  await storeWatch.start()
   const httpPort = await listening(server, options.httpPort, options.host)
-  const grpc = await grpcServer(limiters, held, options).catch((error) => {
+  const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
+  const health = new HealthService(readiness, clock ?? systemClock)
+  const opening = Promise.all([
+    grpcServer(limiters, held, health, options),
+    healthServer === undefined ? undefined : listening(healthServer, options.healthPort as number, options.host),
+  ])
+  const [grpc, healthPort] = await opening.catch((error) => {
     // Half a service would keep the process alive.
     server.close()
+    healthServer?.close()
+    storeWatch.close()
     throw error
   })
   return {
@@ -73,10 +100,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     hub,
     held,
+    get storeState() {
+      return storeWatch.state
+    },
     httpPort,
     grpcPort: grpc.port,
+    healthPort,
     async stop(graceMs, drainMs = 0) {
-      stopping = true
+      readiness.stop()
       hub.close()
       if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -84,8 +115,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)
       await Promise.all([closed, grpc.stop()])
+      // Whoever looks after the service may see it to its end.
+      healthServer?.close()
+      healthServer?.closeAllConnections()
       clearTimeout(impatience)
       limiters.close()
+      storeWatch.close()
     },
   }
 }

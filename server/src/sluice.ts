@@ -3,6 +3,7 @@
  * that it needs neither a link in node_modules nor a library that was built before.
  */
 export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
+export { VERSION } from '../../src/cli/version.ts'
 export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
 export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/headers.ts'

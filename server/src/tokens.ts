@@ -5,10 +5,21 @@ import { readFileSync } from 'node:fs'
 const MIN_LENGTH = 16
 
 export class Tokens {
-  readonly #digests: readonly Buffer[]
+  #digests: readonly Buffer[]
 
   constructor(tokens: readonly string[]) {
     this.#digests = tokens.map(digest)
+  }
+
+  get count(): number {
+    return this.#digests.length
+  }
+
+  /** Goes over to those of another. True if they differ. */
+  use(next: Tokens): boolean {
+    const isSame = Buffer.concat(next.#digests).equals(Buffer.concat(this.#digests))
+    this.#digests = next.#digests
+    return !isSame
   }
 
   /** Whether an `Authorization` is one of ours. Every token is compared, and in the same time whatever was sent. */

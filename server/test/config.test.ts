@@ -80,7 +80,7 @@ describe('a mistake is shown with its line and column:', () => {
   test.each([
     ['no YAML', 'limiters: [', 'x.yaml:1:12: '],
     ['a key twice', `limiters:\n  a: { limits: ${LIMIT} }\n  a: { limits: ${LIMIT} }\n`, 'x.yaml:3:3: Map keys must be unique'],
-    ['an empty file', '', 'x.yaml:1:1: the configuration null must be a mapping of limiters, domains'],
+    ['an empty file', '', 'x.yaml:1:1: the configuration is empty: it must be a mapping of limiters, domains'],
     ['a list', '- 1', 'x.yaml:1:1: the configuration [1] must be a mapping'],
     ['nothing in it', '{}', 'x.yaml:1:1: the configuration must have limiters, domains or both'],
     [
@@ -94,7 +94,7 @@ describe('a mistake is shown with its line and column:', () => {
       'limiters:\n  api: { type: gcra, rate: 1/s, burst: 1 }',
       'x.yaml:2:8: limiter "api" must have its limit one step further in, below limits',
     ],
-    ['no limits', 'limiters:\n  api: { shadow: true }', 'x.yaml:2:3: limits undefined must be a mapping'],
+    ['no limits', 'limiters:\n  api: { shadow: true }', 'x.yaml:2:3: limits is missing: it must be a mapping'],
     ['limits without any', 'limiters:\n  api:\n    limits: {}', 'x.yaml:3:13: limits {} must be one limit with a type'],
     [
       'a misspelt option',
@@ -107,7 +107,7 @@ describe('a mistake is shown with its line and column:', () => {
       'x.yaml:3:45: gcra burst 0 must be a whole number',
     ],
     ['a bad rate', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/x, burst: 1 }', 'x.yaml:3:33: gcra rate: period "1x"'],
-    ['a missing number', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s }', 'x.yaml:3:13: gcra burst undefined'],
+    ['a missing number', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s }', 'x.yaml:3:13: gcra burst is missing: it must be'],
     ['an unknown algorithm', 'limiters:\n  api:\n    limits: { type: gcar }', 'x.yaml:3:21: limit type "gcar" must be one of'],
     [
       'a misspelt option of a limit',
@@ -165,7 +165,7 @@ describe('a mistake is shown with its line and column:', () => {
       `domains:\n  d:\n    headers: true\n    descriptors: []`,
       'x.yaml:3:14: headers true must be one of none, draft-11, draft-7, draft-6, legacy',
     ],
-    ['no key', `domains:\n  d:\n    descriptors:\n      - limit: ${LIMIT}`, 'x.yaml:4:9: key undefined must be a text'],
+    ['no key', `domains:\n  d:\n    descriptors:\n      - limit: ${LIMIT}`, 'x.yaml:4:9: key is missing: it must be a text'],
     ['nothing to do', 'domains:\n  d:\n    descriptors:\n      - key: a', 'x.yaml:4:9: descriptor "a" must have a limit'],
     [
       'a wildcard in the middle',
@@ -189,6 +189,37 @@ describe('a mistake is shown with its line and column:', () => {
   test('all of them at once', () => {
     const text = 'limiters:\n  a: { limits: { type: gcra, rate: 1/s, burst: 0 } }\n  b: { limits: { type: gcra, rate: 0/s, burst: 1 } }\n'
     expect(messageFor(text).split('\n')).toHaveLength(2)
+  })
+
+  test('all of one limit too, in the order of the file, though the domains are read last', () => {
+    const text = `domains:
+  edge:
+    descriptors:
+      - { key: a, denied: true, unlimited: true }
+      - { key: b, denied: true, limit: ${LIMIT} }
+      - { key: c }
+limiters:
+  a: { limits: { type: gcra, rate: ten, burst: 0, foo: 1 } }
+  b: { limits: { type: fixedWindow } }
+  c: { limits: { type: slidingWindow, limit: x, window: y, slots: z } }
+`
+    expect(
+      messageFor(text)
+        .split('\n')
+        .map((line) => line.replace(/ (must|is not|is missing).*/, '')),
+    ).toEqual([
+      'x.yaml:4:27: denied: true',
+      'x.yaml:5:40: limit',
+      'x.yaml:6:9: descriptor "c"',
+      'x.yaml:8:36: gcra rate "ten"',
+      'x.yaml:8:48: gcra burst 0',
+      'x.yaml:8:51: gcra "foo"',
+      'x.yaml:9:16: fixedWindow window',
+      'x.yaml:9:16: fixedWindow limit',
+      'x.yaml:10:46: slidingWindow limit "x"',
+      'x.yaml:10:57: slidingWindow window "y"',
+      'x.yaml:10:67: slidingWindow slots "z"',
+    ])
   })
 
   test('aliases that unfold without end', () => {

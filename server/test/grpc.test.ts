@@ -21,7 +21,9 @@ domains:
       - { key: path, value: /e*, limit: { type: fixedWindow, limit: 3, window: 1d } }
       - { key: path, limit: { type: fixedWindow, limit: 4, window: 7d } }
       - { key: free, unlimited: true }
+      - { key: ip, value: 6.6.6.6, denied: true }
       - { key: quiet, shadow: true, limit: { type: slidingLog, limit: 1, window: 1s } }
+      - { key: agent, value: bad*, denied: true, shadow: true }
       - key: tenant
         descriptors:
           - { key: verb, value: write, limit: { type: tokenBucket, capacity: 5, refill: 1/s } }
@@ -55,7 +57,7 @@ describe('a descriptor', () => {
       statuses: [
         {
           code: 'OK',
-          current_limit: { requests_per_unit: 10, unit: 'SECOND', name: 'ip_1.1.1.1' },
+          current_limit: { requests_per_unit: 10, unit: 'SECOND', name: 'edge: ip' },
           limit_remaining: 1,
           duration_until_reset: { seconds: '0', nanos: 100_000_000 },
         },
@@ -93,7 +95,36 @@ describe('a descriptor', () => {
     expect(await statusOf(['free', 'x'])).toMatchObject({ code: 'OK', limit_remaining: 4_294_967_295 })
     for (const left of [0, 0]) expect(await statusOf(['quiet', 'x'])).toMatchObject({ code: 'OK', limit_remaining: left })
     const metrics = await service.metrics.registry.metrics()
-    expect(metrics).toMatch(/sluice_decisions_total\{limiter="rls\.slidingLog\.[0-9a-f]{16}",result="limited"\} 1/)
+    expect(metrics).toContain('sluice_decisions_total{limiter="edge: quiet",result="limited"} 1')
+    expect(metrics).toContain('sluice_shadowed_decisions_total{limiter="edge: quiet"} 1')
+  })
+
+  test('may be denied: nothing passes, which is counted under the rule', async () => {
+    for (let k = 0; k < 2; k++)
+      expect(await askOf(['ip', '6.6.6.6'])).toMatchObject({
+        overall_code: 'OVER_LIMIT',
+        statuses: [{ code: 'OVER_LIMIT', limit_remaining: 0 }],
+      })
+    expect((await askOf(['agent', 'bad/1.0'])).overall_code).toBe('OK')
+    // A question and a return take nothing.
+    const denied = described(['ip', '6.6.6.6'])
+    expect((await ask({ domain: 'edge', descriptors: [{ ...denied, hits_addend: { value: 0 } }] })).overall_code).toBe('OVER_LIMIT')
+    expect((await ask({ domain: 'edge', descriptors: [{ ...denied, is_negative_hits: true }] })).overall_code).toBe('OK')
+    const metrics = await service.metrics.registry.metrics()
+    expect(metrics).toContain('sluice_decisions_total{limiter="edge: ip = 6.6.6.6",result="limited"} 2')
+    expect(metrics).toContain('sluice_shadowed_decisions_total{limiter="edge: agent = bad*"} 1')
+  })
+
+  test('is named by its rule alone: what a client sent does not come back to it in a header of Envoy', async () => {
+    for (const value of ['/exactly"\r\nx-evil: 1', 'Bearer secret']) {
+      const { current_limit } = (await statusOf(['path', value])) as { current_limit: { name: string } }
+      expect(current_limit.name).toMatch(/^edge: path( = \/exact\*)?$/)
+    }
+    service.limiters.use(
+      readConfig('domains: { "a\\"b\\n": { descriptors: [{ key: "ü", limit: { type: gcra, rate: 1/s, burst: 1 } }] } }', 'x.yaml'),
+    )
+    const { statuses } = await ask({ domain: 'a"b\n', descriptors: [described(['ü', 'x'])] })
+    expect(statuses[0]).toMatchObject({ current_limit: { name: 'a_b_: _' } })
   })
 
   test('one of several that is over refuses all, and each has a status', async () => {

@@ -140,6 +140,35 @@ test('the limiters are listed', async () => {
   expect(body.limiters[0]).toMatchObject({ limits: { default: { type: 'gcra', rate: '1/s', burst: 3 } }, plans: { pro: {} }, store: 'up' })
 })
 
+test('the rules of domains are listed, by the names that metrics, log and page have for them', async () => {
+  const edge = `domains:
+  edge:
+    headers: draft-7
+    descriptors:
+      - { key: ip, limit: { type: gcra, rate: 1/s, burst: 3 }, onStoreError: allow }
+      - { key: path, value: /static/*, unlimited: true }
+      - { key: ip, value: 6.6.6.6, denied: true }
+      - { key: tenant, descriptors: [{ key: verb, value: write, shadow: true, limit: { type: fixedWindow, limit: 1, window: 1h } }] }
+`
+  service.limiters.use(readConfig(CONFIG + edge, 'test.yaml'))
+  const { body } = await get('/v1/limiters')
+  const flags = { unlimited: false, denied: false, shadow: false, limit: null, options: {}, store: null }
+  expect(body.domains).toMatchObject([
+    {
+      name: 'edge',
+      headers: 'draft-7',
+      rules: [
+        { ...flags, rule: 'edge: ip', limit: { type: 'gcra', burst: 3 }, options: { onStoreError: 'allow' }, store: 'up' },
+        { ...flags, rule: 'edge: path = /static/*', unlimited: true },
+        { ...flags, rule: 'edge: ip = 6.6.6.6', denied: true },
+        { ...flags, rule: 'edge: tenant, verb = write', shadow: true, limit: { type: 'fixedWindow' }, store: 'up' },
+      ],
+    },
+  ])
+  const named = [...(await get('/metrics')).body.matchAll(/^sluice_queue_size\{limiter="(edge.*?)"\}/gm)].map(([, name]) => name)
+  expect(named).toEqual(['edge: ip', 'edge: tenant, verb = write'])
+})
+
 test('it is alive and ready, and says what it can do', async () => {
   expect((await get('/healthz')).body).toEqual({ status: 'ok' })
   expect((await get('/readyz')).body).toEqual({ status: 'ready' })
@@ -336,6 +365,12 @@ test('while it stops it is not ready, and says so on connections that are still 
   expect((await waiting).status).toBe(503)
 })
 
+test('no browser takes an answer for something else than it says', async () => {
+  for (const path of ['/healthz', '/v1/limiters', '/metrics', '/<script>']) {
+    expect((await fetch(service.url + path)).headers.get('x-content-type-options'), path).toBe('nosniff')
+  }
+})
+
 test('HEAD is GET without the body', async () => {
   const { status, headers } = await fetch(`${service.url}/healthz`, { method: 'HEAD' })
   expect({ status, length: headers.get('content-length') }).toEqual({ status: 200, length: '15' })
@@ -353,6 +388,17 @@ describe('metrics', () => {
     expect(body).toContain('sluice_live_keys 1')
     expect(body).toContain('sluice_breaker_open{limiter="api"} 0')
     expect(body).not.toContain('secret-key')
+  })
+
+  test('count those that were near their limit, and refusals in shadow apart', async () => {
+    // Of 30: less than 6 are left after the 25th.
+    await decide({ decisions: Array(30).fill({ ...ask, plan: 'pro' }) })
+    await decide({ decisions: Array(3).fill({ limiter: 'quiet', key: 'u1' }) })
+    const { body } = await get('/metrics')
+    expect(body).toContain('sluice_near_limit_decisions_total{limiter="api"} 6')
+    expect(body).toContain('sluice_shadowed_decisions_total{limiter="api"} 0')
+    expect(body).toContain('sluice_shadowed_decisions_total{limiter="quiet"} 2')
+    expect(body).toContain('sluice_decisions_total{limiter="quiet",result="limited"} 2')
   })
 
   test('show who waits, and how long', async () => {
@@ -395,7 +441,11 @@ describe('when Redis is not there', () => {
       ['GET', '/readyz', undefined],
     ] as const
     for (const [method, path, body] of calls) {
-      expect(await call(outage.url, method, path, body)).toMatchObject({ status: 503, body: { code: 'STORE' } })
+      const reply = await call(outage.url, method, path, body)
+      expect(reply).toMatchObject({ status: 503, body: { code: 'STORE' } })
+      // What Redis and its client say is for the log.
+      expect(reply.body.detail).toBe('the store failed, and nobody decides in its place: the log of the service says why')
+      expect(reply.headers.get('retry-after')).toBe('1')
     }
     const { body } = await call(outage.url, 'GET', '/metrics')
     expect(body).toContain('sluice_breaker_open{limiter="api"} 1')

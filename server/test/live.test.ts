@@ -10,6 +10,7 @@ import { MAX_LISTENERS, MAX_MISSED, SURE_OF_PLACE_US } from '../src/live/hub.ts'
 import { HALVED_EVERY_US } from '../src/live/top-refused.ts'
 import { memoryStore, redisStore } from '../src/sluice.ts'
 import { call, checked, expectAllSeen, expectHostGuarded, LIVE_PATHS } from './support/client.ts'
+import { connected, shouldRateLimit } from './support/grpc.ts'
 import { type LiveClient, type LiveEvent, watching } from './support/live-client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
@@ -52,13 +53,7 @@ describe('events', () => {
     const first = await client.event(0)
     expect(client.head).toBe('retry: 2000')
     expect(first).toMatchObject({ atMs: 1_000_000, startedAtMs: 1_000_000, topRefused: null })
-    expect(first.limiters.map(({ name }) => name)).toEqual([
-      'api',
-      'two',
-      'shaped',
-      'quiet',
-      ...Array(2).fill(expect.stringMatching(/^rls\./)),
-    ])
+    expect(first.limiters.map(({ name }) => name)).toEqual(['api', 'two', 'shaped', 'quiet', 'edge: ip', 'edge: verb = write, path'])
     expect(named(first, 'api')).toEqual({
       name: 'api',
       rule: null,
@@ -103,7 +98,7 @@ describe('events', () => {
     for (const descriptor of [{}, {}, {}, { limit: { requests_per_unit: 1, unit: 'HOUR' } }]) await asked(descriptor)
     const watcher = await watching(service.url)
     const { limiters } = await watcher.event(0)
-    expect(limiters.filter(({ name }) => name.startsWith('rls.'))).toMatchObject([
+    expect(limiters.filter(({ rule }) => rule !== null)).toMatchObject([
       { rule: 'edge: ip', allowed: 2, denied: 1 },
       { rule: 'edge: verb = write, path', allowed: 0, denied: 0 },
       { rule: 'edge: limits in requests', allowed: 1, denied: 0 },
@@ -303,6 +298,17 @@ describe('the keys that are refused most', () => {
     const key = { requests: 'user', tokens: 'team' }
     const decisions = [{ limiter: 'two', key, cost: { requests: 1, tokens: 101 } }, ...refusals('u1', 3, 'quiet')]
     expect(await told(decisions)).toEqual([{ limiter: 'two', key: 'team', count: 1, atMost: false }])
+  })
+
+  test('of rules are shown as people write them', async () => {
+    const client = connected(counting)
+    const entries = [
+      { key: 'verb', value: 'write' },
+      { key: 'path', value: '/a' },
+    ]
+    await shouldRateLimit(client, { domain: 'edge', descriptors: [{ entries }], hits_addend: 1_000 })
+    client.close()
+    expect(await told([ask])).toEqual([{ limiter: 'edge: verb = write, path', key: 'verb = write, path = /a', count: 1, atMost: false }])
   })
 
   test('have waited in vain too', async () => {

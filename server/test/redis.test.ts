@@ -1,7 +1,11 @@
 /** Several copies of the service on one real Redis. */
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { startCluster } from '../../test/support/redis-servers.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { startCluster, startSentinels, startServer } from '../../test/support/redis-servers.ts'
+import { redisAddress } from '../src/redis-url.ts'
 import { type OpenedStore, openStore } from '../src/store.ts'
 import { call } from './support/client.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
@@ -62,13 +66,98 @@ test('several URLs are the nodes of a cluster', async () => {
   expectNoFailure(service)
 })
 
-test.each(['localhost:6379', 'http://localhost', 'redis://a:6379,nonsense', '://'])('%j is no Redis URL', async (url) => {
+describe('other ways to Redis', () => {
+  const CONFIG = 'limiters: { api: { limits: { type: gcra, rate: 1/h, burst: 2 } } }'
+  let service: TestService
+  let opened: OpenedStore
+
+  afterEach(async () => {
+    await service.stop(0)
+    opened.close()
+    expectNoFailure(service)
+  })
+
+  async function decidesBy(url: string): Promise<boolean[]> {
+    opened = await openStore(url, () => undefined)
+    service = await serviceOn(CONFIG, opened.store)
+    const { body } = await call(service.url, 'POST', '/v1/decide', { decisions: Array(3).fill({ limiter: 'api', key: 'u1' }) })
+    return body.decisions.map(({ allowed }: { allowed: boolean }) => allowed)
+  }
+
+  test('sentinels say where the primary is, also after another took its place', async () => {
+    const { servers, sentinels, stop } = await startSentinels()
+    try {
+      const hosts = sentinels.map(({ host, port }) => `${host}:${port}`).join(',')
+      expect(await decidesBy(`redis+sentinel://${hosts}/main/3`)).toEqual([true, true, false])
+      expect(opened.description).toBe(`redis+sentinel://${hosts.replaceAll(',', ', ')}/main/3`)
+      expect(await servers[0]?.command('INFO', 'keyspace')).toContain('db3:')
+      await servers[0]?.kill()
+      const again = async () => (await call(service.url, 'POST', '/v1/decide', { limiter: 'api', key: 'u2' })).status
+      await vi.waitFor(async () => expect(await again()).toBe(200), { timeout: 30_000, interval: 200 })
+      await vi.waitFor(() => expect(service.storeState.state).toBe('up'), { timeout: 30_000 })
+    } finally {
+      await stop()
+    }
+  })
+
+  test('a socket of this machine, with a user, a password and a database', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-socket-'))
+    const path = join(folder, 'redis.sock')
+    const redis = await startServer(['--unixsocket', path, '--user', 'limits', 'on', '>p@ss/word', '~*', '&*', '+@all'])
+    try {
+      expect(await decidesBy(`unix://limits:p%40ss%2Fword@${path}?db=2`)).toEqual([true, true, false])
+      expect(opened.description).toBe(`unix://${path}`)
+      expect(await redis.command('INFO', 'keyspace')).toContain('db2:')
+    } finally {
+      await redis.kill()
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+test.each([
+  [
+    'redis+sentinel://u:p%40@a:1,[::1]:2,c/main/4',
+    { kind: 'sentinels', primary: 'main', access: { username: 'u', password: 'p@', db: 4 } },
+  ],
+  ['rediss+sentinel://:pw@a/main', { kind: 'sentinels', access: { password: 'pw', tls: {} } }],
+  ['unix:/run/redis.sock', { kind: 'socket', path: '/run/redis.sock', access: {} }],
+  ['redis://a, redis://b', { kind: 'urls', urls: ['redis://a', 'redis://b'] }],
+])('%s', (url, expected) => expect(redisAddress(url)).toMatchObject(expected))
+
+test('sentinels have their own port unless another is named', () => {
+  expect(redisAddress('redis+sentinel://a:1,[::1]:2,c/main')).toMatchObject({
+    sentinels: [
+      { host: 'a', port: 1 },
+      { host: '::1', port: 2 },
+      { host: 'c', port: 26_379 },
+    ],
+  })
+})
+
+test.each([
+  'redis+sentinel://a:1',
+  'redis+sentinel:///main',
+  'unix:',
+  'unix://relative',
+  'localhost:6379',
+  'http://localhost',
+  'redis://a:6379,nonsense',
+  '://',
+])('%j is no Redis URL', async (url) => {
   await expect(openStore(url, () => undefined)).rejects.toThrow(/must be such as redis:\/\/localhost:6379/)
 })
 
-test('a password is not told', async () => {
-  const { description, close } = await openStore('redis://user:secret@127.0.0.1:1', () => undefined)
+test('a password is not told, wherever it stands', async () => {
+  const { description, close } = await openStore('redis://user:secret@127.0.0.1:1/2?password=secret', () => undefined)
   close()
-  expect(description).toBe('redis://127.0.0.1:1')
-  await expect(openStore('ftp://user:secret@host', () => undefined)).rejects.toThrow(/^(?!.*secret)/)
+  expect(description).toBe('redis://127.0.0.1:1/2')
+  const wrong = [
+    'ftp://user:secret@host',
+    'user:secret@host',
+    'redis+sentinel://u:secret@a,b',
+    'redis://a,b:secret@c',
+    'http://a?password=secret',
+  ]
+  for (const url of wrong) await expect(openStore(url, () => undefined)).rejects.toThrow(/^(?!.*secret)/)
 })

@@ -45,7 +45,7 @@ async function standing(): Promise<{ limit: number; remaining: number }> {
 test('a good file changes the numbers and keeps what keys have used', async () => {
   writeFileSync(file, withBurst(10))
   config.reload()
-  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  expect(reports).toEqual([{ result: 'ok', reason: undefined, changes: { added: [], removed: [], changed: ['api'] } }])
   expect(await standing()).toEqual({ limit: 10, remaining: 8 })
 })
 
@@ -71,7 +71,7 @@ test('another algorithm under the same name is refused: it could not know what w
 test('a bound on waiters holds at once; one on keys wants another start', async () => {
   writeFileSync(file, `bounds: { maxWaiters: 0 }\n${withBurst(3)}`)
   config.reload()
-  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  expect(reports).toMatchObject([{ result: 'ok', reason: undefined }])
   await call(service.url, 'POST', '/v1/acquire', { limiter: 'api', key: 'u1' })
   const refused = await call(service.url, 'POST', '/v1/acquire', { limiter: 'api', key: 'u1' })
   expect(refused).toMatchObject({ status: 429, body: { code: 'QUEUE_FULL', retryAfterMs: 1000 } })
@@ -108,6 +108,6 @@ test.each([
   })
   write(withBurst(7))
   await told
-  expect(reports).toEqual([{ result: 'ok', reason: undefined }])
+  expect(reports).toEqual([{ result: 'ok', reason: undefined, changes: { added: [], removed: [], changed: ['api'] } }])
   expect(await standing()).toEqual({ limit: 7, remaining: 5 })
 })

@@ -48,6 +48,11 @@ export interface LimiterConfig {
   readonly shadow: boolean
 }
 
+/** How people are told of a limiter: its name, or the rule as the file has it. Everywhere but in a store. */
+export function titleOf({ name, rule }: Pick<LimiterConfig, 'name' | 'rule'>): string {
+  return rule ?? name
+}
+
 /** The options of a limiter that a file may set. What each means, and its range, is the library's to say. */
 export interface LimiterTuning {
   readonly onStoreError?: FailurePolicy
@@ -59,6 +64,8 @@ export interface LimiterTuning {
 
 /** One node of a domain's tree. It stands for one entry of a descriptor, and its children for the next. */
 export interface DescriptorRule {
+  /** Its domain, and the keys and values on the way down to it: `edge: tenant, verb = write`. */
+  readonly title: string
   readonly key: string
   /** Undefined: whatever the value is. */
   readonly value: string | undefined
@@ -67,6 +74,10 @@ export interface DescriptorRule {
   readonly limiter: LimiterConfig | undefined
   /** Everything passes, and nothing is counted. */
   readonly unlimited: boolean
+  /** Nothing passes. */
+  readonly denied: boolean
+  /** A limit or a denial that refuses nobody. */
+  readonly shadow: boolean
   readonly descriptors: readonly DescriptorRule[]
 }
 

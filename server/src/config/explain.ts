@@ -63,10 +63,11 @@ function ruleLines(rule: DescriptorRule): string[] {
   return [...lines, ...indented(rule.descriptors.flatMap(ruleLines))]
 }
 
-function allowance({ unlimited, limiter }: DescriptorRule): string {
+function allowance({ unlimited, denied, shadow, limiter }: DescriptorRule): string {
   if (unlimited) return 'unlimited'
+  if (denied) return shadow ? 'denied, in shadow' : 'denied: nothing passes'
   if (limiter === undefined) return 'no limit by itself, with'
-  return `${limitLines(limiter.limits).join(', ')}${limiter.shadow ? ', in shadow' : ''}`
+  return `${limitLines(limiter.limits).join(', ')}${shadow ? ', in shadow' : ''}`
 }
 
 function pace(rate: unknown): string {

@@ -5,7 +5,7 @@ import { type DescriptorRule, type LimiterConfig, RULES_PREFIX } from './config.
 import type { Reader } from './read.ts'
 import type { Path } from './source.ts'
 
-const OPTIONS = ['key', 'value', 'limit', 'unlimited', 'shadow', 'onStoreError', 'storeTimeoutMs', 'localShare', 'descriptors']
+const OPTIONS = ['key', 'value', 'limit', 'unlimited', 'denied', 'shadow', 'onStoreError', 'storeTimeoutMs', 'localShare', 'descriptors']
 
 /** `above` is the domain and then every key and value on the way down: it tells the rules of a tree apart. */
 export function readDescriptors(reader: Reader, value: unknown, path: Path, above: readonly string[]): DescriptorRule[] {
@@ -29,24 +29,39 @@ function readRule(reader: Reader, json: unknown, path: Path, above: readonly str
   }
   const here = [...above, key, written ?? '']
   const unlimited = reader.flag(fields.unlimited, [...path, 'unlimited'], 'unlimited')
-  const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here)
-  if (unlimited && fields.limit !== undefined) reader.source.wrong([...path, 'limit'], 'limit must not stand beside unlimited: true')
-  if (!unlimited && fields.limit === undefined && fields.descriptors === undefined) {
-    reader.source.wrong(path, `descriptor ${shown(key)} must have a limit, unlimited: true, or descriptors below it`)
-  }
+  const denied = reader.flag(fields.denied, [...path, 'denied'], 'denied')
+  const shadow = reader.flag(fields.shadow, [...path, 'shadow'], 'shadow')
+  const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here, shadow)
+  checkAllowance(reader, fields, path, key, { unlimited, denied })
   const descriptors = fields.descriptors === undefined ? [] : readDescriptors(reader, fields.descriptors, [...path, 'descriptors'], here)
-  return { key, value: star < 0 ? written : written?.slice(0, star), wildcard: star >= 0, limiter, unlimited, descriptors }
+  return {
+    title: ruleText(here),
+    key,
+    value: star < 0 ? written : written?.slice(0, star),
+    wildcard: star >= 0,
+    limiter,
+    unlimited,
+    denied,
+    shadow,
+    descriptors,
+  }
 }
 
-function readRuleLimiter(
-  reader: Reader,
-  fields: Readonly<Record<string, unknown>>,
-  path: Path,
-  here: readonly string[],
-): LimiterConfig | undefined {
+/** A limit, none, or nothing at all: one of the three, unless there are more levels. */
+function checkAllowance(reader: Reader, fields: Fields, path: Path, key: string, flags: Readonly<Record<string, boolean>>): void {
+  const [flag, other] = Object.keys(flags).filter((name) => flags[name])
+  if (other !== undefined) reader.source.wrong([...path, other], `${other}: true must not stand beside ${flag}: true`)
+  if (flag !== undefined && fields.limit !== undefined) reader.source.wrong([...path, 'limit'], `limit must not stand beside ${flag}: true`)
+  if (flag === undefined && fields.limit === undefined && fields.descriptors === undefined) {
+    reader.source.wrong(path, `descriptor ${shown(key)} must have a limit, unlimited: true, denied: true, or descriptors below it`)
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function readRuleLimiter(reader: Reader, fields: Fields, path: Path, here: readonly string[], shadow: boolean): LimiterConfig | undefined {
   const limit = reader.limit(fields.limit, [...path, 'limit'])
   const options = reader.tuning(fields, path)
-  const shadow = reader.flag(fields.shadow, [...path, 'shadow'], 'shadow')
   if (limit === undefined) return undefined
   return { name: stateName(here, limit.type), rule: ruleText(here), limits: { default: limit }, plans: {}, options, shadow }
 }

@@ -2,7 +2,7 @@
  * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. What a limit and an option may be is
  * not said again here: each is handed to the library, and what the library objects to is put beside its place in the file.
  */
-import { createLimiter, type Limits, limitFrom, memoryStore, SluiceError, shown } from '../sluice.ts'
+import { createLimiter, type Limit, type Limits, limitFrom, memoryStore, SluiceError, shown } from '../sluice.ts'
 import {
   type Bounds,
   ConfigError,
@@ -11,6 +11,7 @@ import {
   HEADER_CHOICES,
   type LimiterConfig,
   type LimiterTuning,
+  type Mistake,
   MOST_WAITERS,
   type NamedLimits,
   RULES_PREFIX,
@@ -39,8 +40,12 @@ export function readConfig(text: string, file: string, running?: Running): Servi
   const source = new Source(text)
   const top = source.value()
   const config = source.mistakes.length > 0 ? undefined : new Reader(source, running).config(top)
-  if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, source.mistakes)
+  if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, inOrder(source.mistakes))
   return config
+}
+
+function inOrder(mistakes: readonly Mistake[]): Mistake[] {
+  return [...mistakes].sort((a, b) => a.line - b.line || a.column - b.column)
 }
 
 export class Reader {
@@ -124,15 +129,24 @@ export class Reader {
     return limits.some(([, limit]) => limit === undefined) ? undefined : (Object.fromEntries(limits) as NamedLimits)
   }
 
-  limit(json: unknown, path: Path) {
-    try {
-      return limitFrom(json)
-    } catch (error) {
-      if (!(error instanceof SluiceError)) throw error
-      const option = optionMeant(json, error.message)
-      if (option !== undefined && /is not an option/.test(error.message)) this.source.wrongName([...path, option], error.message)
-      else this.source.wrong(option === undefined ? path : [...path, option], error.message)
-      return undefined
+  /** The library stops at the first mistake: each is mended for it, until there is none. */
+  limit(json: unknown, path: Path): Limit | undefined {
+    let mended: unknown = json
+    // A mended option is not wrong again, and there are not more options than in the file and in the samples.
+    for (let mistakes = 0; ; mistakes += 1) {
+      try {
+        const limit = limitFrom(mended)
+        return mistakes === 0 ? limit : undefined
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error
+        const option = optionMeant(mended, error.message)
+        const isUnknown = / is not an option/.test(error.message)
+        if (option !== undefined && isUnknown) this.source.wrongName([...path, option], error.message)
+        else this.source.wrong(isWritten(json, option) ? [...path, option as string] : path, error.message)
+        const next = isUnknown ? without(mended, option) : withSample(mended, option)
+        if (next === undefined) return undefined
+        mended = next
+      }
     }
   }
 
@@ -245,11 +259,40 @@ function isWhole(value: unknown, most: number): boolean {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
 }
 
+/** For each option of a limit a value that nobody objects to. */
+const SAMPLES: Fields = {
+  rate: '1/s',
+  burst: 1,
+  capacity: 1,
+  refill: '1/s',
+  leak: '1/s',
+  limit: 1,
+  window: '1s',
+  slots: 1,
+  anchor: 'epoch',
+}
+
 /** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */
 function optionMeant(json: unknown, message: string): string | undefined {
   if (typeof json !== 'object' || json === null) return undefined
-  const words = message.split(/[^\w$-]+/).slice(1, 3)
-  return words.find((word) => Object.hasOwn(json, word))
+  const words = message.split(/[^\w$-]+/).slice(0, 3)
+  return words.slice(1).find((word) => Object.hasOwn(json, word)) ?? words.find((word) => Object.hasOwn(SAMPLES, word))
+}
+
+function isWritten(json: unknown, option: string | undefined): boolean {
+  return option !== undefined && Object.hasOwn(json as Fields, option)
+}
+
+function without(json: unknown, option: string | undefined): Fields | undefined {
+  if (!isWritten(json, option)) return undefined
+  return Object.fromEntries(Object.entries(json as Fields).filter(([name]) => name !== option))
+}
+
+/** Undefined where that would not help. */
+function withSample(json: unknown, option: string | undefined): Fields | undefined {
+  const { [option ?? '']: sample } = SAMPLES
+  if (option === undefined || sample === undefined || (json as Fields)[option] === sample) return undefined
+  return { ...(json as Fields), [option]: sample }
 }
 
 /** A limit where a limiter should be: the mistake that everybody makes once, told once instead of for each of its options. */

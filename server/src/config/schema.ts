@@ -86,6 +86,7 @@ const descriptor = {
     value: { ...text, description: 'Its value; with * at the end, what it begins with. Left out: any value, each counted by itself.' },
     limit: { $ref: '#/$defs/limit' },
     unlimited: { description: 'Let everything pass, and count nothing.', type: 'boolean', default: false },
+    denied: { description: 'Let nothing pass: a block list.', type: 'boolean', default: false },
     shadow,
     ...tuning,
     descriptors: { $ref: '#/$defs/descriptors' },

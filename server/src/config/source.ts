@@ -40,7 +40,7 @@ export class Source {
 
   #note(offset: number, message: string): void {
     const { line, col } = this.#lines.linePos(offset)
-    this.mistakes.push({ line: Math.max(line, 1), column: Math.max(col, 1), message })
+    this.mistakes.push({ line: Math.max(line, 1), column: Math.max(col, 1), message: inYaml(message) })
   }
 
   /** What stands nowhere itself (it is missing, or came by an alias) is looked for where it should be. */
@@ -60,4 +60,11 @@ export class Source {
     const node = this.#document.getIn(path, true)
     return isNode(node) && node.range ? node.range[0] : this.#valueOffset(path.slice(0, -1))
   }
+}
+
+/** Who writes YAML has neither `undefined` nor `null` before their eyes: a value that is not there, or a name with nothing behind it. */
+function inYaml(message: string): string {
+  return message
+    .replace(/^([\w ':".-]+?) undefined must /, '$1 is missing: it must ')
+    .replace(/^([\w ':".-]+?) null must /, '$1 is empty: it must ')
 }

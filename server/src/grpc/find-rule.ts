@@ -30,3 +30,16 @@ function ruleOfEntry(rules: readonly DescriptorRule[], { key, value }: Entry): D
 export function keyOf(entries: readonly Entry[]): string {
   return entries.map(({ key, value }) => `${key.length}:${key}${value.length}:${value}`).join('')
 }
+
+/** Such a key for people: `tenant = t1, verb = write`. One that was too long is a digest, and stays what it is. */
+export function entriesText(key: string): string {
+  const parts: string[] = []
+  for (let at = 0; at < key.length; ) {
+    const colon = key.indexOf(':', at)
+    const length = Number(key.slice(at, colon))
+    if (colon < 0 || !Number.isInteger(length) || colon + 1 + length > key.length) return key
+    parts.push(key.slice(colon + 1, colon + 1 + length))
+    at = colon + 1 + length
+  }
+  return parts.flatMap((part, k) => (k % 2 === 1 ? [] : [parts[k + 1] === '' ? part : `${part} = ${parts[k + 1]}`])).join(', ')
+}

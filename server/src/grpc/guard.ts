@@ -21,6 +21,9 @@ export const MAX_MESSAGE_BYTES = 131_072
 export const MAX_METADATA_BYTES = 16_384
 /** From the first byte of a call to the last of its answer. */
 export const CALL_TIMEOUT_MS = 10_000
+/** Supervisors have no tokens, and may look for as long as a connection lives. */
+const HEALTH_PATH = '/grpc.health.v1.Health/'
+const WATCH_TIMEOUT_MS = 3_600_000
 /** What a stream costs beside its message. */
 const STREAM_BYTES = 16_384
 /** What a piece of a message costs beside its bytes: it is an object of its own, and a client may send as little as a byte in each. */
@@ -40,7 +43,9 @@ const ENDED: Readonly<Record<Ended, Status>> = {
 }
 
 export function guard(tokens: Tokens | undefined, held: Held): ServerInterceptor {
-  return (_method, call) => {
+  return ({ path }, call) => {
+    const isHealth = path.startsWith(HEALTH_PATH)
+    const maxMs = path === `${HEALTH_PATH}Watch` ? WATCH_TIMEOUT_MS : CALL_TIMEOUT_MS
     const stream = streamOf(call)
     let holding: Holding | undefined
     const refuse = (refusal: Status) => {
@@ -53,8 +58,8 @@ export function guard(tokens: Tokens | undefined, held: Held): ServerInterceptor
     const onReceiveMetadata: NonNullable<ServerListener['onReceiveMetadata']> = (metadata, next) => {
       const bytes = bytesOf(metadata) + call.getHost().length
       if (bytes > MAX_METADATA_BYTES) return refuse(LONG_METADATA)
-      if (tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) return refuse(NO_TOKEN)
-      holding = held.enter(CALL_TIMEOUT_MS, (why) => refuse(ENDED[why]))
+      if (!isHealth && tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) return refuse(NO_TOKEN)
+      holding = held.enter(maxMs, (why) => refuse(ENDED[why]))
       if (stream === undefined) holding.grow(MAX_CALL_BYTES)
       else watch(stream, holding, () => refuse(IN_PIECES))
       holding.grow(STREAM_BYTES + bytes)

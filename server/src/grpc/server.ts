@@ -1,5 +1,6 @@
 /** The gRPC side: Envoy's rate limit service, and nothing else. */
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import {
   type GrpcObject,
@@ -13,11 +14,14 @@ import {
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import type { Held } from '../held.ts'
+import { problemOf } from '../http/problem.ts'
+import type { Journal } from '../journal.ts'
 import { listening } from '../listening.ts'
 import type { Limiters } from '../running/limiters.ts'
-import { SluiceError } from '../sluice.ts'
+import type { Tls } from '../tls.ts'
 import type { Tokens } from '../tokens.ts'
-import { guard, MAX_MESSAGE_BYTES } from './guard.ts'
+import { CALL_TIMEOUT_MS, guard, MAX_MESSAGE_BYTES } from './guard.ts'
+import type { HealthService } from './health.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
 import { Overrides } from './overrides.ts'
@@ -39,11 +43,17 @@ const BOUNDS = {
   'grpc.enable_channelz': 0,
 }
 
+/** Only the whole of a connection, in seconds; the calls that are under way when it is over have as long as calls may take. */
+export const DEFAULT_MAX_AGE_S = 1_800
+
 export interface GrpcOptions {
   readonly host: string
   readonly grpcPort: number
   readonly tokens: Tokens | undefined
-  onFailure(error: unknown): void
+  readonly journal: Journal
+  readonly tls: Tls | undefined
+  /** 0: for ever. */
+  readonly grpcMaxAgeS: number
 }
 
 export interface GrpcServer {
@@ -54,45 +64,64 @@ export interface GrpcServer {
 
 /** The service as rls.proto describes it; for clients too. */
 export function rateLimitService(): ServiceClientConstructor {
-  const file = fileURLToPath(new URL('./rls.proto', import.meta.url))
-  // 64-bit numbers as text: they may be larger than a number can say.
-  const definition = loadSync(file, { keepCase: true, longs: String, enums: String, defaults: true })
-  const loaded = loadPackageDefinition(definition) as unknown as { envoy: { service: { ratelimit: { v3: GrpcObject } } } }
-  return loaded.envoy.service.ratelimit.v3.RateLimitService as ServiceClientConstructor
+  const { envoy } = loaded('rls.proto') as unknown as { envoy: { service: { ratelimit: { v3: GrpcObject } } } }
+  return envoy.service.ratelimit.v3.RateLimitService as ServiceClientConstructor
 }
 
-export async function grpcServer(limiters: Limiters, held: Held, { host, grpcPort, tokens, onFailure }: GrpcOptions): Promise<GrpcServer> {
+/** The same of health.proto. */
+export function healthService(): ServiceClientConstructor {
+  const { grpc } = loaded('health.proto') as unknown as { grpc: { health: { v1: GrpcObject } } }
+  return grpc.health.v1.Health as ServiceClientConstructor
+}
+
+function loaded(name: string): GrpcObject {
+  const file = fileURLToPath(new URL(name, import.meta.url))
+  // 64-bit numbers as text: they may be larger than a number can say.
+  return loadPackageDefinition(loadSync(file, { keepCase: true, longs: String, enums: String, defaults: true }))
+}
+
+export async function grpcServer(
+  limiters: Limiters,
+  held: Held,
+  health: HealthService,
+  { host, grpcPort, tokens, journal, tls, grpcMaxAgeS }: GrpcOptions,
+): Promise<GrpcServer> {
   const overrides = new Overrides(limiters)
-  const server = new Server({ ...BOUNDS, interceptors: [guard(tokens, held)] })
+  const age =
+    grpcMaxAgeS === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeS * 1_000, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
+  const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held)] })
+  server.addService(healthService().service, health.handlers)
   server.addService(rateLimitService().service, {
     ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
       shouldRateLimit(limiters, overrides, request).then(
         (response) => answer(null, response),
-        (error) => answer(grpcError(error, onFailure)),
+        (error) => answer(grpcError(error, journal)),
       )
     },
   })
-  // A listener of our own, because that of grpc-js takes any number of connections.
+  // A listener of our own, because that of grpc-js takes any number of connections, and no other certificate while it listens.
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const listener = createServer((socket) => connections.injectConnection(socket))
+  const inject = (socket: Socket) => connections.injectConnection(socket)
+  const listener = tls === undefined ? createServer(inject) : createTlsServer({ ...tls.options, ALPNProtocols: ['h2'] }, inject)
   listener.maxConnections = MAX_CONNECTIONS
+  tls?.add(listener)
   const port = await listening(listener, grpcPort, host)
   return {
     port,
     stop: () =>
       new Promise((resolve) => {
         listener.close()
+        health.close()
         server.tryShutdown(() => resolve())
       }),
   }
 }
 
 /** Never an answer with the code UNKNOWN: Envoy would let it pass or not, by settings that have nothing to do with ours. */
-function grpcError(error: unknown, onFailure: (error: unknown) => void): { code: status; details: string } {
+function grpcError(error: unknown, journal: Journal): { code: status; details: string } {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message }
-  if (error instanceof SluiceError && (error.code === 'STORE' || error.code === 'CLOSED')) {
-    return { code: status.UNAVAILABLE, details: error.message }
-  }
-  onFailure(error)
-  return { code: status.INTERNAL, details: 'the service failed: its log says why' }
+  const problem = problemOf(error)
+  if (problem.status === 503) return { code: status.UNAVAILABLE, details: problem.detail }
+  journal.failed(error)
+  return { code: status.INTERNAL, details: problemOf(undefined).detail }
 }

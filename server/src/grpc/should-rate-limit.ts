@@ -1,5 +1,5 @@
 /** Envoy's question: may a request that is described so go on? Each descriptor is counted by itself; one that is over its limit refuses all. */
-import type { DescriptorRule } from '../config/config.ts'
+import { type DescriptorRule, titleOf } from '../config/config.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
@@ -16,7 +16,7 @@ const MAX_UINT32 = 4_294_967_295
 
 const NO_LIMIT: Result = { status: { code: 'OK', limit_remaining: 0 } }
 const UNLIMITED: Result = { status: { code: 'OK', limit_remaining: MAX_UINT32 } }
-/** Somebody allows none at all: nothing needs to be counted for that. */
+/** None at all is allowed: nothing needs to be counted for that. */
 const NONE_ALLOWED: Result = { status: { code: 'OVER_LIMIT', limit_remaining: 0 } }
 
 interface Result {
@@ -60,19 +60,25 @@ function jobOf(
   hits: number,
 ): Job {
   const { entries, limit } = descriptor
-  const name = entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`)).join('.')
   if (limit !== null) {
     const limiter = overrides.limiterFor(domain, limit)
-    return limiter === undefined ? () => NONE_ALLOWED : () => counted(limiter, descriptor, hits, name)
+    return limiter === undefined ? () => NONE_ALLOWED : () => counted(limiter, descriptor, hits)
   }
   const rule = ruleFor(rules, entries)
   if (rule?.unlimited) return () => UNLIMITED
+  if (rule?.denied) return () => denied(limiters, rule, descriptor, hits)
   const config = rule?.limiter
-  return config === undefined ? () => NO_LIMIT : () => counted(limiters.ofRule(config), descriptor, hits, name)
+  return config === undefined ? () => NO_LIMIT : () => counted(limiters.ofRule(config), descriptor, hits)
+}
+
+/** Only those who would have taken something are counted. */
+function denied(limiters: Limiters, rule: DescriptorRule, { entries, is_negative_hits }: Descriptor, hits: number): Result {
+  if (!is_negative_hits && hits > 0) limiters.countDenied(rule, boundedKey(keyOf(entries)))
+  return rule.shadow || is_negative_hits ? NO_LIMIT : NONE_ALLOWED
 }
 
 /** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
-async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: Descriptor, hits: number, name: string): Promise<Result> {
+async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: Descriptor, hits: number): Promise<Result> {
   const request: DecisionRequest = {
     verb: 'consume',
     key: boundedKey(keyOf(entries)),
@@ -85,8 +91,13 @@ async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: D
   const asks = is_negative_hits || hits === 0
   const answer = (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
   const passes = answer.allowed || is_negative_hits
-  const status = statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name })
+  const status = statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name: headerText(titleOf(limiter.config)) })
   return { status, counted: { answer, passes, scope: limiter.scope } }
+}
+
+/** Envoy writes the name of a limit between quotes into a header. It comes from the file: what a client sent would come back to it there. */
+function headerText(title: string): string {
+  return title.replaceAll(/[^ !#-[\]-~]/g, '_')
 }
 
 function statusOf(

@@ -1,4 +1,5 @@
 /** The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that everything in it happens. */
+import { HEADER_CHOICES } from '../config/config.ts'
 import { MAX_LISTENERS } from '../live/hub.ts'
 import { MAX_BODY_BYTES } from './body.ts'
 import { MAX_AT_ONCE } from './connections.ts'
@@ -115,6 +116,16 @@ const schemas = {
     waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
     store: { enum: ['up', 'down'] },
   }),
+  Domain: exactly({ name: { type: 'string' }, headers: { enum: HEADER_CHOICES }, rules: { type: 'array', items: ref('Rule') } }),
+  Rule: exactly({
+    rule: { description: 'Domain, keys and values as the file has them: its name in metrics, in the log and in Live.', type: 'string' },
+    limit: { description: 'null where there is none.', type: ['object', 'null'] },
+    unlimited: { description: 'Everything passes, and nothing is counted.', type: 'boolean' },
+    denied: { description: 'Nothing passes.', type: 'boolean' },
+    shadow: { type: 'boolean' },
+    options: { type: 'object' },
+    store: { description: 'null where nothing is counted.', enum: ['up', 'down', null] },
+  }),
   /** What an event of the live stream carries. */
   Live: exactly({
     atMs: { description: 'The time of the day, in milliseconds since 1970.', type: 'number' },
@@ -126,8 +137,8 @@ const schemas = {
     },
   }),
   LiveLimiter: exactly({
-    name: { type: 'string' },
-    rule: { description: 'Of a rule of a domain: its domain and its descriptors, for people. Else null.', type: ['string', 'null'] },
+    name: { description: 'Of a limiter, or the rule of a domain as the file has it.', type: 'string' },
+    rule: { description: 'The same, where it is the rule of a domain. Else null.', type: ['string', 'null'] },
     allowed: total('Decisions that were allowed.'),
     denied: total('Decisions that were not, impossible ones included.'),
     shadowed: total('Decisions that would have been denied, had the limiter not been in shadow.'),
@@ -249,7 +260,12 @@ const document = {
       get: {
         operationId: 'limiters',
         summary: 'What the configuration has.',
-        responses: { 200: answer('All limiters.', exactly({ limiters: { type: 'array', items: ref('Limiter') } })) },
+        responses: {
+          200: answer(
+            'All limiters, and the rules of all domains.',
+            exactly({ limiters: { type: 'array', items: ref('Limiter') }, domains: { type: 'array', items: ref('Domain') } }),
+          ),
+        },
       },
     },
     '/v1/limiters/{name}/keys/{key}': {

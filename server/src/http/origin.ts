@@ -30,10 +30,14 @@ export function checkHost(names: readonly string[] | undefined, { headers }: Inc
   throw new BadRequest(403, 'HOST', `host ${JSON.stringify(name.slice(0, 100))} ${rule}`)
 }
 
+/** Whether only this machine can reach what listens there. */
+export function isLocal(listensOn: string): boolean {
+  return /^(127\.[\d.]+|::1|localhost)$/.test(listensOn)
+}
+
 /** The names that are answered to, apart from addresses and localhost; undefined: all. */
 export function namesFor(listensOn: string, allowed: readonly string[]): readonly string[] | undefined {
-  const isOpen = !/^(127\.[\d.]+|::1|localhost)$/.test(listensOn)
-  return isOpen && allowed.length === 0 ? undefined : allowed.map((name) => name.toLowerCase())
+  return !isLocal(listensOn) && allowed.length === 0 ? undefined : allowed.map((name) => name.toLowerCase())
 }
 
 function hostOf(origin: string): string | undefined {

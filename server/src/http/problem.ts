@@ -39,9 +39,13 @@ function plain(status: number, code: string, detail: string): Problem {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, code }
 }
 
+/** What a store says of itself (addresses, users, options of its client) is for the log, not for callers. */
+export const NO_ANSWER = 'the store failed, and nobody decides in its place: the log of the service says why'
+
 /** The store, and the end of a limiter, are nothing that a caller did. */
 function ofLibrary({ code, message }: SluiceError): Problem {
-  if (code === 'STORE' || code === 'CLOSED') return { ...REDUCED, status: 503, detail: message, code }
+  if (code === 'STORE' || code === 'UNSUPPORTED') return { ...REDUCED, status: 503, detail: NO_ANSWER, code: 'STORE' }
+  if (code === 'CLOSED') return { ...REDUCED, status: 503, detail: message, code }
   return plain(400, code, message)
 }
 

@@ -1,20 +1,23 @@
 /** What each path does. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DescriptorRule } from '../config/config.ts'
 import type { Held } from '../held.ts'
 import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { answerPage } from '../page/answer-page.ts'
 import type { Page } from '../page/page.ts'
 import type { Limiters } from '../running/limiters.ts'
+import type { Readiness } from '../running/readiness.ts'
 import type { Answer, DecisionRequest, MaybePromise, Refunded } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
+import { SluiceError } from '../sluice.ts'
 import type { Tokens } from '../tokens.ts'
 import { answerJson } from './answer-json.ts'
 import { jsonBody } from './body.ts'
 import type { Client } from './connections.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
-import { BadRequest, type Problem, problemOf } from './problem.ts'
+import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
 
 export interface Reply {
   readonly status: number
@@ -40,11 +43,11 @@ export interface Context {
   readonly metrics: Metrics
   readonly hub: LiveHub
   readonly held: Held
+  readonly readiness: Readiness
   /** Undefined: there is none. Empty: it was not built. */
   readonly page: Page | undefined
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
-  isStopping(): boolean
 }
 
 /** Undefined: it has answered already. */
@@ -106,7 +109,20 @@ async function acquire({ limiters, held }: Context, { request, client }: Call): 
 }
 
 function listLimiters({ limiters }: Context): Reply {
-  return json(200, { limiters: limiters.named().map(described) })
+  const domains = [...limiters.domains].map(([name, { headers, descriptors }]) => {
+    return { name, headers, rules: descriptors.flatMap((rule) => describedRules(limiters, rule)) }
+  })
+  return json(200, { limiters: limiters.named().map(described), domains })
+}
+
+/** Every rule of a tree that decides something. */
+function describedRules(limiters: Limiters, rule: DescriptorRule): object[] {
+  const { title, limiter, unlimited, denied, shadow, descriptors } = rule
+  const below = descriptors.flatMap((each) => describedRules(limiters, each))
+  if (limiter === undefined && !unlimited && !denied) return below
+  const limit = limiter?.limits.default ?? null
+  const store = limiter === undefined ? null : limiters.ofRule(limiter).health.state
+  return [{ rule: title, limit, unlimited, denied, shadow, options: limiter?.options ?? {}, store }, ...below]
 }
 
 function described({ config, health, waiting }: RunningLimiter) {
@@ -149,18 +165,17 @@ function page({ page }: Context, { request, path }: Call): Promise<Reply> {
   return answerPage(page, path, request)
 }
 
-function live({ hub, isStopping }: Context, { request, response }: Call): Reply | undefined {
-  if (isStopping()) throw stopping()
+function live({ hub, readiness }: Context, { request, response }: Call): Reply | undefined {
+  if (readiness.isStopping) throw stopping()
   if (request.method === 'HEAD') return { status: 200, body: '', type: 'text/event-stream' }
   hub.join(response)
   return undefined
 }
 
-function ready({ limiters, isStopping }: Context): Reply {
-  if (isStopping()) throw stopping()
-  const error = limiters.whyNotReady()
-  if (error !== undefined) throw error
-  return json(200, { status: 'ready' })
+function ready({ readiness }: Context): Reply {
+  if (readiness.isStopping) throw stopping()
+  if (readiness.isReady) return json(200, { status: 'ready' })
+  throw new SluiceError('STORE', NO_ANSWER)
 }
 
 function stopping(): BadRequest {

@@ -1,9 +1,12 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Held } from '../held.ts'
+import type { Journal } from '../journal.ts'
 import { nothingAt } from '../page/answer-page.ts'
+import type { Tls } from '../tls.ts'
 import { REQUEST_TIMEOUT_MS } from './body.ts'
-import { type Client, Connections, MAX_AT_ONCE } from './connections.ts'
+import { type Client, Connections, MAX_AT_ONCE, MAX_CONNECTIONS } from './connections.ts'
 import { MAX_TIMEOUT_MS } from './input.ts'
 import { checkHost, checkOrigin } from './origin.ts'
 import { BadRequest, problemOf } from './problem.ts'
@@ -13,35 +16,53 @@ import { type Call, type Context, type Handler, type Reply, ROUTES } from './rou
 const HEADERS_TIMEOUT_MS = 10_000
 export const ANSWER_TIMEOUT_MS = 30_000
 /** How often Node looks for clients that take too long. */
-const TIMEOUTS_CHECKED_EVERY_MS = 2_000
+const TIMEOUTS_CHECKED_EVERY_MS = 1_000
 const MAX_HEADER_BYTES = 16_384
-const MAX_CONNECTIONS = 10_000
+/** What a supervisor asks, and is answered whatever else goes on. */
+const OF_SUPERVISORS = ['/healthz', '/readyz', '/metrics']
 
 const TOO_MANY = `a connection must not have more than ${MAX_AT_ONCE} unanswered requests: none of them is answered`
 const CLOSE = { connection: 'close' }
 
-export interface HttpOptions extends Context {
-  /** The names that the service answers to, apart from addresses and localhost; undefined: all. */
-  readonly hostNames: readonly string[] | undefined
-  /** Told of what is our fault. */
-  onFailure(error: unknown): void
+/** What a client may take, unless a test says otherwise. */
+export interface HttpBounds {
+  readonly maxConnections: number
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
 }
 
-export function httpServer(options: HttpOptions): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUTS_CHECKED_EVERY_MS,
-    },
-    (request, response) => {
-      const client = connections.begin(request, response)
-      if (client !== undefined) void answer(options, request, response, client)
-    },
+const BOUNDS: HttpBounds = {
+  maxConnections: MAX_CONNECTIONS,
+  headersTimeoutMs: HEADERS_TIMEOUT_MS,
+  requestTimeoutMs: REQUEST_TIMEOUT_MS,
+}
+
+export interface HttpOptions extends Context {
+  readonly httpBounds: Partial<HttpBounds> | undefined
+  /** The names that the service answers to, apart from addresses and localhost; undefined: all. */
+  readonly hostNames: readonly string[] | undefined
+  readonly journal: Journal
+  /** Only their questions are answered. */
+  readonly isForSupervisors?: boolean
+}
+
+export function httpServer(options: HttpOptions, tls?: Tls): Server {
+  const { maxConnections, headersTimeoutMs, requestTimeoutMs } = { ...BOUNDS, ...options.httpBounds }
+  const settings = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(TIMEOUTS_CHECKED_EVERY_MS, headersTimeoutMs),
+  }
+  const onRequest: RequestListener = (request, response) => {
+    const client = connections.begin(request, response)
+    if (client !== undefined) void answer(options, request, response, client)
+  }
+  const server = tls === undefined ? createServer(settings, onRequest) : createTlsServer({ ...settings, ...tls.options }, onRequest)
+  const connections = new Connections(server, maxConnections, (first) =>
+    refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE)),
   )
-  const connections = new Connections(server, (first) => refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE)))
-  server.maxConnections = MAX_CONNECTIONS
+  tls?.add(server)
   return server
 }
 
@@ -50,6 +71,8 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
     checkHost(options.hostNames, request)
     checkOrigin(request)
     const { handler, path, params, query } = routed(request)
+    if (client.isSpare) checkSpare(path, response)
+    if (options.isForSupervisors && !OF_SUPERVISORS.includes(path)) throw nothingAt(path)
     checkToken(options, request)
     const call: Call = { request, response, path, params, query, client }
     const reply = await handler(options, call)
@@ -59,22 +82,29 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
   }
 }
 
+/** Nobody keeps a connection that came when all were taken. */
+function checkSpare(path: string, response: ServerResponse): void {
+  response.setHeader('connection', 'close')
+  if (!OF_SUPERVISORS.includes(path)) throw new BadRequest(503, 'BUSY', 'all connections of the service are taken')
+}
+
 /** Looking is free. */
 function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessage): void {
   if (tokens === undefined || method === 'GET' || method === 'HEAD' || tokens.accept(headers.authorization)) return
   throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
 }
 
-function send({ isStopping, held }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {
+function send({ readiness, held }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {
   // The connections of a server that stops must not be kept for more.
-  if (isStopping()) response.setHeader('connection', 'close')
+  if (readiness.isStopping) response.setHeader('connection', 'close')
   for (const name in headers) response.setHeader(name, headers[name] as string)
   if (body === undefined) {
     response.writeHead(status).end()
     return
   }
   const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(sent) }).end(sent)
+  const described = { 'content-type': type, 'content-length': Buffer.byteLength(sent), 'x-content-type-options': 'nosniff' }
+  response.writeHead(status, described).end(sent)
   holdIfNotTaken(held, response)
 }
 
@@ -102,10 +132,11 @@ function refuse(options: HttpOptions, response: ServerResponse, error: unknown):
   // A response whose turn has not come does not know that its connection is gone.
   if (response.destroyed || response.headersSent || response.req.socket.destroyed) return
   const problem = problemOf(error)
-  if (problem.status === 500) options.onFailure(error)
+  if (problem.status === 500) options.journal.failed(error)
   if (error instanceof BadRequest) for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
   // A second at least: 0 would be an invitation to come back at once.
   if (typeof problem.retryAfterMs === 'number') response.setHeader('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)))
+  else if (problem.status === 503 && !response.hasHeader('retry-after')) response.setHeader('retry-after', '1')
   send(options, response, { status: problem.status, body: problem, type: 'application/problem+json' })
 }
 

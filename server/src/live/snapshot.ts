@@ -1,4 +1,6 @@
 /** What the live stream tells: the state of the service as one JSON text. */
+import { titleOf } from '../config/config.ts'
+import { entriesText } from '../grpc/find-rule.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
 import type { MemoryStore, Store } from '../sluice.ts'
@@ -17,12 +19,11 @@ export interface Watched {
 
 /** Each call begins the longest waits anew. */
 export function snapshot({ limiters, store, startedAtMs, refusals, nowMs }: Watched): string {
-  const running = [...limiters.all()]
   return JSON.stringify({
     atMs: nowMs(),
     startedAtMs,
-    limiters: running.map((limiter) => told(limiter, store)),
-    topRefused: refusals === undefined ? null : toldKeys(refusals.top, refusals.shown, running),
+    limiters: [...limiters.all()].map((limiter) => told(limiter, store)),
+    topRefused: refusals === undefined ? null : toldKeys(refusals.top, refusals.shown, limiters.titles()),
   })
 }
 
@@ -30,7 +31,7 @@ function told({ config, tally, waiting, health }: RunningLimiter, store: Store) 
   const { results, shadowed, storeErrors, waits, longestWaitSeconds } = tally
   tally.longestWaitSeconds = 0
   return {
-    name: config.name,
+    name: titleOf(config),
     rule: config.rule ?? null,
     allowed: results.allowed,
     denied: results.limited + results.impossible - shadowed,
@@ -49,10 +50,19 @@ function milliseconds(seconds: number): number {
 }
 
 /** Of limiters that are still there. */
-function toldKeys(top: TopRefused, shown: number, running: readonly RunningLimiter[]) {
-  const names = new Set(running.map(({ config }) => config.name))
-  const keys = [...top.keys()].filter(({ limiter }) => names.has(limiter)).slice(0, shown)
-  return keys.map(({ limiter, key, count, error }) => ({ limiter, key: cut(key), count, atMost: error > 0 }))
+function toldKeys(top: TopRefused, shown: number, titles: ReadonlySet<string>) {
+  const keys = [...top.keys()].filter(({ limiter }) => titles.has(limiter)).slice(0, shown)
+  return keys.map(({ limiter, key, count, error }) => ({
+    limiter,
+    key: cut(isOfRule(limiter) ? entriesText(key) : key),
+    count,
+    atMost: error > 0,
+  }))
+}
+
+/** No limiter of a file has such a name. */
+function isOfRule(title: string): boolean {
+  return title.includes(':')
 }
 
 function cut(key: string): string {

@@ -46,8 +46,7 @@ export class TopRefused {
 
   refused(limiter: string, key: string): void {
     this.#halveIfDue()
-    // No limiter has a space in its name.
-    const id = `${limiter} ${key}`
+    const id = `${limiter}\0${key}`
     this.#addOne(this.#placeOf.get(id) ?? this.#taken(id, limiter, key))
   }
 

@@ -1,5 +1,6 @@
 /** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
-import { type Metric, Registry } from 'prom-client'
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import { type LimiterConfig, titleOf } from '../config/config.ts'
 import {
   BREAKER_OPEN,
   DECISIONS,
@@ -27,7 +28,7 @@ export interface LimiterMetrics {
 }
 
 interface WatchedLimiter {
-  readonly config: { readonly name: string }
+  readonly config: Pick<LimiterConfig, 'name' | 'rule'>
   readonly waiting: number
   readonly health: Health
 }
@@ -44,11 +45,16 @@ interface Value {
   readonly metricName?: string
 }
 
+const SHADOWED = 'Decisions that would have been refusals, had the limiter not been in shadow.'
+/** Below this part of a limit a key is near it. */
+const NEAR = 5
+const NEAR_LIMIT = 'Allowed decisions that left less than a fifth of the limit.'
+
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 
 export class Metrics {
   readonly registry = new Registry()
-  /** By the name of the limiter. All that ever was stays: a counter that starts again would be read as a restart. */
+  /** By the title of the limiter. All that ever was stays: a counter that starts again would be read as a restart. */
   readonly #ofLimiters = new Map<string, LimiterMetrics>()
   readonly #reloads = { ok: 0, refused: 0 }
 
@@ -57,6 +63,12 @@ export class Metrics {
     this.#counter(DEGRADED, ({ degradedDecisions }, limiter) => [{ labels: { limiter }, value: degradedDecisions }])
     this.#counter(STORE_ERRORS, ({ storeErrors }, limiter) => [{ labels: { limiter }, value: storeErrors }])
     this.#counter(OUTAGES, ({ outages }, limiter) => [{ labels: { limiter }, value: outages }])
+    this.#add('sluice_shadowed_decisions_total', SHADOWED, 'counter', () =>
+      this.#ofTallies(({ shadowed }, limiter) => [{ labels: { limiter }, value: shadowed }]),
+    )
+    this.#add('sluice_near_limit_decisions_total', NEAR_LIMIT, 'counter', () =>
+      this.#ofTallies(({ nearLimit }, limiter) => [{ labels: { limiter }, value: nearLimit }]),
+    )
     this.#histogram(DURATION, ({ durations }) => durations)
     this.#histogram(WAIT, ({ waits }) => waits)
     this.#add('sluice_config_reloads_total', 'Reloads of the configuration by result.', 'counter', () =>
@@ -71,9 +83,17 @@ export class Metrics {
     const known = this.#ofLimiters.get(limiter)
     if (known !== undefined) return known
     const tally = new Tally()
-    const made = { tally, listener: recording(tally) }
+    const made = { tally, listener: watching(tally) }
     this.#ofLimiters.set(limiter, made)
     return made
+  }
+
+  /** What Node and the system know of this process, and what it runs: for the process that is a service, not for every service within one. */
+  addProcess(version: string): void {
+    collectDefaultMetrics({ register: this.registry })
+    this.#add('sluice_build_info', 'Always 1: the version of Sluice and of Node.', 'gauge', () => [
+      { labels: { version, node: process.versions.node }, value: 1 },
+    ])
   }
 
   reloaded(result: 'ok' | 'refused'): void {
@@ -82,8 +102,11 @@ export class Metrics {
 
   /** Limiters that leave the configuration leave here too. */
   watch(limiters: Watched): void {
-    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () =>
-      [...limiters.all()].map((limiter) => ({ labels: { limiter: limiter.config.name }, value: figureOf(limiter) }))
+    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () => {
+      const figures = new Map<string, number>()
+      for (const limiter of limiters.all()) figures.set(titleOf(limiter.config), figureOf(limiter))
+      return [...figures].map(([limiter, value]) => ({ labels: { limiter }, value }))
+    }
     this.#gauge(
       QUEUE_SIZE,
       ofEach(({ waiting }) => waiting),
@@ -115,6 +138,19 @@ export class Metrics {
   #add(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => Value[]): void {
     const metric = { name, get: async () => ({ name, help, type, values: values() }) }
     this.registry.registerMetric(metric as unknown as Metric)
+  }
+}
+
+/** What the library has a measure for, and what only the service counts. */
+function watching(tally: Tally): Listener {
+  const { onDecision, ...others } = recording(tally)
+  return {
+    ...others,
+    onDecision(event) {
+      onDecision?.(event)
+      const { allowed, remaining, limit } = event.decision
+      if (allowed && remaining * NEAR < limit) tally.nearLimit += 1
+    },
   }
 }
 

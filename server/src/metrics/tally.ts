@@ -11,6 +11,8 @@ export class Tally implements Recorder {
   degradedDecisions = 0
   /** Of those that were not allowed, the ones that were let through because the limiter is in shadow. */
   shadowed = 0
+  /** Allowed, with little left. */
+  nearLimit = 0
   storeErrors = 0
   outages = 0
   readonly durations = new Buckets(DURATION_BOUNDS_S)

@@ -1,8 +1,15 @@
 /** All limiters at work, by a configuration that can be exchanged. */
-import type { Bounds, DescriptorRule, DomainConfig, LimiterConfig, ServiceConfig } from '../config/config.ts'
+import { type Bounds, type DescriptorRule, type DomainConfig, type LimiterConfig, type ServiceConfig, titleOf } from '../config/config.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { Health } from '../sluice.ts'
+import type { FailurePolicy } from '../sluice.ts'
 import { type Ground, RunningLimiter, type Waiters } from './running-limiter.ts'
+
+/** What another configuration changes, by the titles of limiters and rules. */
+export interface Changes {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly string[]
+}
 
 export class Limiters {
   readonly #ground: Ground
@@ -37,12 +44,20 @@ export class Limiters {
 
   /** One that no file names, on the same store. Whoever asks for it closes it. */
   unlisted(config: LimiterConfig): RunningLimiter {
-    return new RunningLimiter(config, this.#ground, this.#metrics.of(config.name))
+    return new RunningLimiter(config, this.#ground, this.#metrics.of(titleOf(config)))
   }
 
   /** Shown in place of all others that no file names of this domain: they count under one name. */
   usedUnlisted(domain: string, limiter: RunningLimiter): void {
     this.#unlisted.set(domain, limiter)
+  }
+
+  /** A refusal by a rule that lets nothing pass. */
+  countDenied({ title, shadow }: DescriptorRule, key: string): void {
+    const { tally } = this.#metrics.of(title)
+    tally.decided('limited')
+    if (shadow) tally.shadowed += 1
+    else this.#ground.onRefused?.(title, key)
   }
 
   named(): RunningLimiter[] {
@@ -52,6 +67,16 @@ export class Limiters {
   *all(): Iterable<RunningLimiter> {
     yield* this.#running.values()
     for (const [domain, limiter] of this.#unlisted) if (this.#config.domains.has(domain)) yield limiter
+  }
+
+  /** Of all limiters, and of all rules that deny. */
+  titles(): Set<string> {
+    const denied = [...this.#config.domains.values()].flatMap(({ descriptors }) => descriptors.flatMap(deniedIn))
+    return new Set([...[...this.all()].map(({ config }) => titleOf(config)), ...denied])
+  }
+
+  get domains(): ReadonlyMap<string, DomainConfig> {
+    return this.#config.domains
   }
 
   domain(name: string): DomainConfig | undefined {
@@ -66,16 +91,14 @@ export class Limiters {
     return this.#algorithms.get(JSON.stringify([limiter, limit]))
   }
 
-  /** A store that is down, where nobody decides in its place. */
-  whyNotReady(): Health['error'] {
-    for (const { config, health } of this.#running.values()) {
-      if (health.error !== undefined && (config.options.onStoreError ?? 'throw') === 'throw') return health.error
-    }
-    return undefined
+  /** What each of them does when the store is down. */
+  failurePolicies(): FailurePolicy[] {
+    return [...this.#running.values()].map(({ config }) => config.options.onStoreError ?? 'throw')
   }
 
   /** Goes over to another configuration. What keys have used is in the store, under the names of limiter and limit, and stays there. */
-  use(config: ServiceConfig): void {
+  use(config: ServiceConfig): Changes {
+    const known = new Map([...this.#running.values()].map(({ config }) => [titleOf(config), JSON.stringify(config)]))
     const next = new Map<string, RunningLimiter>()
     for (const wanted of limitersIn(config)) next.set(wanted.name, this.#made(wanted))
     const before = this.#running
@@ -83,6 +106,10 @@ export class Limiters {
     this.#config = config
     this.#waiters.max = config.bounds.maxWaiters
     for (const [name, limiter] of before) if (next.get(name) !== limiter) limiter.retire()
+    return changesFrom(
+      known,
+      [...next.values()].map((limiter) => limiter.config),
+    )
   }
 
   close(): void {
@@ -92,14 +119,27 @@ export class Limiters {
   #made(wanted: LimiterConfig): RunningLimiter {
     for (const [limit, { type }] of Object.entries(wanted.limits)) this.#algorithms.set(JSON.stringify([wanted.name, limit]), type)
     const known = this.#running.get(wanted.name)
-    if (!known?.canBecome(wanted)) return new RunningLimiter(wanted, this.#ground, this.#metrics.of(wanted.name))
+    if (!known?.canBecome(wanted)) return new RunningLimiter(wanted, this.#ground, this.#metrics.of(titleOf(wanted)))
     known.become(wanted)
     return known
   }
 }
 
+function changesFrom(before: ReadonlyMap<string, string>, now: readonly LimiterConfig[]): Changes {
+  const titles = now.map(titleOf)
+  return {
+    added: titles.filter((title) => !before.has(title)),
+    removed: [...before.keys()].filter((title) => !titles.includes(title)),
+    changed: now.filter((config) => before.has(titleOf(config)) && before.get(titleOf(config)) !== JSON.stringify(config)).map(titleOf),
+  }
+}
+
 function limitersIn({ limiters, domains }: ServiceConfig): LimiterConfig[] {
   return [...limiters.values(), ...[...domains.values()].flatMap(({ descriptors }) => descriptors.flatMap(limitersOf))]
+}
+
+function deniedIn({ title, denied, descriptors }: DescriptorRule): string[] {
+  return [...(denied ? [title] : []), ...descriptors.flatMap(deniedIn)]
 }
 
 function limitersOf({ limiter, descriptors }: DescriptorRule): LimiterConfig[] {

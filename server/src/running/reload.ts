@@ -1,11 +1,9 @@
 /** The configuration file while the service runs. A bad one changes nothing. */
-import { readFileSync, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { ConfigError, type ServiceConfig } from '../config/config.ts'
 import { readConfig } from '../config/read.ts'
-import type { Limiters } from './limiters.ts'
-
-const SETTLED_MS = 50
+import { watchFiles } from '../files.ts'
+import type { Changes, Limiters } from './limiters.ts'
 
 /** What the usual errors of the system mean. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -18,6 +16,8 @@ export interface ReloadReport {
   readonly result: 'ok' | 'refused'
   /** Why it was refused: every mistake with its place. */
   readonly reason: string | undefined
+  /** What it changed. */
+  readonly changes?: Changes
 }
 
 export function loadConfig(file: string): { config: ServiceConfig; text: string } {
@@ -39,7 +39,6 @@ export class ConfigFile {
   readonly #onReload: (report: ReloadReport) => void
   #text: string
   #stop: () => void = () => undefined
-  #soon: ReturnType<typeof setTimeout> | undefined
 
   constructor(file: string, text: string, limiters: Limiters, onReload: (report: ReloadReport) => void) {
     this.#file = file
@@ -55,31 +54,19 @@ export class ConfigFile {
       if (text === this.#text) return
       // Remembered though it may be bad: the same mistake need not be told twice.
       this.#text = text
-      this.#limiters.use(readConfig(text, this.#file, this.#limiters))
-      this.#onReload({ result: 'ok', reason: undefined })
+      const changes = this.#limiters.use(readConfig(text, this.#file, this.#limiters))
+      this.#onReload({ result: 'ok', reason: undefined, changes })
     } catch (error) {
       this.#onReload({ result: 'refused', reason: reasonOf(error, this.#file) })
     }
   }
 
-  /** Soon, and once: a file that is being written says so several times, and is empty in between. */
-  #reloadSoon(): void {
-    clearTimeout(this.#soon)
-    this.#soon = setTimeout(() => this.reload(), SETTLED_MS)
-  }
-
-  /** The folder is watched and not the file: editors and Kubernetes put another file in its place. */
   watch(): void {
-    const watcher = watch(dirname(this.#file), { persistent: false }, (_event, name) => {
-      // What Kubernetes swaps is a link beside it.
-      if (name === null || name === basename(this.#file) || name.startsWith('..')) this.#reloadSoon()
-    })
-    watcher.on('error', (error) => this.#onReload({ result: 'refused', reason: `${this.#file} is no longer watched: ${error.message}` }))
-    this.#stop = () => watcher.close()
+    const isLost = (error: Error) => this.#onReload({ result: 'refused', reason: `${this.#file} is no longer watched: ${error.message}` })
+    this.#stop = watchFiles([this.#file], () => this.reload(), isLost)
   }
 
   close(): void {
-    clearTimeout(this.#soon)
     this.#stop()
   }
 }

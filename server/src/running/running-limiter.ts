@@ -1,5 +1,6 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
-import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits } from '../config/config.ts'
+import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
+import type { Journal } from '../journal.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import type { Tally } from '../metrics/tally.ts'
 import {
@@ -47,6 +48,7 @@ export interface Ground {
   /** Told of every key that is refused; undefined: nobody wants to know. */
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
   readonly waiters: Waiters
+  readonly journal: Journal
 }
 
 /** How many wait at all limiters, and how many may. */
@@ -68,7 +70,7 @@ export class RunningLimiter {
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused, waiters }: Ground, { tally, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, { store, clock, onRefused, waiters, journal }: Ground, { tally, listener }: LimiterMetrics) {
     this.#config = config
     this.#names = namesOf(config)
     this.tally = tally
@@ -84,6 +86,7 @@ export class RunningLimiter {
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
     this.#limiter.listen(listener)
+    this.#limiter.listen(this.#writingTo(journal))
   }
 
   get config(): LimiterConfig {
@@ -176,6 +179,18 @@ export class RunningLimiter {
     this.#limiter.close()
   }
 
+  #writingTo(journal: Journal): Listener {
+    const title = titleOf(this.#config)
+    const { decided } = journal
+    return {
+      onHealth: (health) => journal.limiterChanged(title, health),
+      onFailure({ error }) {
+        if (error instanceof SluiceError && error.isolated) journal.decisionFailed(title, error)
+      },
+      ...(decided === undefined ? {} : { onDecision: (event) => decided(title, event, this.#config.shadow) }),
+    }
+  }
+
   #closeIfDone(): void {
     if (this.#retired && this.#waits === 0) this.#limiter.close()
   }
@@ -209,7 +224,7 @@ export class RunningLimiter {
       return
     }
     const limit = decision?.policy ?? (this.#names[0] as { name: string }).name
-    this.#onRefused?.(this.#config.name, typeof key === 'string' ? key : (key[limit] as string))
+    this.#onRefused?.(titleOf(this.#config), typeof key === 'string' ? key : (key[limit] as string))
   }
 
   #told({ outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded }: Decision): Answer {

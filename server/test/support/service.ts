@@ -2,9 +2,19 @@
 import { expect } from 'vitest'
 import { type FakeClock, fakeClock } from '../../../src/testing/fake-clock.ts'
 import { readConfig } from '../../src/config/read.ts'
+import type { Journal } from '../../src/journal.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts'
 import { memoryStore, type Store } from '../../src/sluice.ts'
 import type { Tokens } from '../../src/tokens.ts'
+
+export const SILENT: Journal = {
+  failed: () => undefined,
+  connectionFailed: () => undefined,
+  storeChanged: () => undefined,
+  limiterChanged: () => undefined,
+  decisionFailed: () => undefined,
+  decided: undefined,
+}
 
 export interface TestService extends Service {
   readonly url: string
@@ -46,11 +56,14 @@ export async function serviceOn(
     host: '127.0.0.1',
     httpPort: 0,
     grpcPort: 0,
+    healthPort: undefined,
+    tls: undefined,
+    grpcMaxAgeS: 0,
     tokens,
     allowHosts: [],
     page: undefined,
     topRefused: undefined,
-    onFailure: (error) => failures.push(error),
+    journal: { ...SILENT, failed: (error) => failures.push(error) },
     ...options,
   })
   return Object.assign(service, { url: `http://127.0.0.1:${service.httpPort}`, clock, failures })
