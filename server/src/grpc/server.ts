@@ -26,6 +26,7 @@ import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
 import { Overrides } from './overrides.ts'
 import { shouldRateLimit } from './should-rate-limit.ts'
+import { Uncharged } from './uncharged.ts'
 
 const MAX_CONNECTIONS = 1_000
 
@@ -86,14 +87,14 @@ export async function grpcServer(
   health: HealthService,
   { host, grpcPort, tokens, journal, tls, grpcMaxAgeS }: GrpcOptions,
 ): Promise<GrpcServer> {
-  const overrides = new Overrides(limiters)
+  const counting = { limiters, overrides: new Overrides(limiters), uncharged: new Uncharged(journal) }
   const age =
     grpcMaxAgeS === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeS * 1_000, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
   const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held)] })
   server.addService(healthService().service, health.handlers)
   server.addService(rateLimitService().service, {
     ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
-      shouldRateLimit(limiters, overrides, request).then(
+      shouldRateLimit(counting, request).then(
         (response) => answer(null, response),
         (error) => answer(grpcError(error, journal)),
       )

@@ -18,6 +18,7 @@ import type { Client } from './connections.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
 import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
+import { chargeTask, settleTask } from './settle.ts'
 
 export interface Reply {
   readonly status: number
@@ -59,6 +60,8 @@ export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>>
   '/assets/:': { GET: page },
   '/v1/decide': { POST: decide },
   '/v1/acquire': { POST: acquire },
+  '/v1/charge': { POST: charge },
+  '/v1/settle': { POST: settle },
   '/v1/limiters': { GET: listLimiters },
   '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
   '/v1/live': { GET: live },
@@ -108,6 +111,16 @@ async function acquire({ limiters, held }: Context, { request, client }: Call): 
   return json(200, await limiter.acquire(asked))
 }
 
+async function charge({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: used } = chargeTask(limiters, await jsonBody(request, held))
+  return json(200, answerJson(await limiter.charge(used)))
+}
+
+async function settle({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: used } = settleTask(limiters, await jsonBody(request, held))
+  return json(200, await limiter.settle(used))
+}
+
 function listLimiters({ limiters }: Context): Reply {
   const domains = [...limiters.domains].map(([name, { headers, descriptors }]) => {
     return { name, headers, rules: descriptors.flatMap((rule) => describedRules(limiters, rule)) }
@@ -117,12 +130,12 @@ function listLimiters({ limiters }: Context): Reply {
 
 /** Every rule of a tree that decides something. */
 function describedRules(limiters: Limiters, rule: DescriptorRule): object[] {
-  const { title, limiter, unlimited, denied, shadow, descriptors } = rule
+  const { title, limiter, unlimited, denied, charge, shadow, descriptors } = rule
   const below = descriptors.flatMap((each) => describedRules(limiters, each))
   if (limiter === undefined && !unlimited && !denied) return below
   const limit = limiter?.limits.default ?? null
   const store = limiter === undefined ? null : limiters.ofRule(limiter).health.state
-  return [{ rule: title, limit, unlimited, denied, shadow, options: limiter?.options ?? {}, store }, ...below]
+  return [{ rule: title, limit, unlimited, denied, charge, shadow, options: limiter?.options ?? {}, store }, ...below]
 }
 
 function described({ config, health, waiting }: RunningLimiter) {

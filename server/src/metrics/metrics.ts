@@ -3,6 +3,7 @@ import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import { type LimiterConfig, titleOf } from '../config/config.ts'
 import {
   BREAKER_OPEN,
+  CHARGES,
   DECISIONS,
   DEGRADED,
   DURATION,
@@ -51,6 +52,7 @@ const NEAR = 5
 const NEAR_LIMIT = 'Allowed decisions that left less than a fifth of the limit.'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+const CHARGED: readonly Outcome[] = ['allowed', 'limited']
 
 export class Metrics {
   readonly registry = new Registry()
@@ -60,6 +62,7 @@ export class Metrics {
 
   constructor(store: Store) {
     this.#counter(DECISIONS, ({ results }, limiter) => OUTCOMES.map((result) => ({ labels: { limiter, result }, value: results[result] })))
+    this.#counter(CHARGES, ({ charges }, limiter) => CHARGED.map((result) => ({ labels: { limiter, result }, value: charges[result] })))
     this.#counter(DEGRADED, ({ degradedDecisions }, limiter) => [{ labels: { limiter }, value: degradedDecisions }])
     this.#counter(STORE_ERRORS, ({ storeErrors }, limiter) => [{ labels: { limiter }, value: storeErrors }])
     this.#counter(OUTAGES, ({ outages }, limiter) => [{ labels: { limiter }, value: outages }])
