@@ -32,7 +32,6 @@ export const SERVE_OPTIONS = {
   grace: { type: 'string' },
   'log-level': { type: 'string' },
   hints: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
 } as const
 
 const DEFAULT_HOST = '127.0.0.1'
@@ -75,7 +74,7 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --hints              print what to try with curl`
 
 type Options = { readonly [Name in keyof typeof SERVE_OPTIONS]?: string | boolean | undefined }
-type TextOption = Exclude<keyof typeof SERVE_OPTIONS, 'no-page' | 'hints' | 'help'>
+type TextOption = Exclude<keyof typeof SERVE_OPTIONS, 'no-page' | 'hints'>
 
 /** An option of the command line, or the variable of its name. Empty counts as left out. */
 function optionsIn(values: Options): (name: TextOption) => string | undefined {

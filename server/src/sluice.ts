@@ -3,16 +3,15 @@
  * that it needs neither a link in node_modules nor a library that was built before.
  */
 export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
+export { LIBRARY_COMMANDS } from '../../src/cli/commands.ts'
+export { type Command, FAILED, misused, runCommand, said } from '../../src/cli/run.ts'
 export { VERSION } from '../../src/cli/version.ts'
 export { limitFrom, limitSchema, limitsFrom } from '../../src/config/index.ts'
 export { shown } from '../../src/errors.ts'
 export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/headers.ts'
+export { EXCEEDED, REDUCED } from '../../src/http/refusal.ts'
 export { boundedKey } from '../../src/http/short-key.ts'
 export * from '../../src/index.ts'
 export { type Cost, checkNames, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
 export * from '../../src/otel/measures.ts'
 export { redisStore } from '../../src/stores/redis/index.ts'
-
-/** The commands of the library, which read the arguments of the process themselves. */
-export const libraryCommands = (): Promise<unknown> => import('../../src/cli/main.ts')
-export { EXCEEDED, REDUCED } from '../../src/http/refusal.ts'

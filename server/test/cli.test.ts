@@ -1,7 +1,7 @@
 /** The command line as it is built. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configSchema } from '../src/config/schema.ts'
 import { hints } from '../src/hints.ts'
+import { SERVE_OPTIONS } from '../src/serve.ts'
 import { watching } from './support/live-client.ts'
 import { main, postDecide, startedProcess } from './support/process.ts'
 
@@ -61,8 +62,26 @@ test('sluice schema prints the schema', () => {
 
 test('the commands of the library are there too', () => {
   expect(sluice('simulate', '--traffic', '0,10', '--json')).toMatchObject({ status: 0, stdout: expect.stringContaining('"runs"') })
-  expect(sluice('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('sluice serve [FILE]') })
-  expect(sluice('dance')).toMatchObject({ status: 2, stderr: expect.stringContaining("there is no command 'dance'") })
+})
+
+test('help and a command that there is not list all commands; there is a version', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const help = sluice('--help')
+  const unknown = sluice('dance')
+  expect([help.status, unknown.status]).toEqual([0, 2])
+  expect(unknown.stderr).toContain("there is no command 'dance'")
+  for (const name of ['serve', 'check', 'schema', 'simulate', 'inspect']) {
+    for (const text of [help.stdout, unknown.stderr]) expect(text).toMatch(new RegExp(`^ {2}sluice ${name} +\\w`, 'm'))
+  }
+  expect(sluice('--version').stdout).toBe(`${version}\n`)
+  expect(sluice('serve', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice serve \[FILE\]/) })
+  expect(sluice('check', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice check FILE/) })
+})
+
+test('every option of serve is in its help, with the variable that sets it too', async () => {
+  const { stdout } = sluice('serve', '--help')
+  for (const option of Object.keys(SERVE_OPTIONS)) expect(stdout).toContain(`--${option}`)
+  for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(150)
 })
 
 describe('sluice serve', () => {
@@ -154,6 +173,11 @@ describe('sluice serve', () => {
 
   test.each([
     [['--port', 'x'], '--port "x" must be a whole number from 0 to 65535'],
+    [['--health-port', '70000'], '--health-port "70000" must be a whole number from 0 to 65535'],
+    [['--drain', '-1'], '--drain'],
+    [['--grace', 'x'], '--grace "x" must be seconds from 0 to 86400'],
+    [['--grpc-max-age', '1e9'], '--grpc-max-age "1e9" must be seconds'],
+    [['--tls-cert', 'x'], '--tls-cert and --tls-key go together'],
     [['--log-level', 'loud'], '--log-level "loud" must be one of'],
     [['--allow-host', 'a.example,http://b.example'], '--allow-host "http://b.example" must be a name such as'],
     [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],

@@ -226,7 +226,10 @@ describe('over gRPC', () => {
     client.close()
     // So many cannot have had room.
     const ended = await firstOf(codes, 1_000)
-    expect(new Set(ended)).toEqual(new Set([status.RESOURCE_EXHAUSTED]))
+    // On a machine that is slow to send them the time of some is up before.
+    const inVain = [status.RESOURCE_EXHAUSTED, status.DEADLINE_EXCEEDED]
+    for (const code of ended) expect(inVain).toContain(code)
+    expect(ended).toContain(status.RESOURCE_EXHAUSTED)
     expect(rssMb()).toBeLessThan(MOST_RSS_MB)
   })
 

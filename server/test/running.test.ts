@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type ServiceProcess, startedProcess } from './support/process.ts'
+import { type ServiceProcess, startedIn, startedProcess } from './support/process.ts'
 
 const [FIRST, SECOND] = ['the-first-token-of-all', 'the-second-token-of-all'] as const
 
@@ -59,4 +59,24 @@ test('tokens that change are taken up while it runs, and at SIGHUP; a file witho
   service.process.kill('SIGHUP')
   await vi.waitFor(async () => expect(await decide(FIRST)).toBe(401), { timeout: 10_000 })
   expect(await decide(SECOND)).toBe(200)
+})
+
+test('options can be variables; what Kubernetes puts into one of the same name is none', async () => {
+  const file = join(folder, 'sluice.yaml')
+  writeFileSync(file, 'limiters: { mine: { limits: { type: gcra, rate: 1/s, burst: 1 } } }\n')
+  writeFileSync(join(folder, 'tokens'), FIRST)
+  const env = {
+    SLUICE_PORT: '0',
+    SLUICE_GRPC_PORT: '0',
+    SLUICE_HEALTH_PORT: '0',
+    SLUICE_TOKENS_FILE: join(folder, 'tokens'),
+    SLUICE_LOG_LEVEL: 'debug',
+    // Of a Service that is called sluice-allow-host, which nobody has.
+    SLUICE_ALLOW_HOST: 'tcp://10.0.0.1:8080',
+    SLUICE_DRAIN: '0',
+  }
+  service = await startedIn(env, [], [file])
+  const { healthPort } = JSON.parse(await service.line('sluice is serving')) as { healthPort: number }
+  expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(200)
+  expect(await decide()).toBe(401)
 })

@@ -3,20 +3,37 @@ import { parseArgs } from 'node:util'
 import { SluiceError } from '../errors.ts'
 import type { RedisClient } from '../stores/redis/client.ts'
 import { type Inspected, inspectKey } from '../stores/redis/inspect.ts'
+import { type Command, DONE, NO_SUCH_KEY, said, told } from './run.ts'
+import { inWords } from './words.ts'
 
 const DEFAULT_URL = 'redis://localhost:6379'
 /** While slots move, a node may be told of one that has just given them away. */
 const MOST_REDIRECTIONS = 5
+const IS_OF_SLUICE = /:[^:]+:\{.+\}/
+const FORM = 'keys are such as sluice:api:{user:42}'
 
-export async function inspectCommand(args: readonly string[], usage: () => string): Promise<string> {
-  const known = { url: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
-  const { values, positionals } = parseArgs({ args: [...args], options: known, allowPositionals: true })
-  if (values.help) return usage()
-  const [key, ...others] = positionals
-  if (key === undefined || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}')
-  const inspected = await inspectAt(values.url ?? DEFAULT_URL, key, MOST_REDIRECTIONS)
-  if (values.json) return JSON.stringify(inspected.length <= 1 && inspected[0]?.policy === undefined ? (inspected[0] ?? null) : inspected)
-  return inspected.length === 0 ? `${key}: no such key: nothing is in use` : inspected.map(drawn).join('\n')
+export const inspectCommand: Command = {
+  summary: 'reads one key of Redis, and says what it means now',
+  usage: `sluice inspect KEY [--url ${DEFAULT_URL}] [--json]
+
+  Reads one key of Redis, such as sluice:api:{user:42}, and says what it means now: prefix, name of the limiter, and the key in braces. In a
+  cluster any node will do. It needs one of the packages redis, ioredis, iovalkey beside it, and writes nothing. Exit code ${NO_SUCH_KEY}: there is
+  no such key.
+
+  --url URL   where Redis is: redis://user:password@host:6379/0, rediss:// with TLS
+  --json      as JSON, for other programs; times are milliseconds`,
+  async run(args) {
+    const known = { url: { type: 'string' }, json: { type: 'boolean' } } as const
+    const { values, positionals } = parseArgs({ args, options: known, allowPositionals: true })
+    const [key = '', ...others] = positionals
+    if (key === '' || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}')
+    const inspected = await inspectAt(values.url ?? DEFAULT_URL, key, MOST_REDIRECTIONS)
+    if (inspected.length === 0 && !IS_OF_SLUICE.test(key)) return told(`${key} is not there, and no key of Sluice: ${FORM}`, NO_SUCH_KEY)
+    if (values.json) said(JSON.stringify(inspected.length <= 1 && inspected[0]?.policy === undefined ? (inspected[0] ?? null) : inspected))
+    else
+      said(inspected.length === 0 ? `${key}: no such key. Nothing is in use, or it is misspelt: ${FORM}` : inspected.map(drawn).join('\n'))
+    return inspected.length === 0 ? NO_SUCH_KEY : DONE
+  },
 }
 
 /** A node of a cluster that does not have the key says which does. */
@@ -45,11 +62,12 @@ function movedTo(url: string, { cause }: { cause?: unknown }): string | undefine
 }
 
 function drawn({ key, policy, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected): string {
+  const rest = resetAfterMs === 0 ? 'none is in use' : `all of them in ${inWords(resetAfterMs)} if nobody calls`
   return [
     policy === undefined ? key : `${key} ${policy}`,
-    `  ${type}, ${limit} at once, all back within ${windowMs} ms`,
-    `  ${remaining} of ${limit} left now, idle in ${resetAfterMs} ms`,
-    `  ${ttlMs < 0 ? 'no time to live: the next call sets one' : `forgotten in ${ttlMs} ms`}`,
+    `  ${type}: up to ${limit} at once, all of which come back within ${inWords(windowMs)}`,
+    `  ${remaining} of ${limit} left now; ${rest}`,
+    `  ${ttlMs < 0 ? 'Redis keeps it: the next call sets a time to live' : `Redis forgets it in ${inWords(ttlMs)}`}`,
     `  state: ${JSON.stringify(state)}, written under ${numbers}`,
   ].join('\n')
 }

@@ -23,42 +23,24 @@ export function simulate(traffic: Traffic, { name, limit, explanation }: Contest
   let nowMs = 0
   const clock = { nowUs: () => Math.round(nowMs * 1000), setTimer: () => () => undefined }
   const limiter = createLimiter(limit, { clock })
-  const admitted = new Array<number>(slices).fill(0)
-  const refused = new Array<number>(slices).fill(0)
-  const sliceOf = (atMs: number) => Math.min(slices - 1, Math.floor((atMs / traffic.lengthMs) * slices))
+  const admittedMs: number[] = []
+  const refusedMs: number[] = []
   for (const atMs of traffic.arrivalsMs) {
     nowMs = atMs
     const { allowed, delayMs } = limiter.consume('key')
-    const counts = allowed ? admitted : refused
-    const slice = sliceOf(atMs + delayMs)
+    if (allowed) admittedMs.push(atMs + delayMs)
+    else refusedMs.push(atMs)
+  }
+  const { lengthMs } = traffic
+  return { name, explanation, admitted: countsOf(admittedMs, lengthMs, slices), refused: countsOf(refusedMs, lengthMs, slices) }
+}
+
+/** How many fall into each slice of time; what comes later, into the last. */
+export function countsOf(timesMs: readonly number[], lengthMs: number, slices: number): number[] {
+  const counts = new Array<number>(slices).fill(0)
+  for (const atMs of timesMs) {
+    const slice = Math.min(slices - 1, Math.floor((atMs / lengthMs) * slices))
     counts[slice] = (counts[slice] as number) + 1
   }
-  return { name, explanation, admitted, refused }
+  return counts
 }
-
-export interface Colours {
-  admitted(text: string): string
-  refused(text: string): string
-  quiet(text: string): string
-  strong(text: string): string
-}
-
-/** The runs on one traffic as text: a row of admitted and a row of refused each, on one time axis. */
-export function drawn(traffic: Traffic, runs: readonly Run[], colours: Colours): string {
-  const highest = Math.max(1, ...runs.flatMap(({ admitted, refused }) => [...admitted, ...refused]))
-  const width = Math.max(...runs.map(({ name }) => name.length))
-  const rows = runs.flatMap(({ name, explanation, admitted, refused }) => [
-    `  ${name.padEnd(width)}  ${colours.admitted(bars(admitted, highest))}  ${sum(admitted)} admitted`,
-    `  ${''.padEnd(width)}  ${colours.refused(bars(refused, highest))}  ${sum(refused)} refused`,
-    `  ${''.padEnd(width)}  ${colours.quiet(explanation)}`,
-  ])
-  return [colours.strong(`${traffic.title} (${traffic.name})`), ...rows].join('\n')
-}
-
-const HEIGHTS = [...'▁▂▃▄▅▆▇█']
-
-function bars(counts: readonly number[], highest: number): string {
-  return counts.map((count) => (count === 0 ? '·' : HEIGHTS[Math.ceil((count / highest) * HEIGHTS.length) - 1])).join('')
-}
-
-const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)

@@ -44,10 +44,33 @@ export const TRAFFIC: readonly Traffic[] = [
   },
 ]
 
-/** Traffic by its name, or the arrivals themselves as milliseconds: `0,10,20`. Undefined for anything else. */
+const ARRIVALS = /^\d+(\.\d+)?(,\d+(\.\d+)?)*$/
+/** `25/s for 3s`, several one after the other. */
+const SPELL = /^(\d+(?:\.\d+)?) ?\/ ?(ms|s|min) for (\d+(?:\.\d+)?) ?(ms|s|min)$/
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000 }
+/** More would not be looked at. */
+const MOST_CALLS = 100_000
+
+/** Traffic by its name, by its pace (`25/s for 3s, 0/s for 1s`), or the arrivals themselves as milliseconds (`0,10,20`). Undefined for anything else. */
 export function trafficNamed(text: string): Traffic | undefined {
   const known = TRAFFIC.find(({ name }) => name === text)
-  if (known !== undefined || !/^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text)) return known
+  if (known !== undefined) return known
+  if (!ARRIVALS.test(text)) return paced(text)
   const arrivalsMs = inOrder(text.split(',').map(Number))
   return { name: 'given', title: `The ${arrivalsMs.length} calls given`, arrivalsMs, lengthMs: (arrivalsMs.at(-1) as number) * 1.25 + 100 }
+}
+
+function paced(text: string): Traffic | undefined {
+  const arrivalsMs: number[] = []
+  let fromMs = 0
+  for (const spell of text.split(',')) {
+    const [, count, per, span, unit] = SPELL.exec(spell.trim()) ?? []
+    if (count === undefined) return undefined
+    const toMs = fromMs + Number(span) * (UNIT_MS[unit as string] as number)
+    const everyMs = (UNIT_MS[per as string] as number) / Number(count)
+    if (arrivalsMs.length + (toMs - fromMs) / everyMs > MOST_CALLS) return undefined
+    if (Number(count) > 0) arrivalsMs.push(...steady(everyMs, fromMs, toMs))
+    fromMs = toMs
+  }
+  return fromMs === 0 ? undefined : { name: 'given', title: `Calls at ${text}`, arrivalsMs, lengthMs: fromMs * 1.25 }
 }

@@ -1,5 +1,5 @@
 /** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import { type Metric, Registry } from 'prom-client'
 import { type LimiterConfig, titleOf } from '../config/config.ts'
 import {
   BREAKER_OPEN,
@@ -20,6 +20,7 @@ import {
   type Store,
   WAIT,
 } from '../sluice.ts'
+import { processMetrics } from './process.ts'
 import { type Buckets, Tally } from './tally.ts'
 
 /** What one limiter tells, and what was counted of it. */
@@ -47,8 +48,6 @@ interface Value {
 }
 
 const SHADOWED = 'Decisions that would have been refusals, had the limiter not been in shadow.'
-/** Below this part of a limit a key is near it. */
-const NEAR = 5
 const NEAR_LIMIT = 'Allowed decisions that left less than a fifth of the limit.'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
@@ -86,14 +85,14 @@ export class Metrics {
     const known = this.#ofLimiters.get(limiter)
     if (known !== undefined) return known
     const tally = new Tally()
-    const made = { tally, listener: watching(tally) }
+    const made = { tally, listener: recording(tally) }
     this.#ofLimiters.set(limiter, made)
     return made
   }
 
   /** What Node and the system know of this process, and what it runs: for the process that is a service, not for every service within one. */
   addProcess(version: string): void {
-    collectDefaultMetrics({ register: this.registry })
+    for (const { name, help, type, value } of processMetrics()) this.#add(name, help, type, () => [{ labels: {}, value: value() }])
     this.#add('sluice_build_info', 'Always 1: the version of Sluice and of Node.', 'gauge', () => [
       { labels: { version, node: process.versions.node }, value: 1 },
     ])
@@ -141,19 +140,6 @@ export class Metrics {
   #add(name: string, help: string, type: 'counter' | 'gauge' | 'histogram', values: () => Value[]): void {
     const metric = { name, get: async () => ({ name, help, type, values: values() }) }
     this.registry.registerMetric(metric as unknown as Metric)
-  }
-}
-
-/** What the library has a measure for, and what only the service counts. */
-function watching(tally: Tally): Listener {
-  const { onDecision, ...others } = recording(tally)
-  return {
-    ...others,
-    onDecision(event) {
-      onDecision?.(event)
-      const { allowed, remaining, limit } = event.decision
-      if (allowed && remaining * NEAR < limit) tally.nearLimit += 1
-    },
   }
 }
 

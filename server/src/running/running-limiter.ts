@@ -59,6 +59,9 @@ export interface Waiters {
   max: number
 }
 
+/** With less than this part of its limit left, a key is near it: a fifth. */
+const NEAR = 5
+
 export class RunningLimiter {
   /** What it has done. */
   readonly tally: Tally
@@ -87,8 +90,7 @@ export class RunningLimiter {
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
-    this.#limiter.listen(listener)
-    this.#limiter.listen(this.#writingTo(journal))
+    this.#limiter.listen(this.#hearing(listener, journal))
   }
 
   get config(): LimiterConfig {
@@ -165,6 +167,7 @@ export class RunningLimiter {
       // Who finds no place has its turn only if that can be at once.
       const options = { cost, timeoutMs: places === 0 ? 0 : timeoutMs, signal, ...planned(plan) }
       const decision = await this.#limiter.acquire(this.#keptAs(key), options)
+      this.#note(key, decision)
       return { ...this.#told(decision), waitedMs: decision.waitedMs }
     } catch (error) {
       if (!(error instanceof WaitError)) throw error
@@ -192,16 +195,26 @@ export class RunningLimiter {
     this.#limiter.close()
   }
 
-  #writingTo(journal: Journal): Listener {
+  /** One listener and not two: it is told of every decision. */
+  #hearing({ onDecision, onFailure, onHealth }: Listener, journal: Journal): Listener {
     const title = titleOf(this.#config)
     const { decided } = journal
+    const told: Listener['onDecision'] = (event) => {
+      onDecision?.(event)
+      decided?.(title, event, this.#config.shadow)
+    }
     return {
-      onHealth: (health) => journal.limiterChanged(title, health),
-      onFailure({ error }) {
+      ...(decided === undefined ? { onDecision } : { onDecision: told }),
+      onFailure(event) {
+        onFailure?.(event)
+        const { error } = event
         if (error instanceof SluiceError && error.isolated) journal.decisionFailed(title, error)
       },
-      ...(decided === undefined ? {} : { onDecision: (event) => decided(title, event, this.#config.shadow) }),
-    }
+      onHealth(event) {
+        onHealth?.(event)
+        journal.limiterChanged(title, event)
+      },
+    } as Listener
   }
 
   #closeIfDone(): void {
@@ -226,8 +239,14 @@ export class RunningLimiter {
   #answer({ verb, key }: DecisionRequest, decision: Decision | undefined): Answer | Refunded {
     if (decision === undefined) return { limiter: this.#config.name, refunded: true }
     // A question decides nothing.
-    if (!decision.allowed && verb !== 'peek') this.#refused(key, decision)
+    if (verb !== 'peek') this.#note(key, decision)
     return this.#told(decision)
+  }
+
+  /** What the library's listeners do not count. */
+  #note(key: Key<string>, decision: Decision): void {
+    if (!decision.allowed) this.#refused(key, decision)
+    else if (decision.remaining * NEAR < decision.limit) this.tally.nearLimit += 1
   }
 
   /** In shadow it is let through. Of several keys it is the one of the limit that refused. */

@@ -26,8 +26,18 @@ export function startedProcess(...args: string[]): Promise<ServiceProcess> {
 }
 
 /** The same, with options of Node's. */
-export async function startedWith(nodeOptions: readonly string[], ...args: string[]): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--port', '0', '--grpc-port', '0', ...args], {
+export function startedWith(nodeOptions: readonly string[], ...args: string[]): Promise<ServiceProcess> {
+  return startedIn({}, nodeOptions, ['--port', '0', '--grpc-port', '0', ...args])
+}
+
+/** The same, in an environment, and on the ports that it says. */
+export async function startedIn(
+  env: Record<string, string>,
+  nodeOptions: readonly string[],
+  args: readonly string[],
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', ...args], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const lines: string[] = []
