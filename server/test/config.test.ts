@@ -303,7 +303,9 @@ test('hits that are charged whether they fit or not stand beside a limit, and ar
     'user, each value by itself: 1000 in each 1h (fixedWindow), charged with hits whether they fit or not',
   )
   expect(messageFor(domain('{ key: user, charge: true, denied: true }'))).toContain('x.yaml:4:30: charge: true must stand beside a limit')
-  expect(messageFor(domain(`{ key: user, charge: 1, limit: ${LIMIT} }`))).toContain('x.yaml:4:30: charge 1 must be')
+  expect(messageFor(domain('{ key: user, charge: 1, limit: { type: gcra, rate: 1/s, burst: 1 } }'))).toContain(
+    'x.yaml:4:30: charge 1 must be',
+  )
 })
 
 test('a configuration is explained in words', () => {
