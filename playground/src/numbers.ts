@@ -5,6 +5,9 @@ export function plain(value: number): string {
   return Number.isFinite(value) ? String(Math.round(value * 1000) / 1000) : '∞'
 }
 
+/** Rates to one decimal. */
+export const rounded = (value: number): number => Math.round(value * 10) / 10
+
 /** Thousands apart, the same in both languages. */
 export function counted(value: number): string {
   return Math.round(value)

@@ -31,12 +31,12 @@ describe('at first', () => {
   test('six algorithms are seen at the boundary, and a worker computes them', async () => {
     const page = await playground('traffic=boundary&count=10&after=0')
     expect(await totalsOf(page)).toEqual({
-      fixedWindow: ['20', '0', '20 in 1 s', '–'],
-      slidingWindow: ['10', '10', '10 in 1 s', '900 ms'],
-      slidingLog: ['10', '10', '10 in 1 s', '980 ms'],
-      tokenBucket: ['10', '10', '10 in 1 s', '80 ms'],
-      gcra: ['10', '10', '10 in 1 s', '80 ms'],
-      leakyBucket: ['10', '10', '10 in 1 s', '900 ms'],
+      fixedWindow: ['20 of 10 in 1 s', '20', '0', '–'],
+      slidingWindow: ['10 of 10 in 1 s', '10', '10', '900 ms'],
+      slidingLog: ['10 of 10 in 1 s', '10', '10', '980 ms'],
+      tokenBucket: ['10 of 10 in 1 s', '10', '10', '80 ms'],
+      gcra: ['10 of 10 in 1 s', '10', '10', '80 ms'],
+      leakyBucket: ['10 of 10 in 1 s', '10', '10', '900 ms'],
     })
     expect(await page.getAttribute('[data-part=picture]', 'aria-label')).toContain('Fixed window: 20 admitted, 0 refused')
     expect(page.workers()).toHaveLength(1)
@@ -55,7 +55,7 @@ test('every worked example shows the numbers of its table', async () => {
     await page.selectOption('[data-part=example]', tape.id)
     await page.waitForSelector(`[data-tape=${tape.id}]`)
     expect(await tapeRows(page), tape.id).toEqual(tape.tape.map(statedRow))
-    const [[admitted, refused]] = Object.values(await totalsOf(page)) as [string[]]
+    const [[, admitted, refused]] = Object.values(await totalsOf(page)) as [string[]]
     if (tape.tape.every(({ outcome }) => outcome !== undefined)) {
       expect([Number(admitted), Number(refused)], tape.id).toEqual([
         calls(tape, 'allowed'),
@@ -93,10 +93,11 @@ function statedRow({ atMs, cost, repeat = 1, outcome, remaining, retryAfterMs, r
 describe('drawing by hand', () => {
   test('with the mouse changes what is decided', async () => {
     const page = await playground('traffic=drawn&columns=0.0.1')
-    expect((await totalsOf(page)).fixedWindow?.slice(0, 2)).toEqual(['1', '0'])
+    expect((await totalsOf(page)).fixedWindow?.slice(1, 3)).toEqual(['1', '0'])
     const before = await picture(page)
     const { x, y, width, height } = await boxOf(page, '.board')
-    await page.mouse.move(x + 1, y + height - 2)
+    // Not in the corner, which is round.
+    await page.mouse.move(x + 4, y + height - 4)
     await page.mouse.down()
     await page.mouse.move(x + width - 1, y + 1, { steps: 20 })
     await page.mouse.up()
@@ -125,7 +126,54 @@ describe('drawing by hand', () => {
   })
 })
 
+describe('the sentence over the picture', () => {
+  const sentence = (page: Page) => page.textContent('[data-part=conclusion]')
+
+  test('says what the scene shows, and the figure above its limit is marked', async () => {
+    const page = await playground()
+    expect(await sentence(page)).toBe(
+      'Limit 10 a second. The fixed window let 20 through within 20 ms; the sliding log never more than 10.',
+    )
+    const marked = await page.$$eval('[data-row]', (rows) =>
+      rows.filter((row) => row.querySelector('.above')).map((row) => row.getAttribute('data-row')),
+    )
+    expect(marked).toEqual(['fixedWindow', 'slidingWindow', 'tokenBucket', 'gcra'])
+    await page.click('[data-show=fixedWindow]')
+    await page.waitForFunction(() =>
+      document.querySelector('[data-part=conclusion]')?.textContent?.includes('The token bucket let 19 through'),
+    )
+  })
+
+  test('says so where nothing is refused, and where no limit is exceeded', async () => {
+    const page = await playground('traffic=steady&perSecond=5&seconds=4')
+    expect(await sentence(page)).toBe('Limit 10 a second. All 20 calls were admitted.')
+    await page.goto(page.url().replace('perSecond=5', 'perSecond=5000').replace('seconds=4', 'seconds=1'))
+    await page.selectOption('[data-part=example]', 'token-bucket-walkthrough')
+    await page.waitForFunction(() => document.querySelector('[data-part=conclusion]')?.textContent?.startsWith('Limit 2 a second.'))
+  })
+
+  test('is told in Chinese, as are mistakes in a limit', async () => {
+    const page = await playground('', { locale: 'zh-CN' })
+    expect(await sentence(page)).toBe('限额：每秒 10 次。固定窗口在 20 ms 内放行了 20 次；滑动日志在任何窗口内都不超过 10 次。')
+    await page.fill('[data-part=permits]', '0')
+    await page.waitForSelector('.common .error:has-text("许可数 0：应为")')
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(1)
+  })
+})
+
 describe('going through a run', () => {
+  test('the arithmetic stands in the row that it is about, and the state can be hidden', async () => {
+    const page = await playground()
+    await atCall(page, 11)
+    const rows = await page.$$eval('.words .row', (all) => all.map((row) => Math.round(row.getBoundingClientRect().top)))
+    const { y, height } = await boxOf(page, '[data-part=picture]')
+    expect(rows).toEqual([...rows].sort((a, b) => a - b))
+    expect(Math.min(...rows)).toBeGreaterThan(y)
+    expect(Math.max(...rows)).toBeLessThan(y + height)
+    await page.uncheck('[data-part=state]')
+    await page.waitForFunction((before) => (document.querySelector('[data-part=picture]')?.clientHeight ?? before) < before, height)
+  })
+
   test('a step shows the arithmetic of one call, forwards and back', async () => {
     const page = await playground('traffic=tape&id=token-bucket-walkthrough')
     await atCall(page, 3)
@@ -201,8 +249,8 @@ describe('limits', () => {
     await page.fill('[data-option="gcra.burst"]', '7')
     await page.waitForFunction(() => document.querySelector('[data-row=gcra] .admitted')?.textContent === '7')
     await page.fill('[data-option="gcra.rate"]', 'fast')
-    expect(await page.textContent('.limit:has([data-option="gcra.rate"]) .error')).toContain('gcra rate "fast" must be permits per time')
-    expect((await totalsOf(page)).gcra?.[0]).toBe('7')
+    expect(await page.textContent('.limit:has([data-option="gcra.rate"]) .error')).toContain('Rate fast: must be a rate such as 10/s')
+    expect((await totalsOf(page)).gcra?.[1]).toBe('7')
   })
 
   test('the common pair says what is set, whatever its unit, and a wrong one says why', async () => {
@@ -214,7 +262,7 @@ describe('limits', () => {
       'd',
     ])
     await page.fill('[data-part=permits]', '0')
-    expect(await common.locator('.error').textContent()).toContain('limit 0 must be')
+    expect(await common.locator('.error').textContent()).toContain('Permits 0: must be a whole number')
     await page.fill('[data-part=permits]', '3')
     expect(await common.locator('.error').textContent()).toBe('')
     await page.waitForFunction(() => location.hash.includes('gcra=3,3/d'))
@@ -305,7 +353,7 @@ test('a hundred thousand calls are computed by the worker, and drawn as cells', 
   await page.waitForFunction(() => Number(document.querySelector<HTMLElement>('.playground')?.dataset.calls) > 99_000)
   expect(page.workers()).toHaveLength(1)
   const totals = await totalsOf(page)
-  for (const [admitted, refused] of Object.values(totals) as [string, string][]) {
+  for (const [, admitted, refused] of Object.values(totals) as [string, string, string][]) {
     expect(Number(admitted.replace(',', '')) + Number(refused.replace(',', ''))).toBeGreaterThan(99_000)
   }
 })

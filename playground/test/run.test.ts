@@ -100,7 +100,7 @@ test('the fullest window is the fullest of all, wherever they begin', () => {
           ordered.map(([at]) => at),
           ordered.map(([, permits]) => permits),
           window,
-        ),
+        ).mostInWindow,
       ).toBe(most)
     }),
   )

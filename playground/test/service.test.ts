@@ -96,13 +96,24 @@ describe('Live', () => {
     expect(await page.textContent('[data-part=top]')).toContain('--top-refused')
     await own.stop()
     await page.waitForSelector('[data-state=reconnecting]')
+    // What is seen is old, and says so.
+    expect(await page.textContent('[data-part=state]')).toMatch(/^The service does not answer. Last seen \d\d:\d\d:\d\d/)
+    expect(await page.locator('[data-part=watched].stale').count()).toBe(1)
+    await page.click('[data-tab=try]')
+    await page.waitForSelector('[data-part=notice]:has-text("The service does not answer")')
+    await page.click('[data-tab=live]')
     // Nor does another language make it forget that there was a service.
     await page.click('[data-language=zh]')
     await page.waitForSelector('[data-state=reconnecting]')
     expect(await page.isVisible('[data-limiter=api]')).toBe(true)
     await page.click('[data-language=en]')
+    await page.click('[data-tab=try]')
+    await page.waitForSelector('[data-part=notice]:has-text("The service does not answer")')
     const again = await startService(own.port)
+    await page.waitForSelector('[data-part=notice]', { state: 'hidden' })
+    await page.click('[data-tab=live]')
     await page.waitForSelector('[data-state=live]')
+    expect(await page.locator('[data-part=watched].stale').count()).toBe(0)
     await page.waitForSelector('[data-part=since]:has-text("restarted")')
     await decide(again.url, { limiter: 'api', key: 'k' })
     await page.waitForFunction(() => document.querySelector('[data-limiter=api] td:last-child')?.textContent === '1')
@@ -112,6 +123,20 @@ describe('Live', () => {
     troubles.length = 0
   })
 
+  test('a service that nobody has asked yet can be sent sample traffic', async () => {
+    const own = await startService()
+    opened = await openPage(browser, `${own.url}#live`)
+    const { page } = opened
+    await page.waitForSelector('[data-part=no-calls]:has-text("No calls yet")')
+    await page.click('[data-part=sample]')
+    await isAbove(page, '[data-figure=admitted] .value', 0)
+    await isAbove(page, '[data-figure=refused] .value', 0)
+    await page.click('[data-part=sample]:has-text("Stop")')
+    await page.waitForSelector('[data-part=no-calls]', { state: 'hidden' })
+    await own.stop()
+    opened.troubles.length = 0
+  })
+
   test('rules of a domain are called what the configuration calls them', async () => {
     const page = await tab('live')
     await page.click('text="edge: remote_address"')
@@ -119,7 +144,7 @@ describe('Live', () => {
   })
 
   test('what was scrolled to, focused or read out is left alone by the next event', async () => {
-    const page = await tab('live', { viewport: { width: 390, height: 800 } })
+    const page = await tab('live', { viewport: { width: 660, height: 800 } })
     await page.waitForSelector('[data-limiter=api]')
     await page.$eval('[data-part=limiters] .scroll', (region) => {
       region.scrollLeft = 60
@@ -232,7 +257,12 @@ describe('Try', () => {
     await page.click('[data-part=send]')
     await page.waitForSelector('[data-part=body]:has-text("tokens")')
     await page.fill('[data-ask=cost]', 'much')
-    expect(await page.textContent('.error')).toContain('The cost must be a whole number')
+    expect(await page.textContent('.error')).toBe('Cost much: must be a whole number, or an object of them.')
+    expect(await page.getAttribute('[data-ask=cost]', 'aria-invalid')).toBe('true')
+    // What was sent before is still there, the newest first.
+    const answers = await page.$$eval('[data-part=history] tbody tr', (rows) => rows.map((row) => row.textContent))
+    expect(answers.length).toBeGreaterThanOrEqual(4)
+    expect(answers[1]).toContain('reserve user:42')
     opened.troubles.length = 0
   })
 

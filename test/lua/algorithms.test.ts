@@ -6,8 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
 import { Random } from '../model/random.ts'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { inRedis, joined, shown } from './in-redis.ts'
+import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
 import { ALGORITHMS, LATEST_US, nextTime, rulesOf } from './rules.ts'
 
 const WALKS = 250
@@ -15,10 +14,10 @@ const STEPS = 40
 /** Where the words stand in TypeScript. In Lua they start at 1. */
 const BASE = 2
 
-let redis: TestRedis
+let redis: LuaRedis
 
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
 })
 
 afterAll(() => redis.close())

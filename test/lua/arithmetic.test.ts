@@ -2,16 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateLua, prelude } from '../../scripts/lua/generate.mjs'
 import { Random } from '../model/random.ts'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { all } from './fixtures/arithmetic.ts'
-import { inRedis, joined, shown } from './in-redis.ts'
+import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
 
 const MAX = 2 ** 53 - 1
 
-let redis: TestRedis
+let redis: LuaRedis
 
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
 })
 
 afterAll(() => redis.close())

@@ -7,17 +7,16 @@ import { luaModules } from '../../scripts/lua/modules.mjs'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Op, type Ticket } from '../../src/algorithms/decide.ts'
 import { Random } from '../model/random.ts'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { inRedis, joined, shown } from './in-redis.ts'
+import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
 import { ALGORITHMS, LATEST_US, nextTime, rulesOf } from './rules.ts'
 
 const WALKS = 400
 const STEPS = 30
 
-let redis: TestRedis
+let redis: LuaRedis
 
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
 })
 
 afterAll(() => redis.close())

@@ -1,10 +1,29 @@
 /** Runs Lua in the real Redis on cases that TypeScript runs too. Answers travel as text: a reply would cut numbers to whole ones. */
 import type { LuaModule } from '../../scripts/lua/generate.mjs'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { startServer } from '../support/redis-servers.ts'
 
 const BATCH = 100
-/** A batch takes less than a second. One that never ends is ended, or it would hold up every test that uses this Redis. */
+/** A batch takes a second or two. One that never ends is ended. */
 const ENDLESS_MS = 60_000
+
+/** A Redis for one file of tests: these scripts run for so long that other tests would miss their answers. */
+export interface LuaRedis extends TestRedis {
+  readonly port: number
+}
+
+export async function startRedis(): Promise<LuaRedis> {
+  const server = await startServer()
+  const client = await connectRedis(server.port)
+  return {
+    port: server.port,
+    send: client.send,
+    close: () => {
+      client.close()
+      void server.kill()
+    },
+  }
+}
 
 /** Texts of modules, in the order in which they were generated. */
 export function joined(modules: readonly LuaModule[]): string {
@@ -64,7 +83,7 @@ function shownNumber(value: number): string {
 }
 
 /** What `answer(case)` of the script says to each case, as text. */
-export async function inRedis(redis: TestRedis, script: string, answer: string, cases: readonly unknown[]): Promise<string[]> {
+export async function inRedis(redis: LuaRedis, script: string, answer: string, cases: readonly unknown[]): Promise<string[]> {
   const text = `${script}\n${DRIVER}\n${answer}
     local answers = {}
     for k = 1, #ARGV do
@@ -74,14 +93,14 @@ export async function inRedis(redis: TestRedis, script: string, answer: string, 
   const answers: string[] = []
   for (let from = 0; from < cases.length; from += BATCH) {
     const batch = cases.slice(from, from + BATCH).map((each) => JSON.stringify(each))
-    answers.push(...((await untilEndless(redis.send(['EVAL', text, '0', ...batch]))) as string[]))
+    answers.push(...((await untilEndless(redis.port, redis.send(['EVAL', text, '0', ...batch]))) as string[]))
   }
   return answers
 }
 
-async function untilEndless<T>(answer: Promise<T>): Promise<T> {
+async function untilEndless<T>(port: number, answer: Promise<T>): Promise<T> {
   const timer = setTimeout(async () => {
-    const other = await connectRedis()
+    const other = await connectRedis(port)
     await other.send(['SCRIPT', 'KILL']).finally(() => other.close())
   }, ENDLESS_MS)
   return answer.finally(() => clearTimeout(timer))

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateLua, prelude } from '../../scripts/lua/generate.mjs'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import * as language from './fixtures/language.ts'
-import { inRedis, joined, shown } from './in-redis.ts'
+import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
 
 const FUNCTIONS = Object.entries(language).filter(([, value]) => typeof value === 'function') as [
   string,
@@ -15,11 +14,11 @@ const FUNCTIONS = Object.entries(language).filter(([, value]) => typeof value ==
 ][]
 const VALUES = [0, 1, 2, 3, 5, 8, 13]
 
-let redis: TestRedis
+let redis: LuaRedis
 let modules: ReturnType<typeof generateLua>
 
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
   const roots = ['face', ...FUNCTIONS.map(([name]) => name)]
   modules = generateLua({ root: new URL('./fixtures/', import.meta.url), entries: [{ path: 'language.ts', roots }] })
 })

@@ -8,18 +8,17 @@ import { luaTakes } from '../../scripts/lua/modules.mjs'
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict } from '../../src/algorithms/decide.ts'
 import { Random } from '../model/random.ts'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { hard, decide as hardDecide } from './fixtures/taking.ts'
-import { inRedis, shown } from './in-redis.ts'
+import { inRedis, type LuaRedis, shown, startRedis } from './in-redis.ts'
 import { LATEST_US, nextTime, rulesOf } from './rules.ts'
 
 const WALKS = 150
 const STEPS = 30
 
-let redis: TestRedis
+let redis: LuaRedis
 
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
 })
 
 afterAll(() => redis.close())

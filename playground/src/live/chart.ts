@@ -20,6 +20,7 @@ export class Chart {
   readonly #resized = new ResizeObserver(() => this.#fit())
   #plot: uPlot | undefined
   #data: ChartData = [[], [], [], []]
+  #hasWaits = false
 
   constructor(texts: Texts) {
     this.#texts = texts
@@ -29,7 +30,11 @@ export class Chart {
   show(data: ChartData, label: string): void {
     this.#data = data
     this.element.setAttribute('aria-label', label)
-    if (this.#plot === undefined) this.repaint()
+    // The axis of waits is there when somebody has waited: until then it would say nothing, from 0 to 1.
+    const hasWaits = data[3].some((ms) => ms !== null && ms > 0)
+    const isChange = hasWaits !== this.#hasWaits
+    this.#hasWaits = hasWaits
+    if (this.#plot === undefined || isChange) this.repaint()
     else this.#plot.setData(data as uPlot.AlignedData)
   }
 
@@ -75,7 +80,7 @@ export class Chart {
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((second) => clock.format(second * 1000)), space: 90, incrs: TICKS_S },
         { ...axis, size: 46 },
-        { ...axis, scale: 'ms', side: 1, grid: { show: false }, size: 46 },
+        { ...axis, scale: 'ms', side: 1, grid: { show: false }, size: 46, label: live.waits, labelSize: 18, show: this.#hasWaits },
       ],
       series: [
         { value: (_, second) => (second === null ? '–' : clock.format(second * 1000)), label: live.time },

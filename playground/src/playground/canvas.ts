@@ -1,7 +1,7 @@
-/** The picture on the page, and over it the place where we are. */
+/** The picture on the page, and over it the place where we are and the words about it. */
 import { h } from '../dom.ts'
 import { CanvasPen } from './pen.ts'
-import { drawPicture, type Layout, layoutFor, PALETTE_NAMES, type Palette, pictureLabel, type Scene } from './picture.ts'
+import { drawPicture, type Layout, layoutFor, PALETTE_NAMES, type Palette, pictureLabel, type Scene, wordsTop } from './picture.ts'
 
 /** Colours come from the style sheet, so that there is one place for them. */
 export function palette(): Palette {
@@ -20,9 +20,13 @@ export class Picture {
   #layout: Layout = layoutFor(320, 0)
   #atUs: number | undefined
   #hidesRest = false
+  #hasState = true
+  readonly #words: HTMLElement
 
-  constructor(seek: (us: number) => void) {
-    this.element = h('div', { class: 'picture' }, this.#base, this.#over)
+  /** `words` has one element for each row, with its number in `--row`: it stands under the bars of that row, or below the picture on a phone. */
+  constructor(words: HTMLElement, seek: (us: number) => void) {
+    this.#words = words
+    this.element = h('div', { class: 'picture' }, this.#base, this.#over, words)
     this.#over.addEventListener('click', ({ clientX }) => {
       if (this.#scene === undefined) return
       const share = (clientX - this.#over.getBoundingClientRect().left - this.#layout.plotX) / this.#layout.plotWidth
@@ -33,6 +37,11 @@ export class Picture {
 
   show(scene: Omit<Scene, 'palette'>): void {
     this.#scene = scene
+    this.#draw()
+  }
+
+  showState(hasState: boolean): void {
+    this.#hasState = hasState
     this.#draw()
   }
 
@@ -58,10 +67,20 @@ export class Picture {
   #draw(): void {
     if (this.#scene === undefined || this.element.clientWidth === 0) return
     const scene: Scene = { ...this.#scene, palette: palette() }
-    this.#layout = layoutFor(this.element.clientWidth, scene.run.rows.length)
+    this.#layout = layoutFor(this.element.clientWidth, scene.run.rows.length, this.#hasState)
+    this.#over.style.height = `${this.#layout.height}px`
+    this.#placeWords()
     this.#base.setAttribute('aria-label', pictureLabel(scene))
     drawPicture(new CanvasPen(sized(this.#base, this.#layout)), this.#layout, scene)
     this.#showPlace()
+  }
+
+  #placeWords(): void {
+    const first = wordsTop(this.#layout, 0)
+    this.#words.classList.toggle('in-rows', !this.#layout.isNarrow)
+    this.#words.style.setProperty('--first', `${first}px`)
+    this.#words.style.setProperty('--each', `${wordsTop(this.#layout, 1) - first}px`)
+    this.#words.style.setProperty('--left', `${this.#layout.plotX}px`)
   }
 
   /** Moved, not drawn: while playing this happens in every frame. */

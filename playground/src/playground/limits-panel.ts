@@ -43,13 +43,13 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
       'aria-label': texts.limits.permits,
       'data-part': 'permits',
     })
-    const per = h('input', { type: 'number', min: 1, max: 100_000, value: amount, 'aria-label': texts.limits.per })
+    const per = h('input', { type: 'number', min: 1, max: 100_000, value: amount, 'aria-label': texts.limits.window })
     const units = select(
       UNITS.map((name) => [name, texts.limits.units[name]] as const),
       UNITS.find((name) => name === unit) ?? 's',
       apply,
     )
-    units.setAttribute('aria-label', texts.limits.per)
+    units.setAttribute('aria-label', texts.limits.unit)
     const error = h('p', { class: 'error', role: 'alert' })
     permits.addEventListener('input', apply)
     per.addEventListener('input', apply)
@@ -62,10 +62,18 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
     )
     function apply(): void {
       const all = equalLimits(Number(permits.value), `${per.value}${units.value}`)
-      const problem = Object.values(all).map(mistakeIn).find(Boolean)
-      for (const input of [permits, per]) input.setAttribute('aria-invalid', String(problem !== undefined))
-      put(error, problem)
-      if (problem !== undefined) return
+      // Each number is tried beside one that is right, so that the one at fault is marked.
+      const arePermitsWrong = Object.values(equalLimits(Number(permits.value), '1s')).some(isWrong)
+      const isPerWrong = !arePermitsWrong && Object.values(all).some(isWrong)
+      permits.setAttribute('aria-invalid', String(arePermitsWrong))
+      per.setAttribute('aria-invalid', String(isPerWrong))
+      const { mistake, rules } = texts.limits
+      put(
+        error,
+        arePermitsWrong && mistake(texts.limits.permits, permits.value, rules.limit),
+        isPerWrong && mistake(texts.limits.window, `${per.value}${units.value}`, rules.window),
+      )
+      if (arePermitsWrong || isPerWrong) return
       limits = all
       put(each, ...TYPES.map(ofType))
       change({ limits })
@@ -85,7 +93,7 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
         change({ shown })
       }
     })
-    const short = h('span', { class: 'numbers' }, numbersOf(limits[type]))
+    const short = h('span', { class: 'numbers' }, numbersOf(limits[type], texts))
     const error = h('p', { class: 'error', role: 'alert' })
     const fields = FIELDS[type].map((option) => optionField(type, option, short, error))
     return h('div', { class: 'limit' }, tick, h('details', {}, h('summary', {}, h('span', {}, name), short), ...fields, error))
@@ -103,23 +111,23 @@ export function limitsPanel(first: State, texts: Texts, change: Change): LimitsP
     })
     input.addEventListener('input', () => {
       const data: LimitData = { ...limits[type], [option]: valueFrom(input.value) }
-      const problem = mistakeIn(data)
-      input.setAttribute('aria-invalid', String(problem !== undefined))
-      put(error, problem)
-      if (problem !== undefined) return
+      const isBad = isWrong(data)
+      input.setAttribute('aria-invalid', String(isBad))
+      put(error, isBad && texts.limits.mistake(label, input.value, texts.limits.rules[option as keyof typeof texts.limits.rules]))
+      if (isBad) return
       limits = { ...limits, [type]: data }
-      put(short, numbersOf(data))
+      put(short, numbersOf(data, texts))
       change({ limits })
     })
     return field(label, input)
   }
 }
 
-function mistakeIn(data: LimitData): string | undefined {
+function isWrong(data: LimitData): boolean {
   try {
     shapeOf(data)
-    return undefined
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return false
+  } catch {
+    return true
   }
 }

@@ -4,6 +4,7 @@ import { FIELDS, type Limits, type LimitType } from '../simulation/limits.ts'
 import { CELLS, type Row, type Run } from '../simulation/run.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
+import { isOver } from './conclusion.ts'
 import type { Pen, Point } from './pen.ts'
 
 export interface Palette {
@@ -27,34 +28,53 @@ export interface Layout {
   readonly plotWidth: number
   readonly isNarrow: boolean
   readonly bars: number
+  /** Whether what each limit keeps is drawn under its bars. */
+  readonly hasState: boolean
+  /** Of the bars of each row, up or down. */
+  readonly sideHeight: number
 }
 
 const CALLS_HEIGHT = 34
 const SIDE_HEIGHT = 27
-const GAUGE_GAP = 8
-const GAUGE_HEIGHT = 30
-const ROW_GAP = 18
+/** Without the state there is room for higher bars. */
+const TALL_SIDE_HEIGHT = 34
+/** One line of words under the bars: the arithmetic of the call that is looked at. */
+const WORDS_HEIGHT = 19
+const GAUGE_HEIGHT = 24
+const ROW_GAP = 14
 const AXIS_HEIGHT = 26
 const TITLE_HEIGHT = 20
-const GUTTER = 172
+const GUTTER = 192
 const SCALE = 34
 const PADDING = 12
 const TOP = 10
 
-const rowHeight = (isNarrow: boolean) => (isNarrow ? TITLE_HEIGHT + 14 : 0) + 2 * SIDE_HEIGHT + GAUGE_GAP + GAUGE_HEIGHT + ROW_GAP
-
-export function layoutFor(width: number, rows: number): Layout {
+export function layoutFor(width: number, rows: number, hasState = true): Layout {
   const isNarrow = width < 620
   const plotX = isNarrow ? SCALE : GUTTER + SCALE
-  const calls = (isNarrow ? TITLE_HEIGHT : 0) + CALLS_HEIGHT + ROW_GAP
-  return {
+  const layout = {
     width,
-    height: TOP + calls + rows * rowHeight(isNarrow) + AXIS_HEIGHT,
+    height: 0,
     plotX,
     plotWidth: width - plotX - PADDING,
     isNarrow,
     bars: isNarrow ? CELLS / 8 : CELLS / 4,
+    hasState,
+    sideHeight: hasState ? SIDE_HEIGHT : TALL_SIDE_HEIGHT,
   }
+  return { ...layout, height: rowTop(layout, rows) + AXIS_HEIGHT }
+}
+
+/** Where a row begins. */
+function rowTop({ isNarrow, hasState, sideHeight }: Layout, row: number): number {
+  const calls = (isNarrow ? TITLE_HEIGHT : 0) + CALLS_HEIGHT + ROW_GAP
+  const each = (isNarrow ? TITLE_HEIGHT : 0) + 2 * sideHeight + WORDS_HEIGHT + (hasState ? GAUGE_HEIGHT : 0) + ROW_GAP
+  return TOP + calls + row * each
+}
+
+/** Where the words of a row stand: between its bars and its state. */
+export function wordsTop(layout: Layout, row: number): number {
+  return rowTop(layout, row) + (layout.isNarrow ? TITLE_HEIGHT : 0) + 2 * layout.sideHeight + 1
 }
 
 export interface Scene {
@@ -68,9 +88,9 @@ export function drawPicture(pen: Pen, layout: Layout, scene: Scene): void {
   const { run, palette } = scene
   pen.rect(0, 0, layout.width, layout.height, palette.surface)
   drawAxis(pen, layout, scene)
-  let y = drawCalls(pen, layout, scene, TOP)
+  drawCalls(pen, layout, scene, TOP)
   const scale = Math.max(1, ...run.rows.flatMap(({ admitted, refused }) => [highest(admitted, layout.bars), highest(refused, layout.bars)]))
-  for (const row of run.rows) y = drawRow(pen, layout, scene, row, scale, y)
+  for (const [k, row] of run.rows.entries()) drawRow(pen, layout, scene, row, scale, rowTop(layout, k))
 }
 
 function drawAxis(pen: Pen, layout: Layout, { run, palette, texts }: Scene): void {
@@ -92,7 +112,7 @@ function tickUs(lengthUs: number, about: number): number {
   return ([1, 2, 5].find((digit) => digit * power >= raw) ?? 10) * power
 }
 
-function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene, top: number): number {
+function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene, top: number): void {
   const y = layout.isNarrow ? top + TITLE_HEIGHT : top
   const title = { size: 13, colour: palette.ink, bold: true }
   const total = counted(run.atUs.length)
@@ -107,22 +127,19 @@ function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene, top
   drawBars(pen, layout, bins, y + CALLS_HEIGHT, CALLS_HEIGHT / Math.max(1, ...bins), palette.calls)
   drawScale(pen, layout, y, Math.max(...bins), palette)
   pen.line(layout.plotX, y + CALLS_HEIGHT + 0.5, layout.plotX + layout.plotWidth, y + CALLS_HEIGHT + 0.5, palette.quiet)
-  return y + CALLS_HEIGHT + ROW_GAP
 }
 
-function drawRow(pen: Pen, layout: Layout, scene: Scene, row: Row, scale: number, top: number): number {
+function drawRow(pen: Pen, layout: Layout, scene: Scene, row: Row, scale: number, top: number): void {
   const { palette } = scene
   const y = layout.isNarrow ? top + TITLE_HEIGHT : top
-  const base = y + SIDE_HEIGHT
-  const perCall = (SIDE_HEIGHT - 1) / scale
+  const base = y + layout.sideHeight
+  const perCall = (layout.sideHeight - 1) / scale
   drawBars(pen, layout, binned(row.admitted, layout.bars), base, perCall, palette.admitted)
   drawBars(pen, layout, binned(row.refused, layout.bars), base + 1, -perCall, palette.refused)
   pen.line(layout.plotX, base + 0.5, layout.plotX + layout.plotWidth, base + 0.5, palette.quiet)
   drawScale(pen, layout, y, scale, palette)
   drawNames(pen, layout, scene, row, top, y)
-  const gauge = y + 2 * SIDE_HEIGHT + GAUGE_GAP + (layout.isNarrow ? 14 : 0)
-  drawGauge(pen, layout, scene, row, gauge)
-  return gauge + GAUGE_HEIGHT + ROW_GAP
+  if (layout.hasState) drawGauge(pen, layout, scene, row, y + 2 * layout.sideHeight + WORDS_HEIGHT)
 }
 
 function drawNames(pen: Pen, layout: Layout, { texts, palette, limits }: Scene, row: Row, top: number, y: number): void {
@@ -139,15 +156,18 @@ function drawNames(pen: Pen, layout: Layout, { texts, palette, limits }: Scene, 
     return
   }
   pen.text(2, y + 11, name, title)
-  pen.text(GUTTER - 4, y + 11, numbersOf(limits[row.type]), { size: 11, colour: palette.quiet, anchor: 'end' })
+  pen.text(GUTTER - 4, y + 11, numbersOf(limits[row.type], texts), { size: 11, colour: palette.quiet, anchor: 'end' })
   pen.text(2, y + 28, up, { size: 12, colour: palette.admitted, bold: true })
   pen.text(2, y + 44, down, { size: 12, colour: palette.refused, bold: true })
+  const most = texts.picture.most(counted(row.totals.mostInWindow), counted(row.capacity))
+  pen.text(2, y + 60, most, { size: 12, colour: isOver(row) ? palette.refused : palette.quiet, bold: isOver(row) })
 }
 
-/** The numbers of a limit, as short as they can be told: '10/s · 20', '100 / 1min'. */
-export function numbersOf(data: LimitData): string {
+/** The numbers of a limit, as short as they can be told: '10/s, burst 20', '100 per 1min'. */
+export function numbersOf(data: LimitData, { limits: { numbers } }: Texts): string {
   const [most, pace] = FIELDS[data.type as LimitType] as [string, string]
-  return 'window' in data ? `${data[most]} / ${durationText(data.window)}` : `${data[pace]} · ${data[most]}`
+  if ('window' in data) return numbers.window(String(data[most]), durationText(data.window))
+  return numbers.pace(String(data[pace]), String(data[most]))
 }
 
 const durationText = (value: unknown) => (typeof value === 'number' ? `${value}ms` : String(value))
@@ -170,7 +190,7 @@ function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row
   pen.line(layout.plotX, top + 0.5, layout.plotX + layout.plotWidth, top + 0.5, palette.grid, true)
   pen.line(layout.plotX, bottom + 0.5, layout.plotX + layout.plotWidth, bottom + 0.5, palette.grid)
   const small = { size: 11, colour: palette.quiet }
-  pen.text(2, layout.isNarrow ? top - 4 : top + 19, texts.quantities[row.type], small)
+  pen.text(2, layout.isNarrow ? top - 5 : top + 15, texts.quantities[row.type], small)
   pen.text(layout.plotX - 5, top + 8, plain(row.ceiling), { ...small, anchor: 'end' })
   pen.text(layout.plotX - 5, bottom + 1, '0', { ...small, anchor: 'end' })
 }

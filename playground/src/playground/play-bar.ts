@@ -10,8 +10,15 @@ export interface PlayBar {
   show(call: number, atUs: number, isPlaying: boolean): void
 }
 
-/** `goThrough` begins to go through the run, and says whether that is new. */
-export function playBar(texts: Texts, player: Player, goThrough: () => boolean, showAll: () => void): PlayBar {
+export interface PlayBarListener {
+  /** Begins to go through the run, and says whether that is new. */
+  goThrough(): boolean
+  showAll(): void
+  /** Whether what each limit keeps is drawn. */
+  showState(hasState: boolean): void
+}
+
+export function playBar(texts: Texts, player: Player, listener: PlayBarListener): PlayBar {
   let count = 0
   let isSpeedChosen = false
   const toggle = h('button', { type: 'button', class: 'primary', 'data-part': 'play', onclick: playOrPause }, `▶ ${texts.play.play}`)
@@ -28,28 +35,30 @@ export function playBar(texts: Texts, player: Player, goThrough: () => boolean, 
     },
   )
   speeds.setAttribute('aria-label', texts.play.speed)
-  const button = (part: string, sign: string, label: string, act: () => void) =>
-    h('button', { type: 'button', 'data-part': part, 'aria-label': label, title: label, onclick: act }, sign)
+  const button = (part: string, label: string, act: () => void) => h('button', { type: 'button', 'data-part': part, onclick: act }, label)
+  const state = h('input', { type: 'checkbox', 'data-part': 'state', checked: true })
+  state.addEventListener('change', () => listener.showState(state.checked))
   const element = h(
     'div',
     { class: 'bar', role: 'group', 'aria-label': texts.play.position },
     toggle,
-    button('back', '◀', texts.play.back, () => step(player.call - 1)),
-    h('button', { type: 'button', 'data-part': 'step', onclick: () => step(player.call + 1) }, `${texts.play.step} ▸`),
+    button('back', `◂ ${texts.play.back}`, () => step(player.call - 1)),
+    button('step', `${texts.play.step} ▸`, () => step(player.call + 1)),
     speeds,
-    h('button', { type: 'button', 'data-part': 'all', onclick: showAll }, texts.play.all),
+    button('all', texts.play.all, () => listener.showAll()),
+    h('label', { class: 'tick' }, state, texts.play.state),
     h('div', { class: 'place' }, place, said),
   )
   return { element, load, show }
 
   function playOrPause(): void {
-    const isNew = goThrough()
+    const isNew = listener.goThrough()
     if (player.isPlaying) player.pause()
     else player.play(isNew)
   }
 
   function step(call: number): void {
-    goThrough()
+    listener.goThrough()
     player.goTo(call)
   }
 

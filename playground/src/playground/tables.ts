@@ -5,22 +5,37 @@ import { type Run, Stage } from '../simulation/run.ts'
 import { rowsOf } from '../simulation/tapes.ts'
 import type { Decision, Tape } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
+import { isOver } from './conclusion.ts'
 
 export function totalsTable({ rows }: Run, texts: Texts): HTMLElement {
   const { totals } = texts
-  const head = [totals.algorithm, totals.admitted, totals.refused, totals.most, totals.wait]
-  const body = rows.map(({ type, totals: of }) =>
-    h(
-      'tr',
+  const head = [totals.algorithm, totals.most, totals.admitted, totals.refused, totals.wait]
+  const body = rows.map((row) => {
+    const { type, capacity, totals: of } = row
+    const most = totals.mostIn(counted(of.mostInWindow), counted(capacity), seconds(of.windowUs))
+    return labelled(
+      head,
+      [
+        h('th', { scope: 'row' }, texts.types[type]),
+        h('td', { class: isOver(row) ? 'number above' : 'number' }, most),
+        h('td', { class: 'number admitted' }, counted(of.admitted)),
+        h('td', { class: 'number refused' }, counted(of.refused)),
+        h('td', { class: 'number' }, waitText(of.longestWaitUs, totals.never)),
+      ],
       { 'data-row': type },
-      h('th', { scope: 'row' }, texts.types[type]),
-      h('td', { class: 'number admitted' }, counted(of.admitted)),
-      h('td', { class: 'number refused' }, counted(of.refused)),
-      h('td', { class: 'number' }, totals.mostIn(counted(of.mostInWindow), seconds(of.windowUs))),
-      h('td', { class: 'number' }, waitText(of.longestWaitUs, totals.never)),
-    ),
-  )
-  return table(head, h('tbody', {}, ...body), totals.heading)
+    )
+  })
+  return table(head, h('tbody', {}, ...body), totals.heading, 'cards')
+}
+
+/** A row whose cells know their column: on a phone each row is a card, and each cell says what it is. */
+export function labelled(
+  head: readonly string[],
+  cells: readonly HTMLElement[],
+  attributes: Readonly<Record<string, unknown>>,
+): HTMLElement {
+  for (const [k, cell] of cells.entries()) cell.dataset.label = head[k] as string
+  return h('tr', attributes, ...cells)
 }
 
 const waitText = (us: number, never: string): string => (us === 0 ? '–' : Number.isFinite(us) ? time(us) : never)
@@ -69,10 +84,10 @@ function shown(name: string, value: number, never: string): string {
   return Number.isFinite(value) ? `${plain(value)} ms` : never
 }
 
-export function table(head: readonly string[], body: HTMLElement, label: string): HTMLElement {
+export function table(head: readonly string[], body: HTMLElement, label: string, kind = ''): HTMLElement {
   return h(
     'div',
-    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+    { class: `scroll ${kind}`, tabindex: 0, role: 'region', 'aria-label': label },
     h('table', {}, h('thead', {}, h('tr', {}, ...head.map((text) => h('th', { scope: 'col' }, text)))), body),
   )
 }

@@ -9,6 +9,7 @@ import { Simulator } from '../simulation/simulator.ts'
 import { tapeOf } from '../simulation/tapes.ts'
 import type { Texts } from '../text/en.ts'
 import { Picture } from './canvas.ts'
+import { conclusionOf } from './conclusion.ts'
 import { exampleSelect } from './example-select.ts'
 import { limitsPanel } from './limits-panel.ts'
 import { playBar } from './play-bar.ts'
@@ -37,16 +38,17 @@ export function playgroundView(script: string, address: string, texts: Texts, re
 
   const simulator = new Simulator(script, { ran, looked, failed })
   const player = new Player({ moved })
-  const picture = new Picture((us) => {
+  const words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
+  const picture = new Picture(words, (us) => {
     goesThrough = true
     player.seek(us)
   })
-  const bar = playBar(texts, player, goThrough, showAll)
+  const bar = playBar(texts, player, { goThrough, showAll, showState: (hasState) => picture.showState(hasState) })
   const example = exampleSelect(state, texts, replace)
   const traffic = trafficPanel(state.traffic, texts, (next) => change({ ...state, traffic: next }))
   const limits = limitsPanel(state, texts, (next) => change({ ...state, ...next }))
   const share = sharePanel(texts)
-  const words = h('div', { class: 'words', 'aria-live': 'polite' })
+  const conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })
   const totals = h('div')
   const tape = h('div')
 
@@ -64,8 +66,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     h(
       'div',
       { class: 'results' },
-      h('section', { class: 'panel' }, bar.element, picture.element, h('p', { class: 'note' }, texts.picture.acts)),
-      h('section', { class: 'panel', 'data-part': 'step' }, h('h2', {}, texts.step.heading), words),
+      h('section', { class: 'panel' }, conclusion, bar.element, picture.element, h('p', { class: 'note' }, texts.picture.acts)),
       h('section', { class: 'panel' }, h('h2', {}, texts.totals.heading), totals, h('p', { class: 'note' }, texts.totals.waitNote)),
       tape,
       share.element,
@@ -105,6 +106,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     run = next
     goesThrough = false
     traffic.fail('')
+    put(conclusion, conclusionOf(next, texts))
     picture.show({ run: next, limits: state.limits, texts })
     // One thing in a frame: what is drawn is seen before the tables are made.
     requestAnimationFrame(() => showTables(next))
@@ -150,6 +152,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     // Words that change many times a second are not read out.
     if (words.ariaLive !== (isPlaying ? 'off' : 'polite')) words.ariaLive = isPlaying ? 'off' : 'polite'
     picture.point(atUs, goesThrough)
+    words.classList.toggle('going', goesThrough)
     bar.show(call, run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
     // Nobody reads faster than this, and words are laid out anew each time.
     if (call < 0 || (isPlaying && performance.now() - lookedMs < WORDS_EVERY_MS)) return
@@ -166,6 +169,7 @@ export function playgroundView(script: string, address: string, texts: Texts, re
   function showAll(): void {
     player.pause()
     goesThrough = false
+    words.classList.remove('going')
     picture.point(run?.atUs[Math.max(0, player.call)], false)
   }
 
@@ -175,23 +179,28 @@ export function playgroundView(script: string, address: string, texts: Texts, re
     put(
       words,
       h('p', { class: 'at' }, texts.step.at(seconds(atUs), counted(call + 1), counted(run.atUs.length), plain(run.cost[call] as number))),
-      h('dl', {}, ...moments.flatMap(wordsOf)),
+      h('dl', {}, ...moments.map(wordsOf)),
     )
     words.dataset.call = String(call + 1)
   }
 
-  function wordsOf(moment: Moment): HTMLElement[] {
+  function wordsOf(moment: Moment, row: number): HTMLElement {
     const { outcome } = moment.after
     const said = outcome === 'allowed' ? texts.step.admitted : outcome === 'limited' ? texts.step.refused : texts.step.impossible
     const mark = outcome === 'allowed' ? '▲' : '▼'
-    return [
+    const text = explained(moment, texts)
+    const element = h(
+      'div',
+      { class: 'row', title: text },
       h(
         'dt',
         {},
-        h('span', {}, texts.types[moment.type]),
+        h('span', { class: 'name' }, texts.types[moment.type]),
         h('span', { class: outcome === 'allowed' ? 'admitted' : 'refused' }, `${mark} ${said}`),
       ),
-      h('dd', {}, explained(moment, texts)),
-    ]
+      h('dd', {}, text),
+    )
+    element.style.setProperty('--row', String(row))
+    return element
   }
 }

@@ -13,8 +13,9 @@ export const CELLS = 480
 export interface Totals {
   readonly admitted: number
   readonly refused: number
-  /** Most permits that acted within any one window, wherever it lies. */
+  /** Most permits that acted within any one window, wherever it lies, and how long those took from the first to the last. */
   readonly mostInWindow: number
+  readonly mostWithinUs: number
   readonly windowUs: number
   /** The longest wait that anybody was told: to come back when refused, to act when admitted. Infinity: never. */
   readonly longestWaitUs: number
@@ -196,7 +197,7 @@ class RowPlayer {
       totals: {
         admitted: this.#actedUs.length,
         refused: this.#refusedCount,
-        mostInWindow: fullestWindow(this.#actedUs, this.#permits, shape.windowUs),
+        ...fullestWindow(this.#actedUs, this.#permits, shape.windowUs),
         windowUs: shape.windowUs,
         longestWaitUs: this.#longestWaitUs,
       },
@@ -205,14 +206,22 @@ class RowPlayer {
 }
 
 /** Most permits in any stretch of `windowUs`, its end not included. Times are in order. */
-export function fullestWindow(timesUs: readonly number[], permits: readonly number[], windowUs: number): number {
-  let most = 0
+export function fullestWindow(
+  timesUs: readonly number[],
+  permits: readonly number[],
+  windowUs: number,
+): Pick<Totals, 'mostInWindow' | 'mostWithinUs'> {
+  let mostInWindow = 0
+  let mostWithinUs = 0
   let within = 0
   let first = 0
   for (let last = 0; last < timesUs.length; last++) {
+    const lastUs = timesUs[last] as number
     within += permits[last] as number
-    while ((timesUs[first] as number) <= (timesUs[last] as number) - windowUs) within -= permits[first++] as number
-    most = Math.max(most, within)
+    while ((timesUs[first] as number) <= lastUs - windowUs) within -= permits[first++] as number
+    if (within <= mostInWindow) continue
+    mostInWindow = within
+    mostWithinUs = lastUs - (timesUs[first] as number)
   }
-  return most
+  return { mostInWindow, mostWithinUs }
 }

@@ -1,4 +1,9 @@
 /** All that the page says, in English. The Chinese file has the same shape: the compiler sees to that. */
+
+/** The name of an algorithm within a sentence. */
+const the = (name: string) => (name === 'GCRA' ? name : `the ${name.toLowerCase()}`)
+const The = (name: string) => (name === 'GCRA' ? name : `The ${name.toLowerCase()}`)
+
 export const en = {
   language: 'en',
   title: 'Sluice: see what a limit does',
@@ -23,18 +28,35 @@ export const en = {
     slidingWindow: 'count in the sliding window',
     slidingLog: 'entries in the log',
     tokenBucket: 'tokens',
-    gcra: 'TAT ahead of now, s',
+    gcra: 'booked ahead, s',
     leakyBucket: 'water',
   },
   intro: {
-    heading: 'One traffic, six algorithms, one time axis',
+    heading: 'Same traffic, six algorithms',
     text: 'Choose traffic and limits. The library itself decides, in your browser, what each algorithm admits and refuses.',
+  },
+  /** One sentence over the picture: what this scene shows. */
+  conclusion: {
+    limit: (permits: string, per: string) => `Limit ${permits} ${per}.`,
+    per: { second: 'a second', minute: 'a minute', hour: 'an hour', day: 'a day', other: (time: string) => `per ${time}` },
+    over: (name: string, most: string, within: string) => `${The(name)} let ${most} through within ${within}`,
+    overAtOnce: (name: string, most: string) => `${The(name)} let ${most} through at once`,
+    kept: (name: string, most: string) => `; ${the(name)} never more than ${most}.`,
+    end: '.',
+    none: 'No algorithm let more through than its limit, wherever the window lies.',
+    refused: (least: string, name: string) => `The fewest calls were refused by ${the(name)}: ${least}.`,
+    alike: (count: string) => `Each refused ${count}.`,
+    all: (count: string) => `All ${count} calls were admitted.`,
   },
   example: {
     label: 'Example',
     own: 'Your own',
     scenes: 'Scenes',
-    groups: { seeds: 'Worked examples', published: 'Tables of other projects', derived: 'Derived by hand' },
+    groups: {
+      seeds: 'Worked examples',
+      derived: 'For experts: derived by hand',
+      published: 'For experts: tables of other projects',
+    },
     /** Their ids are sentences already: 'gcra-7-per-second-is-exact'. */
     tape: (id: string): string => {
       const words = id.replaceAll('-', ' ').replace(/^gcra/, 'GCRA')
@@ -91,6 +113,25 @@ export const en = {
     all: 'All six alike',
     permits: 'Permits',
     per: 'per',
+    window: 'Length of the window',
+    unit: 'Unit of the window',
+    numbers: {
+      window: (limit: string, window: string) => `${limit} per ${window}`,
+      pace: (pace: string, most: string) => `${pace}, burst ${most}`,
+    },
+    /** What a field takes. */
+    rules: {
+      limit: 'a whole number from 1 to 1,000,000,000 (of a log, and of all six: 100,000)',
+      window: 'a duration such as 500ms, 1s or 1min, up to 366d',
+      anchor: 'epoch or first',
+      slots: 'a whole number from 1 to 1,000',
+      capacity: 'a whole number from 1 to 1,000,000,000',
+      refill: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
+      burst: 'a whole number from 1 to 1,000,000,000',
+      rate: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
+      leak: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
+    },
+    mistake: (label: string, value: string, rule: string) => `${label} ${value || '(empty)'}: must be ${rule}.`,
     show: (name: string) => `Show ${name}`,
     fields: {
       limit: 'Limit',
@@ -109,7 +150,8 @@ export const en = {
   play: {
     play: 'Play',
     pause: 'Pause',
-    back: 'Step back',
+    back: 'Back',
+    state: 'State',
     step: 'Step',
     all: 'Show all',
     speed: 'Speed',
@@ -121,6 +163,7 @@ export const en = {
     calls: 'Calls that arrive',
     admitted: 'admitted',
     refused: 'refused',
+    most: (most: string, limit: string) => `${most} of ${limit} in one window`,
     acts: 'Up: admitted. Down: refused. What a leaky bucket admits is drawn when it may act. A click goes to that time.',
     seconds: 's',
   },
@@ -175,7 +218,7 @@ export const en = {
     refused: 'Refused',
     most: 'Most in any window',
     wait: 'Longest wait',
-    mostIn: (most: string, seconds: string) => `${most} in ${seconds} s`,
+    mostIn: (most: string, limit: string, seconds: string) => `${most} of ${limit} in ${seconds} s`,
     never: 'never',
     waitNote: 'Longest wait: until a refused call may come again, or an admitted one may act.',
   },
@@ -209,6 +252,12 @@ export const en = {
   live: {
     heading: 'What the service is doing',
     states: { connecting: 'Connecting', live: 'Live', reconnecting: 'Reconnecting', none: 'No service' },
+    lastSeen: (time: string) => `The service does not answer. Last seen ${time}. Reconnecting`,
+    noCalls: 'No calls yet. Send some sample traffic, or one call at a time under',
+    sample: 'Send a minute of sample traffic',
+    sampleStop: 'Stop',
+    sampleLeft: (seconds: string) => `Sending 50 calls a second, ${seconds} s left.`,
+    sampleFailed: (reason: string) => `The service refused the sample traffic: ${reason}. If it wants a token, send calls under Try.`,
     none: 'This page was not served by a running service, so there is nothing to watch.',
     start: 'Start one and open the address that it prints:',
     since: (time: string) => `Service started ${time}`,
@@ -243,6 +292,7 @@ export const en = {
     heading: 'Ask the service',
     text: 'Sends one question to the running service and shows what went over the wire.',
     none: 'This page was not served by a running service, so there is nobody to ask. The request below is what would be sent.',
+    away: 'The service does not answer. Trying again every two seconds.',
     limiter: 'Limiter',
     verb: 'Verb',
     verbs: {
@@ -275,9 +325,11 @@ export const en = {
     copied: 'Copied',
     failed: (reason: string) => `The request did not get through: ${reason}`,
     noAnswer: 'Nothing has been sent yet.',
+    history: 'Sent before',
+    historyColumns: { at: 'At', request: 'Request', answer: 'Answer', remaining: 'Left', retry: 'Retry after' },
     took: (ms: string) => `in ${ms} ms`,
     series: (sent: string, admitted: string, refused: string) => `${sent} sent: ${admitted} admitted, ${refused} refused`,
-    badCost: 'The cost must be a whole number, or an object of them.',
+    badCost: (value: string) => `Cost ${value || '(empty)'}: must be a whole number, or an object of them.`,
   },
   footer: 'Everything runs in this page. Nothing is sent anywhere but to the service that served it.',
 }

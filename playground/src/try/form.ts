@@ -1,0 +1,173 @@
+/** The form: what is asked of the service. */
+import { field, h, put, select } from '../dom.ts'
+import type { Texts } from '../text/en.ts'
+import { type Asked, CostError, FIELDS_OF, type TryVerb, VERBS, type WireRequest, wireRequest } from './request.ts'
+
+export interface Limiter {
+  readonly name: string
+  readonly plans: Readonly<Record<string, unknown>>
+}
+
+export interface FormListener {
+  /** Whenever a field changes. `wire` is undefined while a field is wrong. */
+  changed(wire: WireRequest | undefined): void
+  submitted(wire: WireRequest, times: number): Promise<void>
+}
+
+type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'token'
+
+const MAX_TIMES = 200
+
+/** Kept while another tab is open, or another language is chosen. A token is kept nowhere else. */
+let asked: Asked = {
+  verb: 'consume',
+  limiter: 'api',
+  key: 'user:42',
+  cost: '1',
+  plan: '',
+  maxWaitMs: '1000',
+  timeoutMs: '2000',
+  atMs: '',
+  token: '',
+}
+
+export class AskForm {
+  readonly element: HTMLFormElement
+  readonly #texts: Texts
+  readonly #listener: FormListener
+  readonly #error = h('p', { class: 'error', role: 'alert', id: 'ask-error' })
+  #limiters: readonly Limiter[] = []
+  #times = 1
+
+  constructor(texts: Texts, listener: FormListener) {
+    this.#texts = texts
+    this.#listener = listener
+    this.element = h('form', { class: 'stack', onsubmit: (event: Event) => this.#submit(event) })
+    this.#show()
+  }
+
+  /** What there is to ask. */
+  offer(limiters: readonly Limiter[]): void {
+    this.#limiters = limiters
+    const first = limiters[0]?.name
+    if (first !== undefined && !limiters.some(({ name }) => name === asked.limiter)) asked = { ...asked, limiter: first }
+    this.#show()
+    this.#tell()
+  }
+
+  /** The request as it stands, or undefined if a field is wrong: then that one is marked. */
+  request(): WireRequest | undefined {
+    const cost = this.element.querySelector('[data-ask=cost]')
+    try {
+      const wire = wireRequest(asked)
+      cost?.removeAttribute('aria-invalid')
+      put(this.#error)
+      return wire
+    } catch (mistake) {
+      if (!(mistake instanceof CostError)) throw mistake
+      cost?.setAttribute('aria-invalid', 'true')
+      put(this.#error, this.#texts.try.badCost(asked.cost))
+      return undefined
+    }
+  }
+
+  #set(change: Partial<Asked>): void {
+    asked = { ...asked, ...change }
+    this.#tell()
+  }
+
+  #tell(): void {
+    this.#listener.changed(this.request())
+  }
+
+  #show(): void {
+    const takes = FIELDS_OF[asked.verb]
+    const words = this.#texts.try
+    const focused = (document.activeElement as HTMLElement | null)?.dataset.ask
+    put(
+      this.element,
+      field(words.verb, this.#verb()),
+      field(words.limiter, this.#limiter()),
+      field(words.key, this.#input('key', { required: true })),
+      takes.includes('cost') && field(words.cost, this.#input('cost', { required: true }), words.costHint),
+      takes.includes('cost') && this.#error,
+      takes.includes('plan') && field(words.plan, this.#plan()),
+      takes.includes('maxWaitMs') && field(words.maxWaitMs, this.#input('maxWaitMs', { inputmode: 'numeric' })),
+      takes.includes('timeoutMs') && field(words.timeoutMs, this.#input('timeoutMs', { inputmode: 'numeric' })),
+      takes.includes('atMs') && field(words.atMs, this.#input('atMs', { inputmode: 'numeric' })),
+      field(words.token, this.#input('token', { type: 'password' })),
+      h(
+        'div',
+        { class: 'inline' },
+        field(words.times, this.#timesInput()),
+        h('button', { type: 'submit', class: 'primary', 'data-part': 'send' }, words.send),
+      ),
+    )
+    if (focused !== undefined) this.element.querySelector<HTMLElement>(`[data-ask=${focused}]`)?.focus()
+  }
+
+  #input(name: TextField, more: Record<string, unknown> = {}): HTMLInputElement {
+    const attributes = { type: 'text', value: asked[name], spellcheck: 'false', autocomplete: 'off', 'data-ask': name, ...more }
+    const element = h('input', attributes)
+    element.addEventListener('input', () => this.#set({ [name]: element.value }))
+    return element
+  }
+
+  #verb(): HTMLSelectElement {
+    const options = VERBS.map((verb) => [verb, this.#texts.try.verbs[verb]] as const)
+    return this.#select('verb', options, asked.verb, (verb: TryVerb) => this.#set({ verb }))
+  }
+
+  #limiter(): HTMLSelectElement {
+    const names = this.#limiters.length === 0 ? [asked.limiter] : this.#limiters.map(({ name }) => name)
+    const options = names.map((name) => [name, name] as const)
+    return this.#select('limiter', options, asked.limiter, (limiter) => this.#set({ limiter, plan: '' }))
+  }
+
+  /** A choice that other fields depend on. */
+  #select<Value extends string>(
+    name: string,
+    options: readonly (readonly [Value, string])[],
+    chosen: Value,
+    choose: (value: Value) => void,
+  ): HTMLSelectElement {
+    const element = select(options, chosen, (value) => {
+      choose(value)
+      this.#show()
+      this.#tell()
+    })
+    element.dataset.ask = name
+    return element
+  }
+
+  #plan(): HTMLElement {
+    const known = Object.keys(this.#limiters.find(({ name }) => name === asked.limiter)?.plans ?? {})
+    const plans = asked.plan === '' || known.includes(asked.plan) ? known : [...known, asked.plan]
+    const options = [['', this.#texts.try.noPlan] as const, ...plans.map((plan) => [plan, plan] as const)]
+    return select(options, asked.plan, (plan) => this.#set({ plan }))
+  }
+
+  #timesInput(): HTMLElement {
+    const element = h('input', { type: 'number', min: 1, max: MAX_TIMES, value: this.#times, 'data-ask': 'times' })
+    element.addEventListener('input', () => {
+      this.#times = Math.max(1, Math.min(MAX_TIMES, Math.trunc(Number(element.value)) || 1))
+    })
+    return element
+  }
+
+  async #submit(event: Event): Promise<void> {
+    event.preventDefault()
+    const wire = this.request()
+    if (wire === undefined) {
+      this.element.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+      return
+    }
+    const button = this.element.querySelector<HTMLButtonElement>('[data-part=send]')
+    if (button !== null) button.disabled = true
+    try {
+      await this.#listener.submitted(wire, this.#times)
+    } finally {
+      if (button !== null) button.disabled = false
+    }
+  }
+}
