@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Asked, CostError, codeOf, curlOf, literal, shownRequest, wireRequest } from '../src/try/request.ts'
+import { type Asked, CostError, codeOf, curlOf, decisionIn, literal, shownRequest, wireRequest } from '../src/try/request.ts'
 
 const asked = (part: Partial<Asked> = {}): Asked => ({
   verb: 'consume',
@@ -10,6 +10,8 @@ const asked = (part: Partial<Asked> = {}): Asked => ({
   maxWaitMs: '1000',
   timeoutMs: '2000',
   atMs: '',
+  actual: '1',
+  of: '',
   token: '',
   ...part,
 })
@@ -26,6 +28,36 @@ describe('a question on the wire', () => {
     expect(bodyOf({ verb: 'acquire' })).toEqual({ limiter: 'api', key: 'user:42', timeoutMs: 2000 })
     expect(bodyOf({ verb: 'refund', atMs: '5.5', plan: 'pro' })).toEqual({ limiter: 'api', key: 'user:42', verb: 'refund', atMs: 5.5 })
     expect(wireRequest(asked({ verb: 'acquire' })).path).toBe('/v1/acquire')
+  })
+
+  test('charges and settles at paths of their own', () => {
+    const charge = wireRequest(asked({ verb: 'charge', cost: '1200', plan: 'pro' }))
+    expect([charge.path, JSON.parse(charge.body ?? '')]).toEqual([
+      '/v1/charge',
+      { limiter: 'api', key: 'user:42', cost: 1200, plan: 'pro' },
+    ])
+    const of = '{"atMs":5,"parts":{"default":{"resetAfterMs":1}}}'
+    const settle = wireRequest(asked({ verb: 'settle', cost: '3', actual: '{ "default": 7 }', of }))
+    expect([settle.path, JSON.parse(settle.body ?? '')]).toEqual([
+      '/v1/settle',
+      { limiter: 'api', key: 'user:42', cost: 3, actual: { default: 7 }, of: JSON.parse(of) },
+    ])
+    for (const [part, field] of [
+      [{ actual: 'much' }, 'actual'],
+      [{ of: '' }, 'of'],
+    ] as const) {
+      expect(() => wireRequest(asked({ verb: 'settle', of, ...part }))).toThrow(expect.objectContaining({ field }))
+    }
+  })
+
+  test('settles the last decision that charged something', () => {
+    const answer = JSON.stringify({ atMs: 5, outcome: 'allowed', remaining: 1, parts: { a: { resetAfterMs: 7, remaining: 1 } } })
+    const needed = '{"atMs":5,"outcome":"allowed","parts":{"a":{"resetAfterMs":7}}}'
+    for (const verb of ['consume', 'reserve', 'acquire'] as const) expect(decisionIn(wireRequest(asked({ verb })), answer)).toBe(needed)
+    for (const verb of ['peek', 'refund', 'charge', 'look', 'reset'] as const) {
+      expect(decisionIn(wireRequest(asked({ verb })), answer)).toBeUndefined()
+    }
+    expect(decisionIn(wireRequest(asked()), '{"code":"COST"}')).toBeUndefined()
   })
 
   test('takes a cost for each limit, and refuses what is neither', () => {

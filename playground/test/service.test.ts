@@ -216,16 +216,23 @@ describe('Try', () => {
       ['peek', { parts: { tokens: { remaining: 600 } } }],
       ['reserve', { parts: { tokens: { remaining: 200 } } }],
       ['refund', { refunded: true }],
+      ['charge', { parts: { tokens: { remaining: 200 } } }],
+      ['refund', { refunded: true }],
       ['acquire', { waitedMs: expect.any(Number) }],
     ] as const) {
       await page.selectOption('[data-ask=verb]', verb)
       await send(page)
       expect(await body(page), verb).toMatchObject(expected)
     }
+    // The decision of `acquire` is filled in: of 400 tokens 150 were used.
+    await page.selectOption('[data-ask=verb]', 'settle')
+    await page.fill('[data-ask=actual]', '{ "requests": 1, "tokens": 150 }')
+    await send(page)
+    expect(await body(page)).toEqual({ limiter: 'llm', settled: true })
     await page.fill('[data-ask=cost]', '1')
     await page.selectOption('[data-ask=verb]', 'look')
     await send(page)
-    expect(await body(page)).toMatchObject({ parts: { tokens: { remaining: 200 } } })
+    expect(await body(page)).toMatchObject({ parts: { tokens: { remaining: 450 } } })
     await page.selectOption('[data-ask=verb]', 'reset')
     await send(page)
     expect(await page.textContent('[data-part=status]')).toContain('204')

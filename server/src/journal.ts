@@ -14,6 +14,8 @@ export interface Journal {
   limiterChanged(limiter: string, health: Health): void
   /** A single decision failed: the next one may not. */
   decisionFailed(limiter: string, error: SluiceError): void
+  /** Hits were refused by a rule that is asked with 0 hits first: they may have been used already, at the end of a stream. */
+  notCharged(rule: string, hits: number): void
   /** Undefined: nobody wants to know. */
   readonly decided: ((limiter: string, event: DecisionEvent, isShadow: boolean) => void) | undefined
 }
@@ -55,6 +57,11 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
       toldAtMs.set(limiter, nowMs())
       log.warn({ limiter, reason: message }, 'the store failed at a decision')
     },
+    notCharged: (rule, hits) =>
+      log.warn(
+        { rule, hits },
+        'hits did not fit and were not charged: if they are reported at the end of a stream, the rule wants charge: true',
+      ),
     decided: log.isLevelEnabled('debug') ? (limiter, event, isShadow) => log.debug(lineOf(limiter, event, isShadow), 'decided') : undefined,
   }
 }

@@ -3,6 +3,7 @@ import type { ServiceConfig } from './config/config.ts'
 import { HealthService } from './grpc/health.ts'
 import { Overrides } from './grpc/overrides.ts'
 import { grpcServer } from './grpc/server.ts'
+import { Uncharged } from './grpc/uncharged.ts'
 import { Held } from './held.ts'
 import { namesFor } from './http/origin.ts'
 import { type HttpBounds, httpServer } from './http/server.ts'
@@ -79,15 +80,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
-  const overrides = new Overrides(limiters)
-  const http = { limiters, overrides, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
+  const counting = { limiters, overrides: new Overrides(limiters), uncharged: new Uncharged(journal) }
+  const http = { limiters, counting, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
   const server = httpServer(http, options.tls)
   await storeWatch.start()
   const httpPort = await listening(server, options.httpPort, options.host)
   const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
   const health = new HealthService(readiness, clock ?? systemClock)
   const opening = Promise.all([
-    grpcServer({ limiters, overrides, held, health }, options),
+    grpcServer({ counting, held, health }, options),
     healthServer === undefined ? undefined : listening(healthServer, options.healthPort as number, options.host),
   ])
   const [grpc, healthPort] = await opening.catch((error) => {

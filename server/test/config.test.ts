@@ -296,6 +296,18 @@ test.each([...guide.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text]) => text a
   },
 )
 
+test('hits that are charged whether they fit or not stand beside a limit, and are explained', () => {
+  const domain = (rule: string) => `domains:\n  ai:\n    descriptors:\n      - ${rule}\n`
+  const text = domain(`{ key: user, charge: true, limit: { type: fixedWindow, limit: 1000, window: 1h } }`)
+  expect(explained(readConfig(text, 'x.yaml'))).toContain(
+    'user, each value by itself: 1000 in each 1h (fixedWindow), charged with hits whether they fit or not',
+  )
+  expect(messageFor(domain('{ key: user, charge: true, denied: true }'))).toContain('x.yaml:4:30: charge: true must stand beside a limit')
+  expect(messageFor(domain('{ key: user, charge: 1, limit: { type: gcra, rate: 1/s, burst: 1 } }'))).toContain(
+    'x.yaml:4:30: charge 1 must be',
+  )
+})
+
 test('a configuration is explained in words', () => {
   expect(explained(readConfig(sample, 'sample.yaml'))).toBe(`limiter api
   10 per s, up to 20 at once after a rest (gcra)

@@ -9,7 +9,7 @@ import { perUnit } from '../src/grpc/units.ts'
 import { limitFrom, redisStore } from '../src/sluice.ts'
 import { Tokens } from '../src/tokens.ts'
 import { connected, shouldRateLimit } from './support/grpc.ts'
-import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
+import { expectNoFailure, SILENT, serviceOn, type TestService } from './support/service.ts'
 
 const CONFIG = `
 domains:
@@ -21,6 +21,9 @@ domains:
       - { key: path, value: /e*, limit: { type: fixedWindow, limit: 3, window: 1d } }
       - { key: path, limit: { type: fixedWindow, limit: 4, window: 7d } }
       - { key: free, unlimited: true }
+      - { key: ai, charge: true, limit: { type: fixedWindow, limit: 1000, window: 1h } }
+      - { key: spent, charge: true, limit: { type: gcra, rate: 1000/h, burst: 1000 } }
+      - { key: plain, limit: { type: fixedWindow, limit: 1000, window: 1h } }
       - { key: ip, value: 6.6.6.6, denied: true }
       - { key: quiet, shadow: true, limit: { type: slidingLog, limit: 1, window: 1s } }
       - { key: agent, value: bad*, denied: true, shadow: true }
@@ -146,6 +149,67 @@ describe('a descriptor', () => {
     await askOf(['ip', long])
     expect((await askOf(['ip', long])).overall_code).toBe('OVER_LIMIT')
     expect((await askOf(['ip', `${long}x`])).overall_code).toBe('OK')
+  })
+})
+
+/** As Envoy does for a stream with `apply_on_stream_done`: it asks with 0 hits, and at the end tells what was used and ignores the answer. */
+describe('a stream that is charged at its end', () => {
+  const descriptor = (key: string, value: number) => ({ ...described([key, 'u1']), hits_addend: { value } })
+  const hits = async (key: string, value: number) =>
+    (await ask({ domain: 'edge', descriptors: [descriptor(key, value)] })).statuses[0] as Record<string, unknown>
+
+  test.each(['ai', 'spent'])('is charged beyond the limit, and the next one is refused: %s', async (key) => {
+    const admitted: unknown[] = []
+    for (let stream = 0; stream < 5; stream++) {
+      const { code } = await hits(key, 0)
+      admitted.push(code)
+      if (code === 'OK') expect(await hits(key, 1200)).toMatchObject({ code: 'OVER_LIMIT', limit_remaining: 0 })
+    }
+    expect(admitted).toEqual(['OK', 'OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT'])
+    expect(await service.metrics.registry.metrics()).toContain(`sluice_charges_total{limiter="edge: ${key}",result="limited"} 1`)
+  })
+
+  test('is charged in full where a part would have fitted', async () => {
+    expect(await hits('ai', 600)).toMatchObject({ code: 'OK', limit_remaining: 400 })
+    expect(await hits('ai', 0)).toMatchObject({ code: 'OK', limit_remaining: 400 })
+    expect(await hits('ai', 600)).toMatchObject({ code: 'OVER_LIMIT', limit_remaining: 0 })
+    expect((await hits('ai', 0)).code).toBe('OVER_LIMIT')
+  })
+
+  test('its debt drains: after 1,200 of 1,000 an hour there is one more when 201 have drained', async () => {
+    await hits('spent', 1200)
+    service.clock.advanceMs(201 * 3_600 - 1)
+    expect((await hits('spent', 0)).code).toBe('OVER_LIMIT')
+    service.clock.advanceMs(1)
+    expect((await hits('spent', 0)).code).toBe('OK')
+  })
+
+  test('hits that nobody counted are taken as ever: one that is refused costs nothing', async () => {
+    await hits('ai', 1000)
+    for (let k = 0; k < 3; k++) expect((await askOf(['ai', 'u1'])).overall_code).toBe('OVER_LIMIT')
+    await ask({ domain: 'edge', descriptors: [{ ...descriptor('ai', 1), is_negative_hits: true }] })
+    expect((await askOf(['ai', 'u1'])).overall_code).toBe('OK')
+  })
+
+  test('a rule that does not say so refuses what does not fit, and the log tells once', async () => {
+    const told: unknown[] = []
+    const journal = { ...SILENT, notCharged: (...what: unknown[]) => told.push(what) }
+    const other = await serviceOn(CONFIG, undefined, undefined, { journal })
+    const by = connected(other)
+    const send = (value: number) => ask({ domain: 'edge', descriptors: [descriptor('plain', value)] }, by)
+    try {
+      // A cost that is asked for beforehand may be refused as often as it likes.
+      expect((await send(1200)).overall_code).toBe('OVER_LIMIT')
+      expect(told).toEqual([])
+      for (let stream = 0; stream < 3; stream++) {
+        expect((await send(0)).overall_code).toBe('OK')
+        expect((await send(1200)).overall_code).toBe('OVER_LIMIT')
+      }
+      expect(told).toEqual([['edge: plain', 1200]])
+    } finally {
+      by.close()
+      await other.stop(0)
+    }
   })
 })
 

@@ -27,6 +27,8 @@ const decide = (body: unknown): Promise<Reply> => call(service.url, 'POST', '/v1
 const acquire = (body: unknown, options?: RequestInit): Promise<Reply> => call(service.url, 'POST', '/v1/acquire', body, options)
 const get = (path: string): Promise<Reply> => call(service.url, 'GET', path)
 const ask = { limiter: 'api', key: 'u1' }
+/** Of a decision that took one, 3 were used. */
+const settlement = { ...ask, actual: 3, of: { atMs: 1_000_000, parts: { default: { resetAfterMs: 1000 } } } }
 
 /** Everything that a caller could have changed. */
 async function remaining(): Promise<number[]> {
@@ -78,6 +80,110 @@ describe('decide', () => {
     expect((await decide(quiet)).body).toMatchObject({ allowed: true, outcome: 'allowed', shadow: true })
     expect((await decide(quiet)).body).toMatchObject({ allowed: true, outcome: 'limited', shadow: true })
     expect((await acquire(quiet)).body).toMatchObject({ allowed: true, outcome: 'limited', waitedMs: 0 })
+  })
+})
+
+describe('charge', () => {
+  const charge = (body: unknown) => call(service.url, 'POST', '/v1/charge', body)
+
+  test('is written down whether it fits or not, and the key is limited until the debt has drained', async () => {
+    expect((await charge({ ...ask, cost: 2 })).body).toMatchObject({ allowed: true, outcome: 'allowed', remaining: 1, retryAfterMs: 0 })
+    expect(await charge({ ...ask, cost: 11 })).toMatchObject({
+      status: 200,
+      body: { allowed: false, outcome: 'limited', remaining: 0, retryAfterMs: 11_000, resetAfterMs: 13_000 },
+    })
+    service.clock.advanceMs(10_999)
+    expect((await decide(ask)).body).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    service.clock.advanceMs(1)
+    expect((await decide(ask)).body.allowed).toBe(true)
+  })
+
+  test('takes a cost for each limit, and a plan', async () => {
+    const cost = { requests: 1, tokens: 250 }
+    expect((await charge({ limiter: 'two', key: 'u1', cost })).body).toMatchObject({
+      policy: 'tokens',
+      parts: { requests: { remaining: 4 }, tokens: { outcome: 'limited' } },
+    })
+    expect((await charge({ ...ask, cost: 10, plan: 'pro' })).body).toMatchObject({ limit: 30, remaining: 20 })
+  })
+
+  test('is no refusal: it is counted apart', async () => {
+    await charge({ ...ask, cost: 3 })
+    await charge({ ...ask, cost: 1_000_000_000_000 })
+    const { body } = await get('/metrics')
+    expect(body).toContain('sluice_charges_total{limiter="api",result="allowed"} 1')
+    expect(body).toContain('sluice_charges_total{limiter="api",result="limited"} 1')
+    expect(body).toContain('sluice_decisions_total{limiter="api",result="limited"} 0')
+  })
+
+  test.each([
+    [{ ...ask, cost: 1.5 }, 400, 'cost 1.5 must be a whole number from 0 to 1,000,000,000,000'],
+    [{ ...ask, cost: 1_000_000_000_001 }, 400, 'must be a whole number from 0 to 1,000,000,000,000'],
+    [{ ...ask, key: '' }, 400, 'key "" must be a string of 1 to 1024 characters'],
+    [{ ...ask, plan: 'gold' }, 400, 'gold'],
+    [{ ...ask, plan: 5 }, 400, 'plan 5 must be the name of a plan'],
+    [{ ...ask, verb: 'charge' }, 400, '"verb" is not an option of charge: there is limiter, key, cost, plan'],
+    [{ limiter: 'two', key: 'u1', cost: { tokens: 5 } }, 400, "cost undefined of limit 'requests'"],
+    [{ limiter: 'none', key: 'u1' }, 404, 'there is no limiter "none"'],
+    [[ask], 400, 'must be an object of limiter, key, cost, plan'],
+  ])('refuses %j', async (body, status, detail) => {
+    expect(await charge(body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
+    expect(await remaining()).toEqual([3, 5, 4, 1])
+  })
+})
+
+describe('settle', () => {
+  const settle = (body: unknown) => call(service.url, 'POST', '/v1/settle', body)
+  const tokens = { limiter: 'two', key: 'u1', cost: { requests: 1, tokens: 40 } }
+  const left = async () => (await get('/v1/limiters/two/keys/u1?cost=0')).body.parts.tokens.remaining
+
+  test('gives back what a decision charged too much, and charges what was too little, beyond the limit too', async () => {
+    const { body: first } = await decide(tokens)
+    expect(await settle({ ...tokens, actual: { requests: 1, tokens: 10 }, of: first })).toMatchObject({
+      status: 200,
+      body: { limiter: 'two', settled: true },
+    })
+    expect(await left()).toBe(90)
+    const { body: second } = await decide(tokens)
+    await settle({ ...tokens, actual: { requests: 1, tokens: 150 }, of: second })
+    expect((await decide({ limiter: 'two', key: 'u1' })).body).toMatchObject({ allowed: false, policy: 'tokens', retryAfterMs: 36_600 })
+  })
+
+  test('needs no more of a decision than when, and until when', async () => {
+    await decide({ ...ask, cost: 1 })
+    await settle(settlement)
+    expect((await decide(ask)).body.allowed).toBe(false)
+  })
+
+  test('changes nothing for a decision that charged nothing, in shadow too', async () => {
+    await decide({ ...ask, cost: 3 })
+    const { body: refused } = await decide(ask)
+    expect((await settle({ ...ask, actual: 0, of: refused })).status).toBe(200)
+    expect(await remaining()).toEqual([0, 5, 4, 1])
+    const quiet = { limiter: 'quiet', key: 'u1' }
+    await decide(quiet)
+    const { body: shadowed } = await decide(quiet)
+    expect(shadowed).toMatchObject({ allowed: true, outcome: 'limited' })
+    await settle({ ...quiet, actual: 0, of: shadowed })
+    expect(await remaining()).toEqual([0, 5, 4, 0])
+  })
+
+  test.each([
+    [{ ...settlement, actual: undefined }, 400, 'actual undefined must be a whole number from 0 to 1,000,000,000,000'],
+    [{ ...settlement, actual: -1 }, 400, 'actual -1 must be a whole number'],
+    [{ ...settlement, cost: 'x' }, 400, 'cost "x" must be a whole number'],
+    [{ ...settlement, key: 5 }, 400, 'key 5 must be a string'],
+    [{ ...settlement, plan: 'gold' }, 400, 'plan "gold" is not one of the plans'],
+    [{ ...settlement, of: undefined }, 400, 'of undefined must be the decision that is settled'],
+    [{ ...settlement, of: { parts: settlement.of.parts } }, 400, 'atMs undefined must be'],
+    [{ ...settlement, of: { atMs: 5, parts: {} } }, 400, "resetAfterMs of limit 'default' undefined must be"],
+    [{ ...settlement, of: { atMs: 5 } }, 400, "resetAfterMs of limit 'default' undefined must be"],
+    [{ ...settlement, of: { ...settlement.of, limiter: 'two' } }, 400, 'of.limiter "two" must be "api"'],
+    [{ ...settlement, atMs: 5 }, 400, '"atMs" is not an option of settle: there is limiter, key, cost, plan, actual, of'],
+    [{ ...settlement, limiter: 'none' }, 404, 'there is no limiter "none"'],
+  ])('refuses %j', async (body, status, detail) => {
+    expect(await settle(body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
+    expect(await remaining()).toEqual([3, 5, 4, 1])
   })
 })
 
@@ -297,13 +403,19 @@ describe('bad input is refused with the reason and touches nothing:', () => {
     expect(await call(service.url, method, path)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
   })
 
-  test.each(['/v1/decide', '/v1/acquire', '/json'])('%s with a body that is no JSON, not sent as JSON, or too large', async (path) => {
-    const headers = { 'content-type': 'application/json' }
-    expect(await call(service.url, 'POST', path, undefined, { body: '{', headers })).toMatchObject({ status: 400, body: { code: 'JSON' } })
-    expect((await call(service.url, 'POST', path, undefined, { body: '{}' })).status).toBe(415)
-    expect((await sentWithLength(path, MAX_BODY_BYTES + 1)).status).toBe(413)
-    expect((await sentInPieces(path)).status).toBe(413)
-  })
+  test.each(['/v1/decide', '/v1/acquire', '/v1/charge', '/v1/settle', '/json'])(
+    '%s with a body that is no JSON, not sent as JSON, or too large',
+    async (path) => {
+      const headers = { 'content-type': 'application/json' }
+      expect(await call(service.url, 'POST', path, undefined, { body: '{', headers })).toMatchObject({
+        status: 400,
+        body: { code: 'JSON' },
+      })
+      expect((await call(service.url, 'POST', path, undefined, { body: '{}' })).status).toBe(415)
+      expect((await sentWithLength(path, MAX_BODY_BYTES + 1)).status).toBe(413)
+      expect((await sentInPieces(path)).status).toBe(413)
+    },
+  )
 })
 
 /** Declares a length, and waits for the answer without sending anything. */
@@ -493,6 +605,8 @@ describe('when Redis is not there', () => {
       ['POST', '/v1/decide', ask],
       ['POST', '/v1/acquire', ask],
       ['POST', '/json', { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: 'x' }] }] }],
+      ['POST', '/v1/charge', ask],
+      ['POST', '/v1/settle', settlement],
       ['GET', '/v1/limiters/api/keys/u1', undefined],
       ['DELETE', '/v1/limiters/api/keys/u1', undefined],
       ['GET', '/readyz', undefined],
@@ -507,7 +621,7 @@ describe('when Redis is not there', () => {
     const { body } = await call(outage.url, 'GET', '/metrics')
     expect(body).toContain('sluice_breaker_open{limiter="api"} 1')
     expect(body).toContain('sluice_store_outages_total{limiter="api"} 1')
-    expect(body).toContain('sluice_store_errors_total{limiter="api"} 4')
+    expect(body).toContain('sluice_store_errors_total{limiter="api"} 6')
   })
 
   test('of many decisions only those fail whose policy it is', async () => {
@@ -536,6 +650,8 @@ describe('with tokens', () => {
     ['POST', '/v1/decide', ask],
     ['POST', '/v1/acquire', ask],
     ['POST', '/json', { domain: 'nowhere', descriptors: [{ entries: [{ key: 'ip' }] }] }],
+    ['POST', '/v1/charge', ask],
+    ['POST', '/v1/settle', settlement],
     ['DELETE', key, undefined],
   ])('%s %s wants one', async (method, path, body) => {
     for (const wrong of ['', TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {

@@ -2,7 +2,7 @@
 import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'
-import type { Decision } from '../limiter/decision.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { expressRoute } from './express-route.ts'
@@ -14,7 +14,7 @@ declare global {
   namespace Express {
     interface Request {
       /** What the last limiter decided. Undefined if the request was skipped. */
-      rateLimit?: Decision
+      rateLimit?: HttpDecision
     }
   }
 }
@@ -41,8 +41,8 @@ export function rateLimit<
 }
 
 function goOn(entry: Entry, request: object, response: NodeResponse, next: () => void): void {
-  const { rateLimit: earlier } = request as { rateLimit?: Decision }
-  ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
+  const { rateLimit: earlier } = request as { rateLimit?: HttpDecision }
+  ;(request as { rateLimit?: HttpDecision }).rateLimit = entry.decision as HttpDecision
   if (entry.gone) return
   if (entry.refusal !== undefined) answer(response, entry.refusal, earlier)
   else {

@@ -6,7 +6,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'
-import type { Decision } from '../limiter/decision.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { RouteGates } from './fastify-routes.ts'
@@ -20,7 +20,7 @@ export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
 /** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
 export interface RateLimited {
   /** What the last limiter decided. Undefined if the request was skipped. */
-  rateLimit?: Decision
+  rateLimit?: HttpDecision
 }
 
 /** When a request is limited, of Fastify's hooks before the handler. */
@@ -84,7 +84,7 @@ function goOnLater(entered: Promise<Entry>, request: RateLimited, reply: Fastify
 
 function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done: () => void): void {
   const { rateLimit: earlier } = request
-  request.rateLimit = entry.decision as Decision
+  request.rateLimit = entry.decision as HttpDecision
   if (entry.gone) reply.hijack()
   else if (entry.refusal !== undefined) sendReply(reply, entry.refusal, earlier)
   else {

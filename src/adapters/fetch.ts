@@ -3,6 +3,7 @@ import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
@@ -18,6 +19,7 @@ import {
   withHeaders,
 } from './fetched.ts'
 import { leavesLess } from './incoming.ts'
+import { leaveWhenSent } from './sent.ts'
 import { type Connection, toldAddress } from './told-address.ts'
 
 export * from '../http/index.ts'
@@ -33,10 +35,10 @@ export interface FetchOptions<Req> {
 
 type AddressOf<Req> = (request: Req, ...rest: unknown[]) => string | null | undefined
 
-const decisions = new WeakMap<object, Decision>()
+const decisions = new WeakMap<object, HttpDecision>()
 
 /** What was decided about a request. */
-export function rateLimitOf(request: object): Decision | undefined {
+export function rateLimitOf(request: object): HttpDecision | undefined {
   return decisions.get(request)
 }
 
@@ -77,10 +79,13 @@ export function rateLimit<
       if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
       try {
         const answered = await handler(request, ...rest)
-        leave?.(outcomeOf(answered?.status ?? SWITCHING_PROTOCOLS, signalOf(request)))
-        if (answered === undefined || isUpgrade(answered)) return answered
+        if (answered === undefined || isUpgrade(answered)) {
+          leave?.(outcomeOf(SWITCHING_PROTOCOLS, signalOf(request)))
+          return answered
+        }
         const later = decisions.get(request)
-        return withHeaders(answered, later === decision ? headers : besidesInner(answered, headers, decision, later))
+        const told = withHeaders(answered, later === decision ? headers : besidesInner(answered, headers, decision, later))
+        return leave === undefined ? told : leaveWhenSent(told, request, leave)
       } catch (error) {
         // The runtime will answer with it.
         leave?.(outcomeOf(500, signalOf(request)))

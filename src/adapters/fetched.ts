@@ -5,6 +5,7 @@ import type { Abortable } from '../limiter/input.ts'
 
 /** What is needed of a `Request`. */
 export interface FetchRequest {
+  readonly method?: string
   readonly headers: { get(name: string): string | null }
   readonly signal?: unknown
 }

@@ -5,20 +5,22 @@ import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
 import type { Refusal } from '../http/refusal.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
-import { isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
+import { type FetchRequest, isUpgrade, outcomeOf, refusedWith } from './fetched.ts'
 import { type HonoContext, HonoHttp, type NodeBindings, nodeOf } from './hono-request.ts'
 import { leaveAtEnd, leavesLess, setHeaders } from './incoming.ts'
+import { leaveWhenSent } from './sent.ts'
 
 export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
 
 export interface RateLimitVariables {
   /** What the last limiter decided. Undefined if the request was skipped. */
-  rateLimit: Decision | undefined
+  rateLimit: HttpDecision | undefined
 }
 
 export interface HonoOptions<Ctx> {
@@ -87,5 +89,7 @@ async function nextAnywhere(
       if (!c.res.headers.has(all[k] as string)) c.header(all[k] as string, all[k + 1] as string)
     }
   }
-  leave?.(outcomeOf(c.res.status, http.signal))
+  if (leave === undefined) return
+  if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
+  else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
 }

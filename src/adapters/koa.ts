@@ -1,7 +1,7 @@
 /** Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by `new Koa<RateLimitState>()`. */
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
-import type { Decision } from '../limiter/decision.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { besidesOnNode, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, put, setHeaders } from './incoming.ts'
@@ -10,7 +10,7 @@ export * from '../http/index.ts'
 
 export interface RateLimitState {
   /** What the last limiter decided. Undefined if the request was skipped. */
-  rateLimit?: Decision
+  rateLimit?: HttpDecision
 }
 
 /** What is needed of Koa's context. */

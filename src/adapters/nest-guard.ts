@@ -4,6 +4,7 @@ import { SluiceError } from '../errors.ts'
 import type { Entry } from '../http/entry.ts'
 import type { Refusal } from '../http/refusal.ts'
 import { CLIENT_LEFT, isPromise } from '../http/request.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
 import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
 import { guardsOf, NestLimits, type Target } from './nest-limits.ts'
@@ -78,7 +79,7 @@ function isReply(response: AnyResponse): response is FastifyReplyLike {
   return 'raw' in response
 }
 
-type NestRequest = NodeRequest & { readonly raw?: NodeRequest; readonly res?: AnyResponse; rateLimit?: Decision | undefined }
+type NestRequest = NodeRequest & { readonly raw?: NodeRequest; readonly res?: AnyResponse; rateLimit?: HttpDecision | undefined }
 
 /** A request with its response, if it is known. */
 interface Exchange {

@@ -2,7 +2,7 @@
 import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
-import type { Decision } from '../limiter/decision.ts'
+import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
@@ -10,7 +10,7 @@ import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, node
 export * from '../http/index.ts'
 
 /** A request as the handler gets it. */
-export type RateLimited<Req> = Req & { rateLimit?: Decision }
+export type RateLimited<Req> = Req & { rateLimit?: HttpDecision }
 
 export interface NodeOptions<Req> {
   /** What to do when the key, the cost or the store fails: Node has no error handling of its own. Default: tell the console, answer 500. */
@@ -32,8 +32,8 @@ export function rateLimit<
   return (handler) => (request, response) => {
     const fail = (error: unknown) => onError(error, request, response)
     const goOn = (entry: Entry): unknown => {
-      const { rateLimit: earlier } = request as { rateLimit?: Decision }
-      ;(request as { rateLimit?: Decision }).rateLimit = entry.decision as Decision
+      const { rateLimit: earlier } = request as { rateLimit?: HttpDecision }
+      ;(request as { rateLimit?: HttpDecision }).rateLimit = entry.decision as HttpDecision
       if (entry.gone) return undefined
       if (entry.refusal !== undefined) return answer(response, entry.refusal, earlier)
       setHeaders(response, entry, earlier)

@@ -1,11 +1,11 @@
 /** What a gate says of a request, and adapters do. */
-import type { Decision } from '../limiter/decision.ts'
 import type { Refusal } from './refusal.ts'
 import { CLIENT_LEFT, type HttpOutcome } from './request.ts'
+import type { HttpDecision } from './settling.ts'
 
 export interface Entry {
   /** Undefined if the request was not limited (`skip`). */
-  readonly decision: Decision | undefined
+  readonly decision: HttpDecision | undefined
   /** For the response of an admitted request: name, value, name, value ... */
   readonly headers: readonly string[]
   /** What to answer instead of going on. */
@@ -21,11 +21,11 @@ export const NO_HEADERS: readonly string[] = []
 export const PASSED: Entry = { decision: undefined, headers: NO_HEADERS, refusal: undefined, gone: false, leave: undefined }
 export const GONE: Entry = { ...PASSED, gone: true }
 
-export function admitted(decision: Decision, headers: readonly string[], leave: Entry['leave']): Entry {
+export function admitted(decision: HttpDecision, headers: readonly string[], leave: Entry['leave']): Entry {
   return { decision, headers, refusal: undefined, gone: false, leave }
 }
 
-export function refused(decision: Decision, refusal: Refusal): Entry {
+export function refused(decision: HttpDecision, refusal: Refusal): Entry {
   return { decision, headers: NO_HEADERS, refusal, gone: false, leave: undefined }
 }
 

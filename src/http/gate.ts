@@ -16,6 +16,7 @@ import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits,
 import { checkHttpOptions } from './options-check.ts'
 import { answeredWith, Refusals } from './refusal.ts'
 import { asError, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { giveBack, type HttpDecision, settleAtEnd } from './settling.ts'
 import { WaitingRoom } from './waiting-room.ts'
 import { explainOnce, type WarningCode } from './warnings.ts'
 
@@ -162,32 +163,32 @@ export class Gate<Native, Connection = unknown> {
     return isPromise(decision) ? this.#decided(asked, decision) : this.#entry(asked, decision, !decision.allowed)
   }
 
-  async #decided(asked: Asked<Native>, decision: PromiseLike<Decision>): Promise<Entry> {
+  async #decided(asked: Asked<Native>, decision: PromiseLike<HttpDecision>): Promise<Entry> {
     const known = await decision
     return this.#entry(asked, known, !known.allowed)
   }
 
   async #wait(room: WaitingRoom, asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
-    const waited = await room.wait(asked, signal, (decision) => giveBack(asked, decision))
-    return waited === 'gone' ? GONE : this.#entry(asked, waited.decision, waited.isRefused)
+    const waited = await room.wait(asked, signal, (decision) => giveBack(decision as HttpDecision))
+    return waited === 'gone' ? GONE : this.#entry(asked, waited.decision as HttpDecision, waited.isRefused)
   }
 
   /** `isRefused`: whatever the decision says, there may be no room to wait in. */
-  #entry(asked: Asked<Native>, decision: Decision, isRefused: boolean): Entry | Promise<Entry> {
+  #entry(asked: Asked<Native>, decision: HttpDecision, isRefused: boolean): Entry | Promise<Entry> {
     const headers = this.#headers(asked, decision)
-    const { onLimited, onNearLimit, nearLimit, shadow, refundWhen } = this.#choices
+    const { onLimited, onNearLimit, nearLimit, shadow, refundWhen, settle } = this.#choices
     if (isRefused) {
       if (onLimited !== undefined) tell('SLUICE_ON_LIMITED_FAILED', onLimited, asked.native, decision)
       if (!shadow) return this.#refuse(asked, decision, headers)
     } else if (onNearLimit !== undefined && isNearLimit(decision, nearLimit)) {
       tell('SLUICE_ON_NEAR_LIMIT_FAILED', onNearLimit, asked.native, decision)
     }
-    const isRefundable = refundWhen !== undefined && decision.allowed && !decision.degraded
-    const wantsEnd = isRefundable || this.#lateLooks.isAtWork
-    return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isRefundable) : undefined)
+    const isSettled = (refundWhen !== undefined || settle !== undefined) && decision.allowed && !decision.degraded
+    const wantsEnd = isSettled || this.#lateLooks.isAtWork
+    return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isSettled) : undefined)
   }
 
-  #refuse({ native, http, limiter }: Asked<Native>, decision: Decision, headers: readonly string[]): Entry | Promise<Entry> {
+  #refuse({ native, http, limiter }: Asked<Native>, decision: HttpDecision, headers: readonly string[]): Entry | Promise<Entry> {
     const isOutage = decision.degraded && limiter.onStoreError === 'deny'
     const usual = this.#refusals.usual(decision, headers, isOutage, native, http)
     const { answer } = this.#choices
@@ -203,20 +204,10 @@ export class Gate<Native, Connection = unknown> {
     return this.#writer(decision, limiter.scope(plan), partition)
   }
 
-  #leaver(asked: Asked<Native>, decision: Decision, isRefundable: boolean): (outcome: HttpOutcome) => void {
-    const { refundWhen } = this.#choices
+  #leaver({ native }: Asked<Native>, decision: HttpDecision, isSettled: boolean): (outcome: HttpOutcome) => void {
     return (outcome) => {
-      this.#lateLooks.look(asked.native)
-      if (refundWhen === undefined || !isRefundable) return
-      // The response is out: whatever goes wrong now has nobody to go to.
-      try {
-        const wanted = whenKnown(refundWhen(outcome, asked.native), (isWanted) => {
-          if (isWanted) giveBack(asked, decision)
-        })
-        if (isPromise(wanted)) wanted.then(undefined, refundFailed)
-      } catch (error) {
-        refundFailed(error)
-      }
+      this.#lateLooks.look(native)
+      if (isSettled) settleAtEnd(this.#choices, decision, outcome, native)
     }
   }
 }
@@ -230,17 +221,4 @@ function tell<Native>(failure: WarningCode, listener: Told<Native>, native: Nati
   } catch (error) {
     failed(error)
   }
-}
-
-function giveBack({ limiter, key, cost, plan }: Asked<unknown>, { atMs }: Decision): void {
-  try {
-    const given = limiter.refund(key, cost, plan === undefined ? { atMs } : { atMs, plan })
-    if (isPromise(given)) given.then(undefined, refundFailed)
-  } catch (error) {
-    refundFailed(error)
-  }
-}
-
-function refundFailed(error: unknown): void {
-  explainOnce('SLUICE_REFUND_FAILED', '', error)
 }

@@ -4,4 +4,5 @@ export { type ByIpOptions, byHeader, byIp, byRoute, byUser, type KeyFunction, ty
 export type { HttpChoices, HttpOptions, KeySource, Told, WhatLimits } from './options.ts'
 export type { Answer, BodySource, Refusal } from './refusal.ts'
 export type { HttpOutcome, HttpRequest } from './request.ts'
+export type { HttpDecision } from './settling.ts'
 export type { WarningCode } from './warnings.ts'

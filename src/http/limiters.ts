@@ -10,6 +10,7 @@ import type { Scope, Store } from '../stores/store.ts'
 import { noticeStore } from './misuse.ts'
 import type { HttpOptions } from './options.ts'
 import { type MaybePromise, whenKnown } from './request.ts'
+import type { HttpDecision } from './settling.ts'
 
 /** What a gate needs of a limiter, whatever its limits and its store. */
 export interface AnyLimiter {
@@ -17,11 +18,10 @@ export interface AnyLimiter {
   readonly store: Store
   readonly onStoreError: FailurePolicy
   scope(plan?: string): Scope
-  consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<Decision>
+  consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<HttpDecision>
   peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
   acquire(key: AnyKey, options: object): Promise<Decision>
   waiting(key?: AnyKey): number
-  refund(key: AnyKey, cost: AnyCost, options: object): MaybePromise<void>
   close(): void
 }
 

@@ -3,7 +3,7 @@ import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
 
-const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
+const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'settle', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
 
 /** `more`: options that one adapter has on top. `needsLimits`: false if there is a limiter already. */
 export function checkHttpOptions(options: object, more: readonly string[] = [], needsLimits = true): void {

@@ -40,6 +40,12 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   readonly skip?: ((native: Native) => MaybePromise<boolean>) | undefined
   /** Whether to give back what an admitted request took, once its response has ended: `({ status }) => status < 400` counts failures only. */
   readonly refundWhen?: ((outcome: HttpOutcome, native: Native) => MaybePromise<boolean>) | undefined
+  /**
+   * What an admitted request really cost, once its response has ended, one that the client did not wait for too: of what `cost` charged the rest is
+   * given back, and what was too little is charged, beyond the limit as well. Undefined: it stays as it was charged, as it does where the handler has
+   * called `rateLimit.settle` itself.
+   */
+  readonly settle?: ((outcome: HttpOutcome, native: Native) => MaybePromise<Cost<Name> | undefined>) | undefined
   /** Told of every request that is refused, or would be if it were not for `shadow`. */
   readonly onLimited?: Told<Native, Name> | undefined
   /** Told of every request that is admitted and leaves little: see `nearLimit`. */
@@ -85,6 +91,7 @@ const NONE_MADE: Readonly<Record<keyof HttpChoices<never>, undefined>> = {
   plan: undefined,
   skip: undefined,
   refundWhen: undefined,
+  settle: undefined,
   onLimited: undefined,
   onNearLimit: undefined,
   nearLimit: undefined,

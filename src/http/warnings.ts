@@ -12,6 +12,7 @@ export type WarningCode =
   | 'SLUICE_MEMORY_PER_PROCESS' // several processes, each with a memory of its own: together they admit several times the limit
   | 'SLUICE_NEST_UNLIMITED' // handlers of WebSockets or microservices, which the guard of Nest does not limit
   | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
+  | 'SLUICE_SETTLE_FAILED' // what settle said that a request cost could not be charged
   | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
   | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
   | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
@@ -37,6 +38,8 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'RateLimitModule limits handlers of HTTP and GraphQL, and not those of WebSockets and microservices. Ask a limiter in them, and say @SkipLimit() on them.',
   SLUICE_REFUND_FAILED:
     'refundWhen, or a refund that it asked for, failed, so that what was taken stays taken. The cause is its error or that of the store.',
+  SLUICE_SETTLE_FAILED:
+    'settle failed, or the store did when it was told what a request cost, so that what was charged first stays charged. The cause is its error or that of the store.',
   SLUICE_ON_LIMITED_FAILED: 'onLimited failed. The request was answered as if it had not. The cause is its error.',
   SLUICE_ON_NEAR_LIMIT_FAILED: 'onNearLimit failed. The request was answered as if it had not. The cause is its error.',
   SLUICE_SHADOW_FAILED:

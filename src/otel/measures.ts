@@ -17,6 +17,11 @@ export interface Measure {
 }
 
 export const DECISIONS: Measure = { name: 'sluice.decisions', unit: '{decision}', description: 'Decisions by limiter and result.' }
+export const CHARGES: Measure = {
+  name: 'sluice.charges',
+  unit: '{charge}',
+  description: 'Charges by limiter and result: allowed is within the limits, limited is debt, which was charged all the same.',
+}
 export const DEGRADED: Measure = {
   name: 'sluice.degraded_decisions',
   unit: '{decision}',
@@ -56,6 +61,8 @@ export const WAIT_BOUNDS_S = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
 /** The counters and histograms of one limiter. */
 export interface Recorder {
   decided(result: Outcome): void
+  /** Never `impossible`. */
+  charged(result: Outcome): void
   degraded(): void
   took(seconds: number): void
   waited(seconds: number): void
@@ -66,8 +73,10 @@ export interface Recorder {
 /** What to count of what a limiter tells. */
 export function recording(recorder: Recorder): Listener {
   return {
-    onDecision({ decision, waits, tookMs }) {
-      recorder.decided(decision.outcome)
+    onDecision({ verb, decision, waits, tookMs }) {
+      // What is charged has happened: a debt is no refusal.
+      if (verb === 'charge') recorder.charged(decision.outcome)
+      else recorder.decided(decision.outcome)
       if (decision.degraded) recorder.degraded()
       if (!waits) recorder.took(tookMs / 1000)
       else if (decision.allowed) recorder.waited(tookMs / 1000)

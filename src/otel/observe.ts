@@ -9,6 +9,7 @@ import type { Health } from '../stores/remote/health.ts'
 import type { Store } from '../stores/store.ts'
 import {
   BREAKER_OPEN,
+  CHARGES,
   DECISIONS,
   DEGRADED,
   DURATION,
@@ -122,6 +123,7 @@ class Metered {
 /** Attributes are made once for each limiter, because this runs at every decision. */
 function recordersOf(meter: Meter): (limiter: string) => Recorder {
   const decisions = meter.createCounter(...named(DECISIONS))
+  const charges = meter.createCounter(...named(CHARGES))
   const degraded = meter.createCounter(...named(DEGRADED))
   const duration = meter.createHistogram(...named(DURATION, DURATION_BOUNDS_S))
   const wait = meter.createHistogram(...named(WAIT, WAIT_BOUNDS_S))
@@ -136,6 +138,7 @@ function recordersOf(meter: Meter): (limiter: string) => Recorder {
     }
     return {
       decided: (result) => decisions.add(1, results[result]),
+      charged: (result) => charges.add(1, results[result]),
       degraded: () => degraded.add(1, of),
       took: (seconds) => duration.record(seconds, of),
       waited: (seconds) => wait.record(seconds, of),

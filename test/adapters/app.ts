@@ -24,6 +24,13 @@ interface Closing {
   once(event: 'close', listener: () => void): unknown
 }
 
+/** The same, to answer on in pieces. */
+interface Streaming extends Closing {
+  writeHead(status: number): unknown
+  write(piece: string): unknown
+  end(): unknown
+}
+
 function left(connection: Closing | AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if ('once' in connection) connection.once('close', resolve)
@@ -48,6 +55,10 @@ export class App {
   asked = 0
   /** What `refundWhen` was asked. */
   readonly outcomes: object[] = []
+  /** What `settle` was asked. */
+  readonly settled: object[] = []
+  /** Ends the streams that are open. */
+  readonly open = new Set<() => void>()
   /** How often the handler behind the limits was reached. */
   reached = 0
 
@@ -68,11 +79,17 @@ export class App {
     }
     if (this.options.limiter === undefined) this.options.limiterOptions = { name: `${setup}-${made}`, clock: this.clock }
     if (behind !== undefined) this.behind = { ...this.options, limiter: createLimiter(behind, { clock: this.clock }) }
-    const { key, refundWhen } = this.options
+    const { key, refundWhen, settle } = this.options
     if (typeof key === 'function') {
       this.options.key = (...request: unknown[]) => {
         this.asked += 1
         return key(...request)
+      }
+    }
+    if (settle !== undefined) {
+      this.options.settle = (outcome: object, native: unknown) => {
+        this.settled.push(outcome)
+        return settle(outcome, native)
       }
     }
     if (refundWhen !== undefined) {
@@ -85,17 +102,28 @@ export class App {
 
   /**
    * The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. If it is asked to hold the
-   * request, it does so until the client has left.
+   * request, it does so until the client has left. It settles the decision if it is asked to.
    */
   async handle(
     header: (name: string) => string | undefined | null,
-    decision: { allowed: boolean; remaining: number; policy: string } | undefined,
+    decision: { allowed: boolean; remaining: number; policy: string; settle(cost: never): unknown } | undefined,
     connection: Closing | AbortSignal,
   ): Promise<Answered> {
     this.reached += 1
+    const cost = header('x-settle')
+    if (cost) await decision?.settle(JSON.parse(cost) as never)
+    if (header('x-stream') && 'once' in connection) return this.#stream(connection as Streaming)
     if (header('x-hold')) await left(connection)
     const { allowed, remaining, policy } = decision ?? {}
     return { status: Number(header('x-status') ?? 200), body: JSON.stringify({ allowed, remaining, policy }) }
+  }
+
+  /** Answers on Node's response itself: one piece now, the rest when it is told to end. The framework has nothing to send. */
+  #stream(response: Streaming): Promise<never> {
+    response.writeHead(200)
+    response.write('piece')
+    this.open.add(() => response.end())
+    return new Promise(() => undefined)
   }
 
   /** What the tests ask from outside; also over the wire, where the application runs in another process. */
@@ -105,9 +133,12 @@ export class App {
     if (command === 'reached') return this.reached
     if (command === 'asked') return this.asked
     if (command === 'outcomes') return this.outcomes
+    if (command === 'settled') return this.settled
+    if (command === 'end-streams') return this.open.forEach((end) => void end())
     if (command === 'limited') return this.limited
     if (command === 'near') return this.near
     if (command === 'remaining') return this.limiter.peek(argument, 0).remaining
+    if (command === 'parts') return Object.entries(this.limiter.peek(argument, 0).parts).map(([name, part]) => `${name} ${part.remaining}`)
     throw new Error(`no command ${command}`)
   }
 }

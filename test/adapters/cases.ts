@@ -24,7 +24,7 @@ interface Told {
 
 const OF_LIMITS = /^(ratelimit|x-ratelimit|retry-after)/
 
-async function get({ url }: Served, headers: Record<string, string> = {}): Promise<Told> {
+export async function get({ url }: Served, headers: Record<string, string> = {}): Promise<Told> {
   const response = await fetch(url, { headers, redirect: 'manual' })
   const fields = Object.fromEntries([...response.headers].filter(([name]) => OF_LIMITS.test(name)).sort())
   // Fastify adds a charset to JSON, which has only one.
@@ -41,7 +41,7 @@ async function times(count: number, served: Served, headers: Record<string, stri
 }
 
 /** Asks until it is so. Nothing here depends on how long that takes. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }
 

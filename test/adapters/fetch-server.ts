@@ -30,10 +30,21 @@ let limited: Handler = () => new Response('no setup yet', { status: 500 })
 function setUp(setup: SetupName): void {
   app = new App(setup, (request: Request, name) => request.headers.get(name) ?? undefined)
   const handle = async (request: Request, _info: never) => {
+    if (request.headers.get('x-stream')) return streamed()
     const { status, body } = await app.handle((name) => request.headers.get(name), rateLimitOf(request), request.signal)
     return new Response(body, { status })
   }
   limited = rateLimit(app.options)(app.behind === undefined ? handle : rateLimit(app.behind)(handle))
+}
+
+/** One piece now, the rest when it is told to end. */
+function streamed(): Response {
+  app.reached += 1
+  const start = (controller: ReadableStreamDefaultController) => {
+    controller.enqueue(new TextEncoder().encode('piece'))
+    app.open.add(() => controller.close())
+  }
+  return new Response(new ReadableStream({ start }))
 }
 
 /** Runtimes answer an error with a page of their own and print it; the tests want neither. */

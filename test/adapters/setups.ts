@@ -18,6 +18,16 @@ export interface Setup {
   readonly behind?: Limits
 }
 
+/** Ten tokens are charged at first. What was used is in a header, and if it is not, unknown. */
+const REQUESTS_AND_TOKENS = { requests: fixedWindow({ limit: 6, window: '1min' }), tokens: fixedWindow({ limit: 100, window: '1h' }) }
+const settling = (header: Header) => ({
+  cost: { requests: 1, tokens: 10 },
+  settle: async (_outcome: object, native: unknown) => {
+    const used = header(native, 'x-used')
+    return used === undefined ? undefined : { requests: 1, tokens: Number(used) }
+  },
+})
+
 const THREE = gcra({ rate: '1/s', burst: 3 })
 
 /** A store of somebody's that does not answer: it keeps to the contract, which allows for failing. */
@@ -42,6 +52,22 @@ const SETUPS_BY_NAME = {
     choices: (header: Header) => ({ plan: async (native: unknown) => header(native, 'x-plan') }),
   },
   'failures-only': { limits: THREE, choices: () => ({ refundWhen: ({ status }: { status: number }) => status < 400 }) },
+  settle: { limits: REQUESTS_AND_TOKENS, choices: settling },
+  'settle-or-refund': {
+    limits: REQUESTS_AND_TOKENS,
+    choices: (header: Header) => ({ ...settling(header), refundWhen: ({ status }: { status: number }) => status >= 500 }),
+  },
+  'settle-waiting': { limits: leakyBucket({ capacity: 5, leak: '1/s' }), choices: () => ({ maxWaitMs: 1_500, cost: 3, settle: () => 1 }) },
+  'settle-throws': {
+    limits: THREE,
+    choices: () => ({
+      settle: () => {
+        throw new Error('no usage')
+      },
+    }),
+  },
+  'settle-rejects': { limits: THREE, choices: () => ({ settle: () => Promise.reject(new Error('no usage')) }) },
+  'settle-wrong': { limits: THREE, choices: () => ({ settle: () => 1.5 }) },
   skip: { limits: THREE, choices: (header: Header) => ({ skip: (native: unknown) => header(native, 'x-skip') === 'yes' }) },
   shadow: { limits: THREE, choices: () => ({ shadow: true }) },
   'key-throws': {

@@ -30,6 +30,7 @@ describe('options that are wrong are refused when the middleware is made', () =>
     [{ limit, key: { default: 7 } }, 'must be a function such as byIp()'],
     [{ limit, skip: true }, 'skip true must be a function'],
     [{ limit, refundWhen: 'failed' }, 'refundWhen "failed" must be a function'],
+    [{ limit, settle: 5 }, 'settle 5 must be a function'],
     [{ limit, onLimited: {} }, 'onLimited {} must be a function'],
     [{ limit, limits: 100 }, 'rateLimit "limits" is not an option: it has limit, limiter, '],
     [{ limit, nearLimit: 80 }, 'nearLimit 80 must be above 0 and at most 1'],

@@ -18,6 +18,21 @@ const throwing = (message: string) => () => {
 /** Until promises that nobody waited for would have ended the process. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
 
+/** Its decisions are made, and cannot be settled. */
+function limiterWhoseStoreFails(name: string) {
+  const limiter = createLimiter(limit, { name, clock: fakeClock() })
+  return Object.assign(Object.create(limiter), {
+    name,
+    scope: () => limiter.scope(),
+    consume: (key: string) => ({ ...limiter.consume(key), settle: () => Promise.reject(new Error('the store is down')) }),
+  })
+}
+
+function leave(options: object): void {
+  const entry = new Gate(options, noConnection).enter(undefined, http, undefined)
+  ;(entry as { leave(outcome: object): void }).leave({ status: 200, aborted: false })
+}
+
 describe('misconfiguration is explained once, under its code', () => {
   let warned: { code: string; message: string; detail?: string }[]
   let emitWarning: { mockRestore(): void }
@@ -112,16 +127,14 @@ describe('misconfiguration is explained once, under its code', () => {
   })
 
   test('a refund that fails', async () => {
-    const limiter = createLimiter(limit, { clock: fakeClock() })
-    const broken = Object.assign(Object.create(limiter), {
-      name: 'refunds',
-      scope: () => limiter.scope(),
-      consume: (key: string) => limiter.consume(key),
-      refund: () => Promise.reject(new Error('the store is down')),
-    })
-    const entry = new Gate({ limiter: broken, refundWhen: () => true }, noConnection).enter(undefined, http, undefined)
-    ;(entry as { leave(outcome: object): void }).leave({ status: 200, aborted: false })
+    leave({ limiter: limiterWhoseStoreFails('refunds'), refundWhen: () => true })
     await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_REFUND_FAILED']))
+    expect(warned[0]?.detail).toContain('the store is down')
+  })
+
+  test('what a request cost cannot be written down', async () => {
+    leave({ limiter: limiterWhoseStoreFails('settles'), settle: () => 0 })
+    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_SETTLE_FAILED']))
     expect(warned[0]?.detail).toContain('the store is down')
   })
 })

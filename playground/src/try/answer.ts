@@ -111,7 +111,7 @@ const statusOf = ({ status, statusText }: Response): string => (statusText === '
 function shortRequest({ method, path, body }: WireRequest): string {
   const { verb, key, cost } = JSON.parse(body ?? '{}') as { verb?: string; key?: string; cost?: unknown }
   if (key === undefined) return `${method} ${decodeURIComponent(path.split('/').at(-1) as string)}`
-  const name = verb ?? (path === '/v1/acquire' ? 'acquire' : 'consume')
+  const name = verb ?? (path === '/v1/decide' ? 'consume' : path.slice('/v1/'.length))
   return `${name} ${key}${cost === undefined ? '' : ` × ${JSON.stringify(cost)}`}`
 }
 

@@ -14,7 +14,7 @@ export interface FormListener {
   submitted(wire: WireRequest, times: number): Promise<void>
 }
 
-type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'token'
+type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'actual' | 'of' | 'token'
 
 const MAX_TIMES = 200
 
@@ -28,6 +28,8 @@ let asked: Asked = {
   maxWaitMs: '1000',
   timeoutMs: '2000',
   atMs: '',
+  actual: '1',
+  of: '',
   token: '',
 }
 
@@ -57,18 +59,24 @@ export class AskForm {
 
   /** The request as it stands, or undefined if a field is wrong: then that one is marked. */
   request(): WireRequest | undefined {
-    const cost = this.element.querySelector('[data-ask=cost]')
+    for (const wrong of this.element.querySelectorAll('[aria-invalid]')) wrong.removeAttribute('aria-invalid')
     try {
       const wire = wireRequest(asked)
-      cost?.removeAttribute('aria-invalid')
       put(this.#error)
       return wire
     } catch (mistake) {
       if (!(mistake instanceof CostError)) throw mistake
-      cost?.setAttribute('aria-invalid', 'true')
-      put(this.#error, this.#texts.try.badCost(asked.cost))
+      this.element.querySelector(`[data-ask=${mistake.field}]`)?.setAttribute('aria-invalid', 'true')
+      put(this.#error, mistake.field === 'of' ? this.#texts.try.badOf : this.#texts.try.badCost(mistake.message))
       return undefined
     }
+  }
+
+  /** The last decision is the one to settle. */
+  decided(of: string): void {
+    asked = { ...asked, of }
+    const field = this.element.querySelector<HTMLInputElement>('[data-ask=of]')
+    if (field !== null) field.value = of
   }
 
   #set(change: Partial<Asked>): void {
@@ -90,6 +98,8 @@ export class AskForm {
       field(words.limiter, this.#limiter()),
       field(words.key, this.#input('key', { required: true })),
       takes.includes('cost') && field(words.cost, this.#input('cost', { required: true }), words.costHint),
+      takes.includes('actual') && field(words.actual, this.#input('actual', { required: true })),
+      takes.includes('of') && field(words.of, this.#input('of', { required: true }), words.ofHint),
       takes.includes('cost') && this.#error,
       takes.includes('plan') && field(words.plan, this.#plan()),
       takes.includes('maxWaitMs') && field(words.maxWaitMs, this.#input('maxWaitMs', { inputmode: 'numeric' })),

@@ -1,6 +1,6 @@
 /** A question to the service: what goes over the wire, and the same as curl and as TypeScript. */
 
-export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'look', 'reset'] as const
+export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'charge', 'settle', 'look', 'reset'] as const
 export type TryVerb = (typeof VERBS)[number]
 
 export interface Asked {
@@ -13,6 +13,10 @@ export interface Asked {
   readonly maxWaitMs: string
   readonly timeoutMs: string
   readonly atMs: string
+  /** What was used, as the cost. */
+  readonly actual: string
+  /** The decision that is settled, as JSON. */
+  readonly of: string
   readonly token: string
 }
 
@@ -23,18 +27,33 @@ export interface WireRequest {
   readonly body: string | undefined
 }
 
-export class CostError extends Error {}
+type JsonField = 'cost' | 'actual' | 'of'
+
+/** A field that must be JSON and is not. */
+export class CostError extends Error {
+  readonly field: JsonField
+
+  constructor(field: JsonField, text: string) {
+    super(text)
+    this.field = field
+  }
+}
 
 /** Which of the optional fields a verb takes. */
-export const FIELDS_OF: Readonly<Record<TryVerb, readonly ('cost' | 'plan' | 'maxWaitMs' | 'timeoutMs' | 'atMs')[]>> = {
+export const FIELDS_OF: Readonly<Record<TryVerb, readonly (JsonField | 'plan' | 'maxWaitMs' | 'timeoutMs' | 'atMs')[]>> = {
   consume: ['cost', 'plan'],
   peek: ['cost', 'plan'],
   reserve: ['cost', 'plan', 'maxWaitMs'],
   acquire: ['cost', 'plan', 'timeoutMs'],
   refund: ['cost', 'atMs'],
+  charge: ['cost', 'plan'],
+  settle: ['cost', 'plan', 'actual', 'of'],
   look: ['cost', 'plan'],
   reset: [],
 }
+
+/** Verbs with a path of their own; the others are said to `/v1/decide`. */
+const PATHS: Readonly<Partial<Record<TryVerb, string>>> = { acquire: '/v1/acquire', charge: '/v1/charge', settle: '/v1/settle' }
 
 /** Throws a CostError for a cost that is no number and no JSON. */
 export function wireRequest(asked: Asked): WireRequest {
@@ -44,32 +63,46 @@ export function wireRequest(asked: Asked): WireRequest {
   const body = {
     limiter: asked.limiter,
     key: asked.key,
-    ...(verb === 'acquire' || verb === 'consume' ? {} : { verb }),
-    ...(asked.cost.trim() === '1' ? {} : { cost: costOf(asked.cost) }),
+    ...(verb === 'consume' || PATHS[verb] !== undefined ? {} : { verb }),
+    ...(asked.cost.trim() === '1' ? {} : { cost: jsonOf(asked, 'cost') }),
     ...(takes.includes('plan') && asked.plan !== '' ? { plan: asked.plan } : {}),
     ...numberOf(asked, 'maxWaitMs'),
     ...numberOf(asked, 'timeoutMs'),
     ...numberOf(asked, 'atMs'),
+    ...(takes.includes('actual') ? { actual: jsonOf(asked, 'actual'), of: jsonOf(asked, 'of') } : {}),
   }
   const headers = { 'content-type': 'application/json', ...authorization(asked) }
-  return { method: 'POST', path: verb === 'acquire' ? '/v1/acquire' : '/v1/decide', headers, body: JSON.stringify(body) }
+  return { method: 'POST', path: PATHS[verb] ?? '/v1/decide', headers, body: JSON.stringify(body) }
 }
 
 function ofKey(asked: Asked): WireRequest {
   const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
   if (asked.verb === 'reset') return { method: 'DELETE', path, headers: authorization(asked), body: undefined }
   const query = new URLSearchParams()
-  if (asked.cost.trim() !== '1') query.set('cost', JSON.stringify(costOf(asked.cost)))
+  if (asked.cost.trim() !== '1') query.set('cost', JSON.stringify(jsonOf(asked, 'cost')))
   if (asked.plan !== '') query.set('plan', asked.plan)
   const text = query.toString()
   return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: {}, body: undefined }
 }
 
-function costOf(text: string): unknown {
+function jsonOf(asked: Asked, field: JsonField): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(asked[field])
   } catch {
-    throw new CostError(text)
+    throw new CostError(field, asked[field])
+  }
+}
+
+/** What `settle` needs of an answer, as JSON; undefined if the answer is no decision that charged something. */
+export function decisionIn({ path, body }: WireRequest, text: string): string | undefined {
+  const { verb = 'consume' } = JSON.parse(body ?? '{}') as { verb?: string }
+  if (path !== '/v1/acquire' && (path !== '/v1/decide' || verb === 'peek' || verb === 'refund')) return undefined
+  try {
+    const { atMs, outcome, parts } = JSON.parse(text) as { atMs: number; outcome: string; parts: Record<string, { resetAfterMs: number }> }
+    const needed = Object.entries(parts).map(([name, { resetAfterMs }]) => [name, { resetAfterMs }])
+    return JSON.stringify({ atMs, outcome, parts: Object.fromEntries(needed) })
+  } catch {
+    return undefined
   }
 }
 

@@ -4,7 +4,7 @@ import type { View } from '../playground/view.ts'
 import type { Texts } from '../text/en.ts'
 import { type Answered, AnswerPanel, isAdmitted, isWrong } from './answer.ts'
 import { AskForm, type Limiter } from './form.ts'
-import { codeOf, curlOf, shownRequest, type WireRequest } from './request.ts'
+import { codeOf, curlOf, decisionIn, shownRequest, type WireRequest } from './request.ts'
 
 const AGAIN_MS = 2_000
 const NOT_FOUND = 404
@@ -111,6 +111,8 @@ class TryView implements View {
     for (let k = 1; k <= times; k++) {
       const answered = await this.#send(wire)
       this.#answer.keep(answered)
+      const decided = decisionIn(wire, answered.text)
+      if (decided !== undefined) this.#form.decided(decided)
       if (isAdmitted(answered)) admitted += 1
       if (isWrong(answered)) {
         this.#answer.show(answered, undefined)

@@ -76,6 +76,8 @@ export interface DescriptorRule {
   readonly unlimited: boolean
   /** Nothing passes. */
   readonly denied: boolean
+  /** Hits that a descriptor brings along have been used already: they are charged, whether they fit or not. */
+  readonly charge: boolean
   /** A limit or a denial that refuses nobody. */
   readonly shadow: boolean
   readonly descriptors: readonly DescriptorRule[]

@@ -63,11 +63,12 @@ function ruleLines(rule: DescriptorRule): string[] {
   return [...lines, ...indented(rule.descriptors.flatMap(ruleLines))]
 }
 
-function allowance({ unlimited, denied, shadow, limiter }: DescriptorRule): string {
+function allowance({ unlimited, denied, charge, shadow, limiter }: DescriptorRule): string {
   if (unlimited) return 'unlimited'
   if (denied) return shadow ? 'denied, in shadow' : 'denied: nothing passes'
   if (limiter === undefined) return 'no limit by itself, with'
-  return `${limitLines(limiter.limits).join(', ')}${shadow ? ', in shadow' : ''}`
+  const charged = charge ? ', charged with hits whether they fit or not' : ''
+  return `${limitLines(limiter.limits).join(', ')}${charged}${shadow ? ', in shadow' : ''}`
 }
 
 function pace(rate: unknown): string {

@@ -5,7 +5,19 @@ import { type DescriptorRule, type LimiterConfig, RULES_PREFIX } from './config.
 import type { Reader } from './read.ts'
 import type { Path } from './source.ts'
 
-const OPTIONS = ['key', 'value', 'limit', 'unlimited', 'denied', 'shadow', 'onStoreError', 'storeTimeoutMs', 'localShare', 'descriptors']
+const OPTIONS = [
+  'key',
+  'value',
+  'limit',
+  'unlimited',
+  'denied',
+  'charge',
+  'shadow',
+  'onStoreError',
+  'storeTimeoutMs',
+  'localShare',
+  'descriptors',
+]
 
 /** `above` is the domain and then every key and value on the way down: it tells the rules of a tree apart. */
 export function readDescriptors(reader: Reader, value: unknown, path: Path, above: readonly string[]): DescriptorRule[] {
@@ -30,9 +42,11 @@ function readRule(reader: Reader, json: unknown, path: Path, above: readonly str
   const here = [...above, key, written ?? '']
   const unlimited = reader.flag(fields.unlimited, [...path, 'unlimited'], 'unlimited')
   const denied = reader.flag(fields.denied, [...path, 'denied'], 'denied')
+  const charge = reader.flag(fields.charge, [...path, 'charge'], 'charge')
   const shadow = reader.flag(fields.shadow, [...path, 'shadow'], 'shadow')
   const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here, shadow)
   checkAllowance(reader, fields, path, key, { unlimited, denied })
+  if (charge && fields.limit === undefined) reader.source.wrong([...path, 'charge'], 'charge: true must stand beside a limit')
   const descriptors = fields.descriptors === undefined ? [] : readDescriptors(reader, fields.descriptors, [...path, 'descriptors'], here)
   return {
     title: ruleText(here),
@@ -42,6 +56,7 @@ function readRule(reader: Reader, json: unknown, path: Path, above: readonly str
     limiter,
     unlimited,
     denied,
+    charge,
     shadow,
     descriptors,
   }

@@ -87,6 +87,12 @@ const descriptor = {
     limit: { $ref: '#/$defs/limit' },
     unlimited: { description: 'Let everything pass, and count nothing.', type: 'boolean', default: false },
     denied: { description: 'Let nothing pass: a block list.', type: 'boolean', default: false },
+    charge: {
+      description:
+        "Charge the hits that a descriptor brings along whether they fit or not: what Envoy's apply_on_stream_done reports was used already.",
+      type: 'boolean',
+      default: false,
+    },
     shadow,
     ...tuning,
     descriptors: { $ref: '#/$defs/descriptors' },
@@ -102,7 +108,7 @@ export const configSchema = {
   properties: {
     bounds,
     limiters: {
-      description: 'Limiters by name, for /v1/decide and /v1/acquire.',
+      description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge and /v1/settle.',
       type: 'object',
       propertyNames: { pattern: '^(?!rls\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
       additionalProperties: { $ref: '#/$defs/limiter' },

@@ -17,15 +17,13 @@ import type { Held } from '../held.ts'
 import { problemOf } from '../http/problem.ts'
 import type { Journal } from '../journal.ts'
 import { listening } from '../listening.ts'
-import type { Limiters } from '../running/limiters.ts'
 import type { Tls } from '../tls.ts'
 import type { Tokens } from '../tokens.ts'
 import { CALL_TIMEOUT_MS, guard, MAX_MESSAGE_BYTES } from './guard.ts'
 import type { HealthService } from './health.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
-import type { Overrides } from './overrides.ts'
-import { shouldRateLimit } from './should-rate-limit.ts'
+import { type Counting, shouldRateLimit } from './should-rate-limit.ts'
 
 const MAX_CONNECTIONS = 1_000
 
@@ -82,14 +80,13 @@ function loaded(name: string): GrpcObject {
 
 /** What a call is answered from. */
 export interface GrpcParts {
-  readonly limiters: Limiters
-  readonly overrides: Overrides
+  readonly counting: Counting
   readonly held: Held
   readonly health: HealthService
 }
 
 export async function grpcServer(
-  { limiters, overrides, held, health }: GrpcParts,
+  { counting, held, health }: GrpcParts,
   { host, grpcPort, tokens, journal, tls, grpcMaxAgeS }: GrpcOptions,
 ): Promise<GrpcServer> {
   const age =
@@ -98,7 +95,7 @@ export async function grpcServer(
   server.addService(healthService().service, health.handlers)
   server.addService(rateLimitService().service, {
     ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
-      shouldRateLimit(limiters, overrides, request).then(
+      shouldRateLimit(counting, request).then(
         (response) => answer(null, response),
         (error) => answer(grpcError(error, journal)),
       )

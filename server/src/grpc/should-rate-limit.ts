@@ -9,6 +9,7 @@ import { type Counted, headersOf } from './headers.ts'
 import { InvalidRequest } from './invalid-request.ts'
 import type { Descriptor, DescriptorStatus, RateLimitRequest, RateLimitResponse } from './messages.ts'
 import type { Overrides } from './overrides.ts'
+import type { Uncharged } from './uncharged.ts'
 import { perUnit } from './units.ts'
 
 const MAX_DESCRIPTORS = 1_000
@@ -27,9 +28,17 @@ interface Result {
 
 type Job = () => Result | Promise<Result>
 
-export async function shouldRateLimit(limiters: Limiters, overrides: Overrides, request: RateLimitRequest): Promise<RateLimitResponse> {
+/** What descriptors are counted by. */
+export interface Counting {
+  readonly limiters: Limiters
+  readonly overrides: Overrides
+  readonly uncharged: Uncharged
+}
+
+export async function shouldRateLimit(counting: Counting, request: RateLimitRequest): Promise<RateLimitResponse> {
+  const { limiters } = counting
   // All are checked before the first is counted.
-  const jobs = jobsOf(limiters, overrides, request)
+  const jobs = jobsOf(counting, request)
   const { headers = 'none' } = limiters.domain(request.domain) ?? {}
   const results = await Promise.all(jobs.map((job) => job()))
   const statuses = results.map(({ status }) => status)
@@ -38,37 +47,32 @@ export async function shouldRateLimit(limiters: Limiters, overrides: Overrides, 
   return { overall_code: isOver ? 'OVER_LIMIT' : 'OK', statuses, response_headers_to_add: headersOf(headers, counted) }
 }
 
-function jobsOf(limiters: Limiters, overrides: Overrides, { domain, descriptors, hits_addend }: RateLimitRequest): Job[] {
+function jobsOf(counting: Counting, { domain, descriptors, hits_addend }: RateLimitRequest): Job[] {
   if (domain === '') throw new InvalidRequest('domain "" must not be empty')
   if (descriptors.length === 0 || descriptors.length > MAX_DESCRIPTORS) {
     throw new InvalidRequest(`descriptors: ${descriptors.length} must be from 1 to ${MAX_DESCRIPTORS}`)
   }
-  const rules = limiters.domain(domain)?.descriptors
+  const rules = counting.limiters.domain(domain)?.descriptors
   return descriptors.map((descriptor, k) => {
     checkEntries(descriptor, k)
     const hits = hitsOf(descriptor, hits_addend, k)
-    return rules === undefined ? () => NO_LIMIT : jobOf(limiters, overrides, domain, rules, descriptor, hits)
+    return rules === undefined ? () => NO_LIMIT : jobOf(counting, domain, rules, descriptor, hits)
   })
 }
 
-function jobOf(
-  limiters: Limiters,
-  overrides: Overrides,
-  domain: string,
-  rules: readonly DescriptorRule[],
-  descriptor: Descriptor,
-  hits: number,
-): Job {
+function jobOf(counting: Counting, domain: string, rules: readonly DescriptorRule[], descriptor: Descriptor, hits: number): Job {
+  const { limiters, overrides, uncharged } = counting
   const { entries, limit } = descriptor
+  const rule = ruleFor(rules, entries)
+  const countedBy = (limiter: RunningLimiter) => counted(limiter, descriptor, hits, rule?.charge === true, uncharged)
   if (limit !== null) {
     const limiter = overrides.limiterFor(domain, limit)
-    return limiter === undefined ? () => NONE_ALLOWED : () => counted(limiter, descriptor, hits)
+    return limiter === undefined ? () => NONE_ALLOWED : () => countedBy(limiter)
   }
-  const rule = ruleFor(rules, entries)
   if (rule?.unlimited) return () => UNLIMITED
   if (rule?.denied) return () => denied(limiters, rule, descriptor, hits)
   const config = rule?.limiter
-  return config === undefined ? () => NO_LIMIT : () => counted(limiters.ofRule(config), descriptor, hits)
+  return config === undefined ? () => NO_LIMIT : () => countedBy(limiters.ofRule(config))
 }
 
 /** Only those who would have taken something are counted. */
@@ -77,22 +81,32 @@ function denied(limiters: Limiters, rule: DescriptorRule, { entries, is_negative
   return rule.shadow || is_negative_hits ? NO_LIMIT : NONE_ALLOWED
 }
 
-/** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
-async function counted(limiter: RunningLimiter, { entries, is_negative_hits }: Descriptor, hits: number): Promise<Result> {
-  const request: DecisionRequest = {
-    verb: 'consume',
-    key: boundedKey(keyOf(entries)),
-    cost: hits,
-    plan: undefined,
-    maxWaitMs: undefined,
-    atMs: undefined,
-  }
-  if (is_negative_hits && hits > 0) await limiter.decide({ ...request, verb: 'refund' })
-  const asks = is_negative_hits || hits === 0
-  const answer = (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
+/** `isCharged`: hits that the descriptor itself brings have been used already. */
+async function counted(
+  limiter: RunningLimiter,
+  descriptor: Descriptor,
+  hits: number,
+  isCharged: boolean,
+  uncharged: Uncharged,
+): Promise<Result> {
+  const { entries, is_negative_hits, hits_addend } = descriptor
+  const key = boundedKey(keyOf(entries))
+  const answer =
+    isCharged && hits_addend !== null && hits > 0 && !is_negative_hits
+      ? await limiter.charge({ key, cost: hits, plan: undefined })
+      : await decided(limiter, key, hits, is_negative_hits)
+  if (!isCharged && hits_addend !== null) uncharged.note(limiter, hits, answer)
   const passes = answer.allowed || is_negative_hits
   const status = statusOf(answer, passes, { ...perUnit(limiter.config.limits.default as Limit), name: headerText(titleOf(limiter.config)) })
   return { status, counted: { answer, passes, scope: limiter.scope } }
+}
+
+/** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
+async function decided(limiter: RunningLimiter, key: string, hits: number, isNegative: boolean): Promise<Answer> {
+  const request: DecisionRequest = { verb: 'consume', key, cost: hits, plan: undefined, maxWaitMs: undefined, atMs: undefined }
+  if (isNegative && hits > 0) await limiter.decide({ ...request, verb: 'refund' })
+  const asks = isNegative || hits === 0
+  return (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
 }
 
 /** Envoy writes the name of a limit between quotes into a header. It comes from the file: what a client sent would come back to it there. */

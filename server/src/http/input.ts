@@ -12,7 +12,8 @@ export const MAX_TIMEOUT_MS = 600_000
 export const DEFAULT_TIMEOUT_MS = 30_000
 export const VERBS: readonly Verb[] = ['consume', 'peek', 'reserve', 'refund']
 
-const COMMON = ['limiter', 'key', 'cost', 'plan']
+/** What every question has. */
+export const COMMON = ['limiter', 'key', 'cost', 'plan']
 const DECISION_FIELDS = [...COMMON, 'verb', 'maxWaitMs', 'atMs']
 const ACQUIRE_FIELDS = [...COMMON, 'timeoutMs']
 
@@ -78,7 +79,7 @@ export function limiterNamed(limiters: Limiters, name: unknown): RunningLimiter 
   throw new BadRequest(404, 'LIMITER', `there is no limiter ${shown(name)}`)
 }
 
-function checkPlan(plan: unknown): void {
+export function checkPlan(plan: unknown): void {
   if (plan !== undefined && typeof plan !== 'string') throw new BadRequest(400, 'CONFIG', `plan ${shown(plan)} must be the name of a plan`)
 }
 
@@ -88,7 +89,7 @@ function belongsTo(verb: unknown, owner: Verb, option: string, value: unknown): 
   throw new BadRequest(400, 'OPTION', `${option} ${shown(value)} goes with verb ${owner}, not with ${verb}`)
 }
 
-function onlyFields(body: unknown, known: readonly string[], what: string): Fields {
+export function onlyFields(body: unknown, known: readonly string[], what: string): Fields {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new BadRequest(400, 'BODY', `${what} ${shown(body)} must be an object of ${known.join(', ')}`)
   }

@@ -12,6 +12,7 @@ const problem = (description: string) => ({ description, content: { 'application
 const milliseconds = (description: string) => ({ description, type: 'number', minimum: 0 })
 const orNever = (description: string) => ({ description: `${description} null: never.`, type: ['number', 'null'], minimum: 0 })
 const permits = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
+const usedPermits = { type: 'integer', minimum: 0, maximum: 1_000_000_000_000 }
 const outcome = { enum: ['allowed', 'limited', 'impossible'] }
 
 const BAD_INPUT = {
@@ -76,6 +77,29 @@ const asked = {
   plan: { description: 'Decide by the numbers of this plan.', type: 'string' },
 }
 
+const used = (description: string) => ({
+  description,
+  anyOf: [usedPermits, { type: 'object', additionalProperties: usedPermits }],
+})
+
+const settled = {
+  ...asked,
+  cost: { ...used('What the decision charged.'), default: 1 },
+  actual: used('What the call really cost: whole, or one for each limit by name. May be above every limit.'),
+  of: {
+    description: 'The decision, as it was answered. Of its parts only these are needed; the rest may stay.',
+    type: 'object',
+    properties: {
+      atMs: { type: 'number', minimum: 0 },
+      parts: {
+        type: 'object',
+        additionalProperties: { type: 'object', properties: { resetAfterMs: { type: 'number', minimum: 0 } }, required: ['resetAfterMs'] },
+      },
+    },
+    required: ['atMs', 'parts'],
+  },
+}
+
 const question = {
   ...asked,
   verb: {
@@ -102,6 +126,12 @@ const schemas = {
     },
     ['cost', 'plan', 'timeoutMs'],
   ),
+  Used: exactly(
+    { ...asked, cost: { ...used('What was used: whole, or one for each limit by name. May be above every limit.'), default: 1 } },
+    ['cost', 'plan'],
+  ),
+  Settlement: exactly(settled, ['cost', 'plan']),
+  Settled: exactly({ limiter: { type: 'string' }, settled: { const: true } }),
   Part: exactly({ outcome, ...figures }),
   Decision: exactly(decided),
   Acquired: exactly({ ...decided, waitedMs: milliseconds('How long it waited.') }),
@@ -138,6 +168,7 @@ const schemas = {
     limit: { description: 'null where there is none.', type: ['object', 'null'] },
     unlimited: { description: 'Everything passes, and nothing is counted.', type: 'boolean' },
     denied: { description: 'Nothing passes.', type: 'boolean' },
+    charge: { description: 'Hits that a descriptor brings along are charged, whether they fit or not.', type: 'boolean' },
     shadow: { type: 'boolean' },
     options: { type: 'object' },
     store: { description: 'null where nothing is counted.', enum: ['up', 'down', null] },
@@ -285,6 +316,34 @@ const document = {
           413: BAD_BODY[413],
           415: BAD_BODY[415],
           429: answer('One of them is over its limit.', ref('RateLimitResponse')),
+          ...NO_STORE_OR_ROOM,
+        },
+      },
+    },
+    '/v1/charge': {
+      post: {
+        operationId: 'charge',
+        security: TOKEN,
+        summary: 'Writes down what was used, whether it fits or not. What does not fit is debt: the key is limited until it has drained.',
+        requestBody: body(ref('Used')),
+        responses: {
+          200: answer('It is charged. limited: as debt; retryAfterMs says until when there is nothing for one more.', ref('Decision')),
+          ...NO_TOKEN,
+          ...BAD_BODY,
+          ...NO_STORE_OR_ROOM,
+        },
+      },
+    },
+    '/v1/settle': {
+      post: {
+        operationId: 'settle',
+        security: TOKEN,
+        summary: 'Says what a call really cost that was decided before. It is not remembered that it was: settle a decision once.',
+        requestBody: body(ref('Settlement')),
+        responses: {
+          200: answer('It is settled. Nothing was changed if the decision had charged nothing.', ref('Settled')),
+          ...NO_TOKEN,
+          ...BAD_BODY,
           ...NO_STORE_OR_ROOM,
         },
       },

@@ -1,8 +1,7 @@
 /** What each path does. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DescriptorRule } from '../config/config.ts'
-import type { Overrides } from '../grpc/overrides.ts'
-import { shouldRateLimit } from '../grpc/should-rate-limit.ts'
+import { type Counting, shouldRateLimit } from '../grpc/should-rate-limit.ts'
 import type { Held } from '../held.ts'
 import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -21,6 +20,7 @@ import { descriptorsIn, responseJson } from './descriptors.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
 import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
+import { chargeTask, settleTask } from './settle.ts'
 
 export interface Reply {
   readonly status: number
@@ -43,7 +43,7 @@ export interface Call {
 
 export interface Context {
   readonly limiters: Limiters
-  readonly overrides: Overrides
+  readonly counting: Counting
   readonly metrics: Metrics
   readonly hub: LiveHub
   readonly held: Held
@@ -64,6 +64,8 @@ export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>>
   '/v1/decide': { POST: decide },
   '/v1/acquire': { POST: acquire },
   '/json': { POST: askDescriptors },
+  '/v1/charge': { POST: charge },
+  '/v1/settle': { POST: settle },
   '/v1/limiters': { GET: listLimiters },
   '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
   '/v1/live': { GET: live },
@@ -114,10 +116,20 @@ async function acquire({ limiters, held }: Context, { request, client }: Call): 
 }
 
 /** As Envoy's own service: a refusal is a 429 here. */
-async function askDescriptors({ limiters, overrides, held }: Context, { request }: Call): Promise<Reply> {
+async function askDescriptors({ counting, held }: Context, { request }: Call): Promise<Reply> {
   const asked = descriptorsIn(await jsonBody(request, held))
-  const answer = await shouldRateLimit(limiters, overrides, asked)
+  const answer = await shouldRateLimit(counting, asked)
   return json(answer.overall_code === 'OVER_LIMIT' ? 429 : 200, responseJson(answer))
+}
+
+async function charge({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: used } = chargeTask(limiters, await jsonBody(request, held))
+  return json(200, answerJson(await limiter.charge(used)))
+}
+
+async function settle({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: used } = settleTask(limiters, await jsonBody(request, held))
+  return json(200, await limiter.settle(used))
 }
 
 function listLimiters({ limiters }: Context): Reply {
@@ -129,12 +141,12 @@ function listLimiters({ limiters }: Context): Reply {
 
 /** Every rule of a tree that decides something. */
 function describedRules(limiters: Limiters, rule: DescriptorRule): object[] {
-  const { title, limiter, unlimited, denied, shadow, descriptors } = rule
+  const { title, limiter, unlimited, denied, charge, shadow, descriptors } = rule
   const below = descriptors.flatMap((each) => describedRules(limiters, each))
   if (limiter === undefined && !unlimited && !denied) return below
   const limit = limiter?.limits.default ?? null
   const store = limiter === undefined ? null : limiters.ofRule(limiter).health.state
-  return [{ rule: title, limit, unlimited, denied, shadow, options: limiter?.options ?? {}, store }, ...below]
+  return [{ rule: title, limit, unlimited, denied, charge, shadow, options: limiter?.options ?? {}, store }, ...below]
 }
 
 function described({ config, health, waiting }: RunningLimiter) {

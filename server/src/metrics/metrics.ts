@@ -3,6 +3,7 @@ import { type Metric, Registry } from 'prom-client'
 import { type LimiterConfig, titleOf } from '../config/config.ts'
 import {
   BREAKER_OPEN,
+  CHARGES,
   DECISIONS,
   DEGRADED,
   DURATION,
@@ -50,6 +51,7 @@ const SHADOWED = 'Decisions that would have been refusals, had the limiter not b
 const NEAR_LIMIT = 'Allowed decisions that left less than a fifth of the limit.'
 
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
+const CHARGED: readonly Outcome[] = ['allowed', 'limited']
 
 export class Metrics {
   readonly registry = new Registry()
@@ -59,6 +61,7 @@ export class Metrics {
 
   constructor(store: Store) {
     this.#counter(DECISIONS, ({ results }, limiter) => OUTCOMES.map((result) => ({ labels: { limiter, result }, value: results[result] })))
+    this.#counter(CHARGES, ({ charges }, limiter) => CHARGED.map((result) => ({ labels: { limiter, result }, value: charges[result] })))
     this.#counter(DEGRADED, ({ degradedDecisions }, limiter) => [{ labels: { limiter }, value: degradedDecisions }])
     this.#counter(STORE_ERRORS, ({ storeErrors }, limiter) => [{ labels: { limiter }, value: storeErrors }])
     this.#counter(OUTAGES, ({ outages }, limiter) => [{ labels: { limiter }, value: outages }])

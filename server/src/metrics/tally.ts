@@ -8,6 +8,8 @@ import { DURATION_BOUNDS_S, WAIT_BOUNDS_S } from '../sluice.ts'
 
 export class Tally implements Recorder {
   readonly results: Record<Outcome, number> = { allowed: 0, limited: 0, impossible: 0 }
+  /** What was charged: within the limits, or as debt. */
+  readonly charges: Record<Outcome, number> = { allowed: 0, limited: 0, impossible: 0 }
   degradedDecisions = 0
   /** Of those that were not allowed, the ones that were let through because the limiter is in shadow. */
   shadowed = 0
@@ -22,6 +24,10 @@ export class Tally implements Recorder {
 
   decided(result: Outcome): void {
     this.results[result] += 1
+  }
+
+  charged(result: Outcome): void {
+    this.charges[result] += 1
   }
 
   degraded(): void {

@@ -1,5 +1,5 @@
 /** What a caller asks of a limiter, whichever way the question came. */
-import type { Cost, Decision, Key } from '../sluice.ts'
+import type { Cost, Decision, Key, TakenDecision } from '../sluice.ts'
 
 export type Verb = 'consume' | 'peek' | 'reserve' | 'refund'
 
@@ -12,6 +12,19 @@ export interface DecisionRequest {
   readonly maxWaitMs: number | undefined
   /** Of `refund`: when it was taken. */
   readonly atMs: number | undefined
+}
+
+/** What was used, and is written down whether it fits or not. */
+export interface ChargeRequest {
+  readonly key: Key<string>
+  readonly cost: Cost<string>
+  readonly plan: string | undefined
+}
+
+/** What a call really cost, that was charged `cost` by the decision `of`. */
+export interface SettleRequest extends ChargeRequest {
+  readonly actual: Cost<string>
+  readonly of: TakenDecision
 }
 
 export interface AcquireRequest {
@@ -33,6 +46,11 @@ export type Answer = Omit<Decision, 'allowed' | 'outcome'> & {
 export interface Refunded {
   readonly limiter: string
   readonly refunded: true
+}
+
+export interface Settled {
+  readonly limiter: string
+  readonly settled: true
 }
 
 export type MaybePromise<T> = T | Promise<T>

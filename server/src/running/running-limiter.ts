@@ -23,7 +23,7 @@ import {
   spanUs,
   WaitError,
 } from '../sluice.ts'
-import type { AcquireRequest, Answer, DecisionRequest, MaybePromise, Refunded } from './request.ts'
+import type { AcquireRequest, Answer, ChargeRequest, DecisionRequest, MaybePromise, Refunded, Settled, SettleRequest } from './request.ts'
 
 /** The library's limiter as the service sees it: limits and plans are known only at run time. */
 interface AnyLimiter {
@@ -31,6 +31,8 @@ interface AnyLimiter {
   peek(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<Decision>
   reserve(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<Decision>
   refund(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<undefined>
+  charge(key: Key<string>, cost: Cost<string>, options?: object): MaybePromise<Decision>
+  settle(key: Key<string>, actual: Cost<string>, options: object): MaybePromise<undefined>
   acquire(key: Key<string>, options: object): Promise<Decision & { waitedMs: number }>
   reset(key: Key<string>): MaybePromise<void>
   scope(): Scope
@@ -138,6 +140,17 @@ export class RunningLimiter {
   decide(request: DecisionRequest): MaybePromise<Answer | Refunded> {
     const made = this.#make(request)
     return made instanceof Promise ? made.then((decision) => this.#answer(request, decision)) : this.#answer(request, made)
+  }
+
+  /** Refuses nobody: it was used already. */
+  charge({ key, cost, plan }: ChargeRequest): MaybePromise<Answer> {
+    const charged = this.#limiter.charge(this.#keptAs(key), cost, planned(plan))
+    return charged instanceof Promise ? charged.then((decision) => this.#told(decision)) : this.#told(charged)
+  }
+
+  async settle({ key, cost, actual, of, plan }: SettleRequest): Promise<Settled> {
+    await this.#limiter.settle(this.#keptAs(key), actual, { of, cost, ...planned(plan) })
+    return { limiter: this.#config.name, settled: true }
   }
 
   /** Waits. In shadow nobody does: who would have waited is let through. */

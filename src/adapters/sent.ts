@@ -1,0 +1,47 @@
+/** When a `Response` has been sent. A handler is done when it has made one, but its body may go on for as long as a stream does. */
+import { CLIENT_LEFT, type HttpOutcome } from '../http/request.ts'
+import type { FetchRequest, FetchResponse } from './fetched.ts'
+import { signalOf } from './fetched.ts'
+
+type Leave = (outcome: HttpOutcome) => void
+
+/** Returns what is to be sent instead: the same with a body that tells of its end. At once, where there is no body to wait for. */
+export function leaveWhenSent<Res extends FetchResponse>(answered: Res, request: FetchRequest, leave: Leave): Res {
+  const whole = answered as unknown as Response
+  const { status } = answered
+  let isOver = false
+  const ended = (aborted: boolean) => {
+    if (!isOver) leave({ status, aborted })
+    isOver = true
+  }
+  if (signalOf(request)?.aborted) leave({ status: CLIENT_LEFT, aborted: true })
+  // Nobody reads the body of an answer to HEAD.
+  else if (whole.body == null || whole.bodyUsed || request.method === 'HEAD') ended(false)
+  else return new Response(telling(whole.body, ended), whole) as unknown as Res
+  return answered
+}
+
+/** The same bytes, read no sooner than they are wanted. */
+function telling(body: ReadableStream<Uint8Array>, ended: (aborted: boolean) => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) return controller.enqueue(value)
+          ended(false)
+          controller.close()
+        } catch (error) {
+          ended(true)
+          controller.error(error)
+        }
+      },
+      cancel(reason) {
+        ended(true)
+        return reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

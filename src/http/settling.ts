@@ -1,0 +1,43 @@
+/** What a request really cost: said by its handler, or by the options `settle` and `refundWhen` when its response has ended. */
+import type { Decision } from '../limiter/decision.ts'
+import type { Settleable } from '../limiter/limiter.ts'
+import type { Store } from '../stores/store.ts'
+import type { HttpChoices } from './options.ts'
+import { type HttpOutcome, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { explainOnce, type WarningCode } from './warnings.ts'
+
+/** What was decided about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. */
+export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store>
+
+/** `refundWhen` is asked first. What it gives back cost nothing, and `settle` is not asked. */
+export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
+  const { refundWhen, settle } = choices
+  if (refundWhen === undefined) settleBy(settle, decision, outcome, native)
+  else {
+    settled('SLUICE_REFUND_FAILED', () =>
+      whenKnown(refundWhen(outcome, native), (isWanted) => (isWanted ? decision.settle(0) : settleBy(settle, decision, outcome, native))),
+    )
+  }
+}
+
+export function giveBack(decision: HttpDecision): void {
+  settled('SLUICE_REFUND_FAILED', () => decision.settle(0))
+}
+
+function settleBy<Native>(settle: HttpChoices<Native>['settle'], decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
+  if (settle === undefined) return
+  settled('SLUICE_SETTLE_FAILED', () =>
+    whenKnown(settle(outcome, native), (cost) => (cost === undefined ? undefined : decision.settle(cost))),
+  )
+}
+
+/** The response is out: whatever goes wrong now has nobody to go to. */
+function settled(failure: WarningCode, settle: () => MaybePromise<unknown>): void {
+  const failed = (error: unknown) => explainOnce(failure, '', error)
+  try {
+    const done = settle()
+    if (isPromise(done)) done.then(undefined, failed)
+  } catch (error) {
+    failed(error)
+  }
+}
