@@ -1,7 +1,7 @@
 /** Looks into shared memory while no thread is in the middle of a step: every record must be in exactly one place. */
 import { NEXT, SCOPE_AND_TAG, type SharedHandle, SharedMemory, SPARES } from '../../src/stores/shared-memory/layout.ts'
 
-/** As in cells.ts. */
+/** As in layout.ts. */
 const HELD = 2
 const POCKET_AT = 16
 

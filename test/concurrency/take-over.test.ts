@@ -6,7 +6,7 @@ import { Journals } from '../../src/stores/shared-memory/journals.ts'
 import { FREED_AT, SCOPE_AND_TAG, SEEN_AT, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { audit } from './audit.ts'
 
-/** As in cells.ts and memory.ts. */
+/** As in layout.ts. */
 const STATE = 0
 const COUNTS = 3
 const RECLAIM_AFTER_MS = 9
