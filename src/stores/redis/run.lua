@@ -4,11 +4,11 @@
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label (see codec.ts), which of the keys it has, its cost, and to `give` and `settle` the ticket's numbers and the ticket's words ('' for none).
+--       its label (see codec.ts), which of the keys it has, its cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give`
--- and `settle` how many permits were given back; where it was entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
+-- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
 -- Every decision goes one way: find the states, decide, write (`decideEach`). Takes by one limit whose key holds nothing but a state by the same numbers
@@ -223,7 +223,19 @@ end
 -- Makes the functions for everything that few decisions need.
 function others()
   local ARGV, type, byte, sub = ARGV, type, string.byte, string.sub
-  --[[LIBRARY]]
+  --[[PHASES]]
+
+  -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
+  local library
+  function library()
+    --[[LIBRARY]]
+    local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+    function library()
+      return made
+    end
+    return made
+  end
+
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = { nil }
@@ -251,17 +263,17 @@ function others()
   local function numbersOf(shape, cell)
     local label, numbers = shape[LABEL], cell.numbers
     if label ~= numbers.label then
-      local format, wanted = byte(label), FORMATS[byte(numbers.label)]
-      local kind = FORMATS[format]
+      local format, wanted = byte(label), library().formats[byte(numbers.label)]
+      local kind = library().formats[format]
       if not kind then
-        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
       elseif kind ~= wanted then
         foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
       end
-      numbers = rules[label] or ruleOf(label)
+      numbers = library().ruleBy(label)
     end
     if shape[WORDS] > numbers.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. (rules[label] or ruleOf(label)).numbers .. ' has ' .. numbers.words)
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
     end
     return numbers
   end
@@ -288,12 +300,12 @@ function others()
     for k = 0, run.cells.length - 1 do
       local cell = run.cells[k]
       local label = cell.numbers.label
-      cell.rule = rules[label] or ruleOf(label, true)
+      cell.rule = library().ruleBy(label, true)
       if cell.own == cell.numbers then
         cell.own = cell.rule
       end
     end
-    decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
+    library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end
 
   -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
@@ -311,9 +323,9 @@ function others()
   end
 
   -- The answer of one limit. In a reservation it is always in full, with its ticket.
-  local function say(verdict, isReservation, isGiven)
+  local function say(verdict, isReservation)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation and not isGiven then
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
       reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
       size = size + 2
       return
@@ -321,10 +333,7 @@ function others()
     sayInFull(outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
     if isReservation then
       size = size + 1
-      reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
-    elseif isGiven then
-      size = size + 1
-      reply[size] = verdict.given
+      reply[size] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
     end
   end
 
@@ -478,7 +487,7 @@ function others()
         end
       end
       for k = 0, cells.length - 1 do
-        say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
+        say(cells[k].verdict, run.aheadUs >= 0)
       end
     end
   end
@@ -533,7 +542,7 @@ function others()
       small = s,
       large = false,
       i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
       isHeld = false,
       changed = false,
       from = 0,
@@ -553,18 +562,8 @@ function others()
 
   -- Decisions that differ in nothing but their keys, so many each.
   local function newRun(op, aheadUs, ofUs, count)
-    return {
-      op = op,
-      aheadUs = aheadUs,
-      ofUs = ofUs,
-      keys = count,
-      mustLook = op ~= 'take' or count > 1,
-      isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle',
-      cells = { length = 0 },
-      byName = {},
-      each = false,
-    }
+    local isTake = op == 'take' and aheadUs < 0
+    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, byName = {}, each = false }
   end
 
   -- Takes by one limit as any other decision.
@@ -598,7 +597,7 @@ function others()
     for _ = 1, parts do
       local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
-      if run.isGiven then
+      if op == 'give' then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end

@@ -61,9 +61,13 @@ function functionsOf(name: string, texts: Readonly<Record<string, string>>, type
 
 /** Texts that run.lua makes where they are needed: the takes by one limit, and what decides all else. */
 function textOf(types: readonly string[]): string {
-  const library = [textsOf([...types, 'decide']), functionsOf('phases', PHASES, types), lua.LUA_TAKE_ALL, CONSTANTS, lua.labels].join('\n')
+  const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
+  const phases = [functionsOf('phases', PHASES, types), lua.LUA_TAKE_ALL].join('\n')
   const pages = [lua.largeStates, lua.pages].join('\n')
-  const run = lua.run.replace('--[[LIBRARY]]', () => library).replace('--[[PAGES]]', () => pages)
+  const run = lua.run
+    .replace('--[[PHASES]]', () => phases)
+    .replace('--[[LIBRARY]]', () => library)
+    .replace('--[[PAGES]]', () => pages)
   return withConstants([lua.codec, functionsOf('takes', TAKES, types), run].join('\n'))
 }
 
