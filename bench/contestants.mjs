@@ -27,7 +27,7 @@ function sluiceContestant(name, limits, options) {
   const [algorithm, verb] = name.split('.')
   const limiter = createLimiter(sluiceLimit(algorithm, limits), options)
   if (verb === 'tryAcquire') return { name, ask: (key) => limiter.tryAcquire(key), isAllowed: isYes, isAwaited: false }
-  return telling(name, (key) => limiter.consume(key))
+  return telling(name, verb === 'charge' ? (key) => limiter.charge(key) : (key) => limiter.consume(key))
 }
 
 /** The decision is kept, because the compiler may leave out an object that nobody can see. */

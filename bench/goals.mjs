@@ -1,6 +1,6 @@
 // What Sluice wants to reach, and whether it does. A goal reads the results and gives its figures: [figure, where it was measured].
 import { CROWDS } from './crowds.mjs'
-import { CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
+import { CHARGE, CHARGED_IN, CONSUME, consumeBeside, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { spreadOf, timesAsFast } from './statistics.mjs'
@@ -27,6 +27,7 @@ export const GOALS = [
   atLeast(0.5, 'tryAcquire of the sliding log, to the floor', (results) => toFloor(results, LOG)),
   atLeast(0.55, 'consume of gcra, to the floor', (results) => consumeToFloor(results, CONSUME.slice(0, 1))),
   atLeast(0.5, 'consume of the buckets, to the floor', (results) => consumeToFloor(results, CONSUME.slice(1))),
+  atLeast(0.95, 'charge, to consume, where nothing is refused', chargeToConsume),
   atLeast(2, 'hot key with the turn clock, to the floor', turnClockToFloor),
   ...EVERYWHERE.map((scenario) => atLeast(5, `${HEADLINE}, to ${FLEXIBLE}`, (results) => toFlexible(results, scenario))),
   atLeast(0.9, `${HEADLINE} on a hot key, to every other peer`, (results) => toPeers(results, OTHER_PEERS, HOT)),
@@ -67,6 +68,13 @@ function consumeToFloor(results, subjects) {
     const scenario = where.split(', ')[1]
     const [least] = toFloor(results, [FLOOR_CONSUME]).find(([, at]) => at.endsWith(scenario)) ?? []
     return [figure, least === undefined ? where : `${where} (${FLOOR_CONSUME}: ${least.toPrecision(3)})`]
+  })
+}
+
+function chargeToConsume(results) {
+  return found(CHARGE, CHARGED_IN, (subject, scenario) => {
+    const speeds = results.of('speed', scenario, subject)
+    return speeds && [timesAsFast(speeds[subject], speeds[consumeBeside(subject)]).median, `${subject}, ${scenario}`]
   })
 }
 

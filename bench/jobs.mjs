@@ -8,6 +8,11 @@ const LEVELS = ['gcra', 'tokenBucket', 'leakyBucket']
 export const ALGORITHMS = [...LEVELS, 'fixedWindow', 'slidingWindow', 'slidingLog']
 export const TRY_ACQUIRE = ALGORITHMS.map((algorithm) => `${algorithm}.tryAcquire`)
 export const CONSUME = LEVELS.map((algorithm) => `${algorithm}.consume`)
+/** Beside `consume` of the same algorithm. */
+export const CHARGE = ALGORITHMS.map((algorithm) => `${algorithm}.charge`)
+export const consumeBeside = (charge) => charge.replace('.charge', '.consume')
+/** Where nothing is refused: what `consume` refuses, `charge` writes down. */
+export const CHARGED_IN = ['hot-allowed', 'keys-10k']
 /** The least that a full decision can cost. */
 export const FLOOR_CONSUME = 'floor.consume'
 /** What stands beside the peers. */
@@ -60,7 +65,10 @@ function speedJobs(length) {
   return Object.keys(SCENARIOS).flatMap((scenario) => {
     const own = [...TRY_ACQUIRE, ...CONSUME, FLOOR_CONSUME].map((name) => [name, ['floor', name]])
     const beside = PEER_NAMES.map((name) => [name, ['floor', HEADLINE, name]])
-    return [...own, ...beside].map(([subject, contestants]) => jobOf('speed', scenario, subject, { scenario, contestants, ...length }))
+    const charged = CHARGED_IN.includes(scenario) ? CHARGE.map((name) => [name, ['floor', consumeBeside(name), name]]) : []
+    return [...own, ...charged, ...beside].map(([subject, contestants]) =>
+      jobOf('speed', scenario, subject, { scenario, contestants, ...length }),
+    )
   })
 }
 

@@ -1,7 +1,7 @@
 // Writes RESULTS.md from the kept results.
 import { writeFileSync } from 'node:fs'
 import { GOALS, PHASES, worstOf } from './goals.mjs'
-import { CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
+import { CHARGE, CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { keptResults } from './results.mjs'
 import { SCENARIOS } from './scenarios.mjs'
@@ -66,7 +66,7 @@ function method({ everySpeed }) {
 }
 
 function speedTable(results, scenario) {
-  const own = [...TRY_ACQUIRE, ...CONSUME, FLOOR_CONSUME].map((name) => ownRow(results.of('speed', scenario, name), name))
+  const own = [...TRY_ACQUIRE, ...CONSUME, ...CHARGE, FLOOR_CONSUME].map((name) => ownRow(results.of('speed', scenario, name), name))
   const peers = PEER_NAMES.map((name) => peerRow(results.of('speed', scenario, name), name))
   const rows = [floorRow(results.of('speed', scenario, HEADLINE)), ...own, ...peers].filter((row) => row !== undefined)
   if (rows.length === 0) return ''

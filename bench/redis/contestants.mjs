@@ -14,6 +14,9 @@ export const PLAIN = 'plain script'
 export const OWN = 'Sluice'
 /** The same with every key used up, and without its denial cache, which would answer for Redis. */
 export const REFUSED = 'Sluice, refused'
+/** Beside `consume`: what is written down whether it fits or not, and an estimate of two that is settled as one. */
+export const CHARGED = 'Sluice, charge'
+export const SETTLED = 'Sluice, consume and settle'
 /** Two limits on one key, decided as one. */
 export const TWO_LIMITS = ['gcra + gcra', 'gcra + fixedWindow']
 
@@ -24,7 +27,7 @@ export function contestantsOf(algorithm, client) {
 
 /** Who else is measured with 256 in flight. */
 export function othersOf(algorithm) {
-  return [REFUSED, ...(algorithm === 'gcra' ? [...TWO_LIMITS, BATCHED, INCR] : [])]
+  return [REFUSED, CHARGED, SETTLED, ...(algorithm === 'gcra' ? [...TWO_LIMITS, BATCHED, INCR] : [])]
 }
 
 /** Each has a connection of its own. */
@@ -35,6 +38,8 @@ export async function contestant(name, algorithm, { client, port, database }) {
   if (make !== undefined) return { ...(await make(connection, limits, client)), send: connection.send }
   if (name === PLAIN) return plain(algorithm, connection, limits)
   if (name === REFUSED) return sluice(algorithm, connection, refusing(algorithm), { denialCache: false })
+  if (name === CHARGED) return sluice(algorithm, connection, limits, undefined, (limiter, key) => limiter.charge(key))
+  if (name === SETTLED) return sluice(algorithm, connection, limits, undefined, consumeAndSettle)
   return sluice(name === OWN ? algorithm : name, connection, limits)
 }
 
@@ -46,11 +51,17 @@ async function plain(algorithm, { send }, limits) {
 }
 
 /** By `consume`, which tells as much as the peers do, and as users make it: no option but the name that every limiter needs. */
-function sluice(name, { client, send }, limits, storeOptions) {
+function sluice(name, { client, send }, limits, storeOptions, ask = (limiter, key) => limiter.consume(key)) {
   const own = sluiceLimits(name, limits)
   const options = { name: name.replace(' + ', '-'), store: redisStore(client, storeOptions) }
   const limiter = createLimiter(own, options)
   const timesMs = timesHeld(name, limits)
   const hold = timesMs && (() => callAt(timesMs, TEMPLATE, own, options))
-  return { ask: (key) => limiter.consume(key), isAllowed: ({ allowed }) => allowed, hold, send }
+  return { ask: (key) => ask(limiter, key), isAllowed: ({ allowed }) => allowed, hold, send }
+}
+
+async function consumeAndSettle(limiter, key) {
+  const decision = await limiter.consume(key, 2)
+  await decision.settle(1)
+  return decision
 }

@@ -2,7 +2,7 @@
 import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
-import { OWN, PLAIN, REFUSED, TWO_LIMITS } from './contestants.mjs'
+import { CHARGED, OWN, PLAIN, REFUSED, SETTLED, TWO_LIMITS } from './contestants.mjs'
 import { STORES, VERBS } from './denied.mjs'
 import { IN_FLIGHT, MAIN } from './in-flight.mjs'
 import { ALGORITHMS } from './limits.mjs'
@@ -59,6 +59,9 @@ export const GOALS = [
   ),
   atLeast(2.5, `decisions/s, ${MAIN} in flight, to the fastest peer that has the algorithm`, throughputOf(ALGORITHMS, toFastestPeer)),
   atLeast(0.55, 'two limits on one key, decisions/s to one limit', throughputOf(['gcra'], twoLimitsToOne)),
+  atLeast(0.95, 'charge, calls/s to consume', throughputOf(ALGORITHMS, chargeToConsume)),
+  atMost(2.1, 'consume and settle, time per call to consume', throughputOf(ALGORITHMS, settledToConsume)),
+  atMost(2.1, 'consume and settle, Redis processor time to consume', throughputOf(ALGORITHMS, settledTimeToConsume)),
   atMost(1, 'Redis processor time of a refused decision, to an admitted one', throughputOf(ALGORITHMS, refusedToAdmitted)),
   atMost(1, 'milliseconds of a script call, median of the rounds', scriptMs),
   atMost(2, 'denied hot key with the denial cache, time per call to the memory store', deniedToMemory),
@@ -125,6 +128,18 @@ function redisTimeToPlain(speeds, algorithm) {
 
 function refusedToAdmitted(speeds, algorithm) {
   return [[redisTimes(speeds[REFUSED], speeds[OWN]), algorithm]]
+}
+
+function chargeToConsume(speeds, algorithm) {
+  return [[timesAsFast(speeds[CHARGED], speeds[OWN]), algorithm]]
+}
+
+function settledToConsume(speeds, algorithm) {
+  return [[timesAsFast(speeds[OWN], speeds[SETTLED]), algorithm]]
+}
+
+function settledTimeToConsume(speeds, algorithm) {
+  return [[redisTimes(speeds[SETTLED], speeds[OWN]), algorithm]]
 }
 
 /** How many times the server's processor time `one` took per decision, as `other` did in the same round. */

@@ -3,7 +3,7 @@ import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { plain, spread, table } from '../tables.mjs'
 import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
-import { OWN, PLAIN, REFUSED } from './contestants.mjs'
+import { CHARGED, OWN, PLAIN, REFUSED, SETTLED } from './contestants.mjs'
 import { STORES, VERBS } from './denied.mjs'
 import { BATCHED, INCR } from './floors.mjs'
 import { GOALS, redisTimes, scriptTime, worstFirst } from './goals.mjs'
@@ -112,7 +112,7 @@ function method({ done }) {
 - ${MAIN} in flight: ${MAIN} callers, each of which asks for its next key when it has been answered. 10,000 keys, drawn uniformly;
   one decision of cost 1 at a time by each caller. Limits are those of \`npm run bench\` for 10,000 keys: 10 per minute and 1e7 at once, windows 1e7 per hour, so that all is allowed and no key expires. All keys
   were called once before. Each sliding window has counts in its ${SLOTS} slots, which are so long (100 hours) that none leaves. Each log holds ${ENTRIES} entries at the start of every round (100,000 per hour); each call adds one to them.
-- Sluice is called by \`consume\`, with the options it has by default. \`${REFUSED}\` has limits that the keys have used up (1 per hour; ${SLOTS} in ${SLOTS} slots; ${ENTRIES} entries), and no denial cache, which would answer for Redis.
+- Sluice is called by \`consume\`, with the options it has by default. \`${REFUSED}\` has limits that the keys have used up (1 per hour; ${SLOTS} in ${SLOTS} slots; ${ENTRIES} entries), and no denial cache, which would answer for Redis. \`${CHARGED}\` writes one permit down whether it fits or not; \`${SETTLED}\` takes two, awaits the decision, and settles it as one.
 - The plain scripts are \`minimal.lua\` and those in \`redis/plain\`: what one would write for one algorithm, with the server's time and a time to live. One EVALSHA for each decision.
 - \`${BATCHED}\` (\`redis/minimal-batched.lua\`) is the plain script of gcra with half of those in flight in one call, two calls under way, by one
   MGET and with one promise for all: it shows how far batching can go, and is no limiter. \`${INCR}\` decides nothing; with ${MAIN} in flight it is two pipelines of ${MAIN / 2}, one at a time it is one command.
