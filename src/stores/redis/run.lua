@@ -4,11 +4,11 @@
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label (see codec.ts), which of the keys it has, its cost, and to `give` the ticket's numbers and the ticket's words ('' for none).
+--       its label (see codec.ts), which of the keys it has, its cost, and to `give` and `settle` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words; where it was
--- entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give`
+-- and `settle` how many permits were given back; where it was entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
 -- Every decision goes one way: find the states, decide, write (`decideEach`). Takes by one limit whose key holds nothing but a state by the same numbers
@@ -323,9 +323,9 @@ function others()
   end
 
   -- The answer of one limit. In a reservation it is always in full, with its ticket.
-  local function say(verdict, isReservation)
+  local function say(verdict, isReservation, isGiven)
     local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation and not isGiven then
       reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
       size = size + 2
       return
@@ -334,6 +334,9 @@ function others()
     if isReservation then
       size = size + 1
       reply[size] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
+    elseif isGiven then
+      size = size + 1
+      reply[size] = verdict.given
     end
   end
 
@@ -487,7 +490,7 @@ function others()
         end
       end
       for k = 0, cells.length - 1 do
-        say(cells[k].verdict, run.aheadUs >= 0)
+        say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
       end
     end
   end
@@ -542,7 +545,7 @@ function others()
       small = s,
       large = false,
       i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil },
+      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
       isHeld = false,
       changed = false,
       from = 0,
@@ -562,8 +565,18 @@ function others()
 
   -- Decisions that differ in nothing but their keys, so many each.
   local function newRun(op, aheadUs, ofUs, count)
-    local isTake = op == 'take' and aheadUs < 0
-    return { op = op, aheadUs = aheadUs, ofUs = ofUs, keys = count, mustLook = op ~= 'take' or count > 1, isTake = isTake, cells = { length = 0 }, byName = {}, each = false }
+    return {
+      op = op,
+      aheadUs = aheadUs,
+      ofUs = ofUs,
+      keys = count,
+      mustLook = op ~= 'take' or count > 1,
+      isTake = op == 'take' and aheadUs < 0,
+      isGiven = op == 'give' or op == 'settle',
+      cells = { length = 0 },
+      byName = {},
+      each = false,
+    }
   end
 
   -- Takes by one limit as any other decision.
@@ -597,7 +610,7 @@ function others()
     for _ = 1, parts do
       local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
       at = at + 3
-      if op == 'give' then
+      if run.isGiven then
         cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
         at = at + 2
       end

@@ -866,7 +866,19 @@ end
 -- Makes the functions for everything that few decisions need.
 function others()
   local ARGV, type, byte, sub = ARGV, type, string.byte, string.sub
-  --[[LIBRARY]]
+  --[[PHASES]]
+
+  -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
+  local library
+  function library()
+    --[[LIBRARY]]
+    local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+    function library()
+      return made
+    end
+    return made
+  end
+
   -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
   -- are in use, and what it shall hold and until when.
   local places = { nil }
@@ -894,17 +906,17 @@ function others()
   local function numbersOf(shape, cell)
     local label, numbers = shape[LABEL], cell.numbers
     if label ~= numbers.label then
-      local format, wanted = byte(label), FORMATS[byte(numbers.label)]
-      local kind = FORMATS[format]
+      local format, wanted = byte(label), library().formats[byte(numbers.label)]
+      local kind = library().formats[format]
       if not kind then
-        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. KNOWN_FORMATS)
+        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
       elseif kind ~= wanted then
         foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
       end
-      numbers = rules[label] or ruleOf(label)
+      numbers = library().ruleBy(label)
     end
     if shape[WORDS] > numbers.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. (rules[label] or ruleOf(label)).numbers .. ' has ' .. numbers.words)
+      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
     end
     return numbers
   end
@@ -931,12 +943,12 @@ function others()
     for k = 0, run.cells.length - 1 do
       local cell = run.cells[k]
       local label = cell.numbers.label
-      cell.rule = rules[label] or ruleOf(label, true)
+      cell.rule = library().ruleBy(label, true)
       if cell.own == cell.numbers then
         cell.own = cell.rule
       end
     end
-    decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
+    library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end
 
   -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
@@ -964,7 +976,7 @@ function others()
     sayInFull(outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
     if isReservation then
       size = size + 1
-      reply[size] = verdict.ticket and join(verdict.ticket.words, ' ') or ''
+      reply[size] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
     elseif isGiven then
       size = size + 1
       reply[size] = verdict.given
