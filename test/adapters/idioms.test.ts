@@ -378,7 +378,10 @@ describe('Hono without Node', () => {
     const limiter = burst(1)
     const app = new Hono()
     app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: ({ status }) => status === 404 }))
-    expect((await app.request('/')).status).toBe(404)
+    const response = await app.request('/')
+    expect(response.status).toBe(404)
+    // A response has ended when its body was read.
+    await response.text()
     expect(limiter.peek('all').remaining).toBe(1)
   })
 
