@@ -81,6 +81,8 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
           return granted
         }
         idleAtUs[0] = atUs + idleInUs(cells, atUs, isTold && cells === parts)
+        // A step may have brought other numbers than those of the limiter: a claim does (queue/claim.ts).
+        for (let k = 0; isPresent && k < count; k++) isPresent = (cells[k] as Cell).own === rules[k]
         const record = isPresent ? words : packed(cells)
         if (place !== NOWHERE) {
           if (put(place, number, record)) return granted
