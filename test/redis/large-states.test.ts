@@ -106,6 +106,23 @@ test('a take by a window writes as much with 20 slots as with 1,000', async () =
   sender.destroy()
 })
 
+test.each([
+  [20, 40],
+  [100, 1_000],
+  [40, 20],
+  [10, 40],
+])('a window of %i slots goes on with %i', async (before, after) => {
+  const clock = fakeClock(START_US / 1000)
+  const limitOf = (slots: number) => slidingWindow({ limit: 100, window: '1h', slots })
+  const { limiter } = limiterOn(redis, limitOf(before), clock)
+  await limiter.consume('k', 30)
+  limiter.update(limitOf(after))
+  clock.advanceMs(1)
+  expect(await limiter.consume('k')).toMatchObject({ outcome: 'allowed', remaining: 69 })
+  expect(await limiter.consume('k', 70)).toMatchObject({ outcome: 'limited', remaining: 69 })
+  limiter.close()
+})
+
 test('a log through growth, departures and refunds of old entries holds what one in memory holds', async () => {
   const random = new Random(20_261_119)
   const limit = slidingLog({ limit: 700, window: '1s' })

@@ -167,7 +167,7 @@ describe('a failure', () => {
     const limits = { user: HOURLY, tenant: HOURLY }
     for (const [answersInTime, ops] of [
       [0, ['ask', 'ask']],
-      [1, ['ask', 'ask', 'take', 'take', 'give', 'give']],
+      [1, ['ask', 'ask', 'take', 'take', 'settle', 'settle']],
     ] as const) {
       const driver = new Held()
       const clock = fakeClock()

@@ -321,7 +321,10 @@ function mergeIntoNewest(s: Float64Array, i: number, timeUs: number, cost: numbe
 /** The same where the newest entry is of a later time. */
 function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
   let entry = entryFrom(s, i, 0, timeUs)
-  if (timeAt(s, i, placeOf(s, i, entry)) > timeUs && (s[i + TOTAL] as number) <= to.capacity) {
+  if ((s[i + TOTAL] as number) > to.capacity) {
+    // What was given back whole is no entry any more. The newest has something.
+    while (countAt(s, i, placeOf(s, i, entry)) === 0) entry += 1
+  } else if (timeAt(s, i, placeOf(s, i, entry)) > timeUs) {
     makeRoom(s, i, roomIn(to, s, i))
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)

@@ -304,6 +304,11 @@ function others()
       if cell.own == cell.numbers then
         cell.own = cell.rule
       end
+      -- A large state may be written under numbers that have more words.
+      local length = cell.s.length
+      if length and length <= cell.rule.words then
+        cell.s.length = cell.rule.words + 1
+      end
     end
     library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end

@@ -947,6 +947,11 @@ function others()
       if cell.own == cell.numbers then
         cell.own = cell.rule
       end
+      -- A large state may be written under numbers that have more words.
+      local length = cell.s.length
+      if length and length <= cell.rule.words then
+        cell.s.length = cell.rule.words + 1
+      end
     end
     library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
   end
@@ -2145,6 +2150,10 @@ do
     return low
   end
 
+  local function countAt(s, i, place)
+    return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+  end
+
   -- Makes room for one more entry. \`most\`: the places that there may be.
   local function makeRoom(s, i, most)
     local held = s[i + 2]
@@ -2156,10 +2165,6 @@ do
       straighten(s, i)
     end
     s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
-  end
-
-  local function countAt(s, i, place)
-    return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
   end
 
   -- Makes an entry that counts nothing before another: those from there on move one place on.
@@ -2215,7 +2220,11 @@ do
   -- The same where the newest entry is of a later time.
   local function addBefore(to, s, i, timeUs, cost)
     local entry = entryFrom(s, i, 0, timeUs)
-    if timeAt(s, i, placeOf(s, i, entry)) > timeUs and s[i + 3] <= to.capacity then
+    if s[i + 3] > to.capacity then
+      while countAt(s, i, placeOf(s, i, entry)) == 0 do
+        entry = entry + 1
+      end
+    elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
       makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
       entry = entryFrom(s, i, 0, timeUs)
       insert(s, i, entry, timeUs)
@@ -3597,6 +3606,7 @@ end
 return take, 3, true
 `,
   slidingLog: `local max = math.max
+local min = math.min
 local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
@@ -3721,6 +3731,14 @@ local function entryFrom(s, i, from, timeUs)
   return low
 end
 
+local function countAt(s, i, place)
+  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+end
+
+local function addToSum(s, i, place, count)
+  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+end
+
 local function put(s, i, place, timeUs, sum)
   s[i + 9 + place * 2] = timeUs
   s[i + 9 + place * 2 + 1] = sum
@@ -3740,8 +3758,95 @@ local function reverse(s, i, from, to)
   end
 end
 
-local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+-- An entry of this time stands first.
+local function begin(s, i, timeUs)
+  s[i + 1] = 0
+  s[i + 7] = timeUs
+  s[i + 8] = 0
+end
+
+-- Moves all entries to the front, without those that count nothing.
+local function straighten(s, i)
+  local held = s[i + 2]
+  local room = s[i + 4]
+  local first = s[i + 1]
+  for entry = held - 1, 0, -1 do
+    local place = placeOf(s, i, entry)
+    addToSum(s, i, place, -sumBefore(s, i, place))
+  end
+  if first + held > room then
+    reverse(s, i, 0, first)
+    reverse(s, i, first, room)
+    reverse(s, i, 0, room)
+  elseif first > 0 then
+    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+  end
+  local kept = 0
+  local sum = 0
+  for place = 0, held - 1 do
+    local count = s[i + 9 + place * 2 + 1]
+    if count > 0 then
+      sum = kept % 256 == 0 and count or sum + count
+      put(s, i, kept, s[i + 9 + place * 2], sum)
+      kept = kept + 1
+    end
+  end
+  begin(s, i, s[i + 9 + 0 * 2])
+  s[i + 2] = kept
+  s[i + 6] = sum
+end
+
+-- The places of a ring for so many entries: a quarter more, so that it does not have to be made anew often.
+local function roomFor(entries)
+  return entries + (entries / 4 - entries / 4 % 1)
+end
+
+-- Makes room for one more entry. \`most\`: the places that there may be.
+local function makeRoom(s, i, most)
+  local held = s[i + 2]
+  local room = s[i + 4]
+  if held < room and (room <= 64 or held > room / 4) then
+    return
+  end
+  if room >= most or held < room or s[i + 1] > 0 then
+    straighten(s, i)
+  end
+  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+end
+
+-- Makes an entry that counts nothing before another: those from there on move one place on.
+local function insert(s, i, at, timeUs)
+  local held = s[i + 2]
+  for entry = held - 1, at, -1 do
+    local place = placeOf(s, i, entry)
+    local count = countAt(s, i, place)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+  end
+  put(s, i, placeOf(s, i, at), timeUs, 0)
+  s[i + 2] = held + 1
+  for entry = at, held do
+    local place = placeOf(s, i, entry)
+    addToSum(s, i, place, sumBefore(s, i, place))
+  end
+  if at == 0 then
+    s[i + 7] = timeUs
+  end
+end
+
+-- How many entries from a place on stand behind each other in one segment, out of so many.
+local function runFrom(s, i, place, entries)
+  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+end
+
+-- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
+local function giveEntry(s, i, entry, cost)
+  local place = placeOf(s, i, entry)
+  local given = min(countAt(s, i, place), cost)
+  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
+  for at = place, end_ - 1 do
+    addToSum(s, i, at, -given)
+  end
+  s[i + 3] = s[i + 3] - given
 end
 
 local function sumAt(s, i, place)
@@ -3757,6 +3862,22 @@ local function dropEmptyNewest(s, i)
   s[i + 2] = held
   s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
   s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
+-- The same where the newest entry is of a later time.
+local function addBefore(to, s, i, timeUs, cost)
+  local entry = entryFrom(s, i, 0, timeUs)
+  if s[i + 3] > to.capacity then
+    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+      entry = entry + 1
+    end
+  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+    entry = entryFrom(s, i, 0, timeUs)
+    insert(s, i, entry, timeUs)
+  end
+  giveEntry(s, i, entry, -cost)
+  dropEmptyNewest(s, i)
 end
 
 local capacity = figures[0]
@@ -3880,57 +4001,75 @@ local function take(s, isHeld, cost, nowUs)
       do
         local newestUs = s[3] > 0 and s[6] or -1
         if newestUs > atUs2 then
-          local entry2 = entryFrom(s, 1, 0, atUs2)
-          local entry3 = entry2
-          local place6 = s[2] + entry3
-          local place7 = place6 < s[5] and place6 or place6 - s[5]
-          if s[10 + place7 * 2] > atUs2 and s[4] <= rule.capacity then
+          addBefore(rule, s, 1, atUs2, cost)
+        else
+          if newestUs == atUs2 then
+            local entry2 = s[3] - 1
+            local place6 = s[2] + entry2
+            local place7 = place6 < s[5] and place6 or place6 - s[5]
+            s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
+            s[7] = s[7] + cost
+          elseif s[4] > rule.capacity then
+            local entry3 = s[3] - 1
+            local place8 = s[2] + entry3
+            local place9 = place8 < s[5] and place8 or place8 - s[5]
+            s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + cost
+            s[7] = s[7] + cost
+            local held2 = s[3]
+            local entry4 = held2 - 1
+            local place10 = s[2] + entry4
+            s[10 + (place10 < s[5] and place10 or place10 - s[5]) * 2] = atUs2
+            s[6] = atUs2
+            if held2 == 1 then
+              s[8] = atUs2
+            end
+          else
             local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
             do
-              local held2 = s[3]
+              local held3 = s[3]
               local room2 = s[5]
-              if not (held2 < room2 and (room2 <= 64 or held2 > room2 / 4)) then
-                if room2 >= most2 or held2 < room2 or s[2] > 0 then
-                  local held3 = s[3]
+              if not (held3 < room2 and (room2 <= 64 or held3 > room2 / 4)) then
+                if room2 >= most2 or held3 < room2 or s[2] > 0 then
+                  local held4 = s[3]
                   local room3 = s[5]
                   local first = s[2]
-                  for entry4 = held3 - 1, 0, -1 do
-                    local entry5 = entry4
-                    local place8 = s[2] + entry5
-                    local place9 = place8 < s[5] and place8 or place8 - s[5]
+                  for entry5 = held4 - 1, 0, -1 do
+                    local entry6 = entry5
+                    local place11 = s[2] + entry6
+                    local place12 = place11 < s[5] and place11 or place11 - s[5]
                     local result9
-                    if place9 == s[2] then
+                    if place12 == s[2] then
                       result9 = s[9]
                     else
                       local chosen4
-                      if place9 % 256 == 0 then
+                      if place12 % 256 == 0 then
                         chosen4 = 0
                       else
-                        local place10 = place9 - 1
-                        chosen4 = s[10 + place10 * 2 + 1]
+                        local place13 = place12 - 1
+                        chosen4 = s[10 + place13 * 2 + 1]
                       end
                       result9 = chosen4
                     end
                     local count = -result9
-                    s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + count
+                    s[10 + place12 * 2 + 1] = s[10 + place12 * 2 + 1] + count
                   end
-                  if first + held3 > room3 then
+                  if first + held4 > room3 then
                     reverse(s, 1, 0, first)
                     reverse(s, 1, first, room3)
                     reverse(s, 1, 0, room3)
                   elseif first > 0 then
-                    moveWords(s, 10, 10 + first * 2, held3 * 2)
+                    moveWords(s, 10, 10 + first * 2, held4 * 2)
                   end
                   local kept = 0
                   local sum = 0
-                  for place11 = 0, held3 - 1 do
-                    local place12 = place11
-                    local count2 = s[10 + place12 * 2 + 1]
+                  for place14 = 0, held4 - 1 do
+                    local place15 = place14
+                    local count2 = s[10 + place15 * 2 + 1]
                     if count2 > 0 then
                       sum = kept % 256 == 0 and count2 or sum + count2
                       local earlier = kept
-                      local place13 = place11
-                      local timeUs = s[10 + place13 * 2]
+                      local place16 = place14
+                      local timeUs = s[10 + place16 * 2]
                       local sum2 = sum
                       s[10 + earlier * 2] = timeUs
                       s[10 + earlier * 2 + 1] = sum2
@@ -3944,197 +4083,25 @@ local function take(s, isHeld, cost, nowUs)
                   s[3] = kept
                   s[7] = sum
                 end
-                local earlier2 = held2 < room2 and 0 or room2
+                local earlier2 = held3 < room2 and 0 or room2
                 local entries = s[3] + 1
                 s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
               end
             end
-            entry2 = entryFrom(s, 1, 0, atUs2)
-            local at = entry2
-            local held4 = s[3]
-            for entry6 = held4 - 1, at, -1 do
-              local entry7 = entry6
-              local place14 = s[2] + entry7
-              local place15 = place14 < s[5] and place14 or place14 - s[5]
-              local earlier3 = s[10 + place15 * 2 + 1]
-              local result10
-              if place15 == s[2] then
-                result10 = s[9]
-              else
-                local chosen5
-                if place15 % 256 == 0 then
-                  chosen5 = 0
-                else
-                  local place16 = place15 - 1
-                  chosen5 = s[10 + place16 * 2 + 1]
-                end
-                result10 = chosen5
-              end
-              local count3 = earlier3 - result10
-              local entry8 = entry6 + 1
-              local place17 = s[2] + entry8
-              local place18 = place17 < s[5] and place17 or place17 - s[5]
-              local timeUs3 = s[10 + place15 * 2]
-              s[10 + place18 * 2] = timeUs3
-              s[10 + place18 * 2 + 1] = count3
-            end
-            local place19 = s[2] + at
-            local place20 = place19 < s[5] and place19 or place19 - s[5]
-            s[10 + place20 * 2] = atUs2
-            s[10 + place20 * 2 + 1] = 0
-            s[3] = held4 + 1
-            for entry9 = at, held4 do
-              local entry10 = entry9
-              local place21 = s[2] + entry10
-              local place22 = place21 < s[5] and place21 or place21 - s[5]
-              local result11
-              if place22 == s[2] then
-                result11 = s[9]
-              else
-                local chosen6
-                if place22 % 256 == 0 then
-                  chosen6 = 0
-                else
-                  local place23 = place22 - 1
-                  chosen6 = s[10 + place23 * 2 + 1]
-                end
-                result11 = chosen6
-              end
-              local count4 = result11
-              s[10 + place22 * 2 + 1] = s[10 + place22 * 2 + 1] + count4
-            end
-            if at == 0 then
-              s[8] = atUs2
-            end
-          end
-          local entry11 = entry2
-          local cost2 = -cost
-          local place24 = s[2] + entry11
-          local place25 = place24 < s[5] and place24 or place24 - s[5]
-          local earlier4 = s[10 + place25 * 2 + 1]
-          local result12
-          if place25 == s[2] then
-            result12 = s[9]
-          else
-            local chosen7
-            if place25 % 256 == 0 then
-              chosen7 = 0
-            else
-              local place26 = place25 - 1
-              chosen7 = s[10 + place26 * 2 + 1]
-            end
-            result12 = chosen7
-          end
-          local given = earlier4 - result12 < cost2 and earlier4 - result12 or cost2
-          local entries2 = s[3] - entry11
-          local end2 = place25 + (entries2 < (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25) and entries2 or (256 - place25 % 256 < s[5] - place25 and 256 - place25 % 256 or s[5] - place25))
-          for at2 = place25, end2 - 1 do
-            local place27 = at2
-            local count5 = -given
-            s[10 + place27 * 2 + 1] = s[10 + place27 * 2 + 1] + count5
-          end
-          s[4] = s[4] - given
-          dropEmptyNewest(s, 1)
-        else
-          if newestUs == atUs2 then
-            local entry12 = s[3] - 1
-            local place28 = s[2] + entry12
-            local place29 = place28 < s[5] and place28 or place28 - s[5]
-            s[10 + place29 * 2 + 1] = s[10 + place29 * 2 + 1] + cost
-            s[7] = s[7] + cost
-          elseif s[4] > rule.capacity then
-            local entry13 = s[3] - 1
-            local place30 = s[2] + entry13
-            local place31 = place30 < s[5] and place30 or place30 - s[5]
-            s[10 + place31 * 2 + 1] = s[10 + place31 * 2 + 1] + cost
-            s[7] = s[7] + cost
             local held5 = s[3]
-            local entry14 = held5 - 1
-            local place32 = s[2] + entry14
-            s[10 + (place32 < s[5] and place32 or place32 - s[5]) * 2] = atUs2
-            s[6] = atUs2
-            if held5 == 1 then
-              s[8] = atUs2
-            end
-          else
-            local most3 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-            do
-              local held6 = s[3]
-              local room4 = s[5]
-              if not (held6 < room4 and (room4 <= 64 or held6 > room4 / 4)) then
-                if room4 >= most3 or held6 < room4 or s[2] > 0 then
-                  local held7 = s[3]
-                  local room5 = s[5]
-                  local first2 = s[2]
-                  for entry15 = held7 - 1, 0, -1 do
-                    local entry16 = entry15
-                    local place33 = s[2] + entry16
-                    local place34 = place33 < s[5] and place33 or place33 - s[5]
-                    local result14
-                    if place34 == s[2] then
-                      result14 = s[9]
-                    else
-                      local chosen8
-                      if place34 % 256 == 0 then
-                        chosen8 = 0
-                      else
-                        local place35 = place34 - 1
-                        chosen8 = s[10 + place35 * 2 + 1]
-                      end
-                      result14 = chosen8
-                    end
-                    local count6 = -result14
-                    s[10 + place34 * 2 + 1] = s[10 + place34 * 2 + 1] + count6
-                  end
-                  if first2 + held7 > room5 then
-                    reverse(s, 1, 0, first2)
-                    reverse(s, 1, first2, room5)
-                    reverse(s, 1, 0, room5)
-                  elseif first2 > 0 then
-                    moveWords(s, 10, 10 + first2 * 2, held7 * 2)
-                  end
-                  local kept2 = 0
-                  local sum3 = 0
-                  for place36 = 0, held7 - 1 do
-                    local place37 = place36
-                    local count7 = s[10 + place37 * 2 + 1]
-                    if count7 > 0 then
-                      sum3 = kept2 % 256 == 0 and count7 or sum3 + count7
-                      local earlier5 = kept2
-                      local place38 = place36
-                      local timeUs4 = s[10 + place38 * 2]
-                      local sum4 = sum3
-                      s[10 + earlier5 * 2] = timeUs4
-                      s[10 + earlier5 * 2 + 1] = sum4
-                      kept2 = kept2 + 1
-                    end
-                  end
-                  local timeUs5 = s[10]
-                  s[2] = 0
-                  s[8] = timeUs5
-                  s[9] = 0
-                  s[3] = kept2
-                  s[7] = sum3
-                end
-                local earlier6 = held6 < room4 and 0 or room4
-                local entries3 = s[3] + 1
-                s[5] = most3 < (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1)) and most3 or (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1))
-              end
-            end
-            local held8 = s[3]
-            if held8 == 0 then
+            if held5 == 0 then
               s[2] = 0
               s[8] = atUs2
               s[9] = 0
             end
-            local place39 = s[2] + held8
-            local place40 = place39 < s[5] and place39 or place39 - s[5]
-            local sum5 = place40 % 256 == 0 and cost or s[7] + cost
-            s[10 + place40 * 2] = atUs2
-            s[10 + place40 * 2 + 1] = sum5
-            s[3] = held8 + 1
+            local place17 = s[2] + held5
+            local place18 = place17 < s[5] and place17 or place17 - s[5]
+            local sum3 = place18 % 256 == 0 and cost or s[7] + cost
+            s[10 + place18 * 2] = atUs2
+            s[10 + place18 * 2 + 1] = sum3
+            s[3] = held5 + 1
             s[6] = atUs2
-            s[7] = sum5
+            s[7] = sum3
           end
           s[4] = s[4] + cost
         end
@@ -5715,6 +5682,7 @@ end
 return agree, finish, 3, 3
 `,
   slidingLog: `local max = math.max
+local min = math.min
 local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
@@ -5839,6 +5807,14 @@ local function entryFrom(s, i, from, timeUs)
   return low
 end
 
+local function countAt(s, i, place)
+  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+end
+
+local function addToSum(s, i, place, count)
+  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+end
+
 local function put(s, i, place, timeUs, sum)
   s[i + 9 + place * 2] = timeUs
   s[i + 9 + place * 2 + 1] = sum
@@ -5858,8 +5834,95 @@ local function reverse(s, i, from, to)
   end
 end
 
-local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+-- An entry of this time stands first.
+local function begin(s, i, timeUs)
+  s[i + 1] = 0
+  s[i + 7] = timeUs
+  s[i + 8] = 0
+end
+
+-- Moves all entries to the front, without those that count nothing.
+local function straighten(s, i)
+  local held = s[i + 2]
+  local room = s[i + 4]
+  local first = s[i + 1]
+  for entry = held - 1, 0, -1 do
+    local place = placeOf(s, i, entry)
+    addToSum(s, i, place, -sumBefore(s, i, place))
+  end
+  if first + held > room then
+    reverse(s, i, 0, first)
+    reverse(s, i, first, room)
+    reverse(s, i, 0, room)
+  elseif first > 0 then
+    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+  end
+  local kept = 0
+  local sum = 0
+  for place = 0, held - 1 do
+    local count = s[i + 9 + place * 2 + 1]
+    if count > 0 then
+      sum = kept % 256 == 0 and count or sum + count
+      put(s, i, kept, s[i + 9 + place * 2], sum)
+      kept = kept + 1
+    end
+  end
+  begin(s, i, s[i + 9 + 0 * 2])
+  s[i + 2] = kept
+  s[i + 6] = sum
+end
+
+-- The places of a ring for so many entries: a quarter more, so that it does not have to be made anew often.
+local function roomFor(entries)
+  return entries + (entries / 4 - entries / 4 % 1)
+end
+
+-- Makes room for one more entry. \`most\`: the places that there may be.
+local function makeRoom(s, i, most)
+  local held = s[i + 2]
+  local room = s[i + 4]
+  if held < room and (room <= 64 or held > room / 4) then
+    return
+  end
+  if room >= most or held < room or s[i + 1] > 0 then
+    straighten(s, i)
+  end
+  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+end
+
+-- Makes an entry that counts nothing before another: those from there on move one place on.
+local function insert(s, i, at, timeUs)
+  local held = s[i + 2]
+  for entry = held - 1, at, -1 do
+    local place = placeOf(s, i, entry)
+    local count = countAt(s, i, place)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+  end
+  put(s, i, placeOf(s, i, at), timeUs, 0)
+  s[i + 2] = held + 1
+  for entry = at, held do
+    local place = placeOf(s, i, entry)
+    addToSum(s, i, place, sumBefore(s, i, place))
+  end
+  if at == 0 then
+    s[i + 7] = timeUs
+  end
+end
+
+-- How many entries from a place on stand behind each other in one segment, out of so many.
+local function runFrom(s, i, place, entries)
+  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+end
+
+-- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
+local function giveEntry(s, i, entry, cost)
+  local place = placeOf(s, i, entry)
+  local given = min(countAt(s, i, place), cost)
+  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
+  for at = place, end_ - 1 do
+    addToSum(s, i, at, -given)
+  end
+  s[i + 3] = s[i + 3] - given
 end
 
 local function sumAt(s, i, place)
@@ -5875,6 +5938,22 @@ local function dropEmptyNewest(s, i)
   s[i + 2] = held
   s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
   s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
+-- The same where the newest entry is of a later time.
+local function addBefore(to, s, i, timeUs, cost)
+  local entry = entryFrom(s, i, 0, timeUs)
+  if s[i + 3] > to.capacity then
+    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+      entry = entry + 1
+    end
+  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
+    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+    entry = entryFrom(s, i, 0, timeUs)
+    insert(s, i, entry, timeUs)
+  end
+  giveEntry(s, i, entry, -cost)
+  dropEmptyNewest(s, i)
 end
 
 local capacity = figures[0]
@@ -5996,57 +6075,75 @@ local function finish(cell, nowUs, isTaken)
     do
       local newestUs = s[3] > 0 and s[6] or -1
       if newestUs > atUs then
-        local entry = entryFrom(s, 1, 0, atUs)
-        local entry2 = entry
-        local place4 = s[2] + entry2
-        local place5 = place4 < s[5] and place4 or place4 - s[5]
-        if s[10 + place5 * 2] > atUs and s[4] <= rule.capacity then
+        addBefore(rule, s, 1, atUs, cost)
+      else
+        if newestUs == atUs then
+          local entry = s[3] - 1
+          local place4 = s[2] + entry
+          local place5 = place4 < s[5] and place4 or place4 - s[5]
+          s[10 + place5 * 2 + 1] = s[10 + place5 * 2 + 1] + cost
+          s[7] = s[7] + cost
+        elseif s[4] > rule.capacity then
+          local entry2 = s[3] - 1
+          local place6 = s[2] + entry2
+          local place7 = place6 < s[5] and place6 or place6 - s[5]
+          s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
+          s[7] = s[7] + cost
+          local held2 = s[3]
+          local entry3 = held2 - 1
+          local place8 = s[2] + entry3
+          s[10 + (place8 < s[5] and place8 or place8 - s[5]) * 2] = atUs
+          s[6] = atUs
+          if held2 == 1 then
+            s[8] = atUs
+          end
+        else
           local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
           do
-            local held2 = s[3]
+            local held3 = s[3]
             local room = s[5]
-            if not (held2 < room and (room <= 64 or held2 > room / 4)) then
-              if room >= most or held2 < room or s[2] > 0 then
-                local held3 = s[3]
+            if not (held3 < room and (room <= 64 or held3 > room / 4)) then
+              if room >= most or held3 < room or s[2] > 0 then
+                local held4 = s[3]
                 local room2 = s[5]
                 local first = s[2]
-                for entry3 = held3 - 1, 0, -1 do
-                  local entry4 = entry3
-                  local place6 = s[2] + entry4
-                  local place7 = place6 < s[5] and place6 or place6 - s[5]
+                for entry4 = held4 - 1, 0, -1 do
+                  local entry5 = entry4
+                  local place9 = s[2] + entry5
+                  local place10 = place9 < s[5] and place9 or place9 - s[5]
                   local result6
-                  if place7 == s[2] then
+                  if place10 == s[2] then
                     result6 = s[9]
                   else
                     local chosen2
-                    if place7 % 256 == 0 then
+                    if place10 % 256 == 0 then
                       chosen2 = 0
                     else
-                      local place8 = place7 - 1
-                      chosen2 = s[10 + place8 * 2 + 1]
+                      local place11 = place10 - 1
+                      chosen2 = s[10 + place11 * 2 + 1]
                     end
                     result6 = chosen2
                   end
                   local count = -result6
-                  s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + count
+                  s[10 + place10 * 2 + 1] = s[10 + place10 * 2 + 1] + count
                 end
-                if first + held3 > room2 then
+                if first + held4 > room2 then
                   reverse(s, 1, 0, first)
                   reverse(s, 1, first, room2)
                   reverse(s, 1, 0, room2)
                 elseif first > 0 then
-                  moveWords(s, 10, 10 + first * 2, held3 * 2)
+                  moveWords(s, 10, 10 + first * 2, held4 * 2)
                 end
                 local kept = 0
                 local sum = 0
-                for place9 = 0, held3 - 1 do
-                  local place10 = place9
-                  local count2 = s[10 + place10 * 2 + 1]
+                for place12 = 0, held4 - 1 do
+                  local place13 = place12
+                  local count2 = s[10 + place13 * 2 + 1]
                   if count2 > 0 then
                     sum = kept % 256 == 0 and count2 or sum + count2
                     local earlier = kept
-                    local place11 = place9
-                    local timeUs = s[10 + place11 * 2]
+                    local place14 = place12
+                    local timeUs = s[10 + place14 * 2]
                     local sum2 = sum
                     s[10 + earlier * 2] = timeUs
                     s[10 + earlier * 2 + 1] = sum2
@@ -6060,197 +6157,25 @@ local function finish(cell, nowUs, isTaken)
                 s[3] = kept
                 s[7] = sum
               end
-              local earlier2 = held2 < room and 0 or room
+              local earlier2 = held3 < room and 0 or room
               local entries = s[3] + 1
               s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
             end
           end
-          entry = entryFrom(s, 1, 0, atUs)
-          local at = entry
-          local held4 = s[3]
-          for entry5 = held4 - 1, at, -1 do
-            local entry6 = entry5
-            local place12 = s[2] + entry6
-            local place13 = place12 < s[5] and place12 or place12 - s[5]
-            local earlier3 = s[10 + place13 * 2 + 1]
-            local result7
-            if place13 == s[2] then
-              result7 = s[9]
-            else
-              local chosen3
-              if place13 % 256 == 0 then
-                chosen3 = 0
-              else
-                local place14 = place13 - 1
-                chosen3 = s[10 + place14 * 2 + 1]
-              end
-              result7 = chosen3
-            end
-            local count3 = earlier3 - result7
-            local entry7 = entry5 + 1
-            local place15 = s[2] + entry7
-            local place16 = place15 < s[5] and place15 or place15 - s[5]
-            local timeUs3 = s[10 + place13 * 2]
-            s[10 + place16 * 2] = timeUs3
-            s[10 + place16 * 2 + 1] = count3
-          end
-          local place17 = s[2] + at
-          local place18 = place17 < s[5] and place17 or place17 - s[5]
-          s[10 + place18 * 2] = atUs
-          s[10 + place18 * 2 + 1] = 0
-          s[3] = held4 + 1
-          for entry8 = at, held4 do
-            local entry9 = entry8
-            local place19 = s[2] + entry9
-            local place20 = place19 < s[5] and place19 or place19 - s[5]
-            local result8
-            if place20 == s[2] then
-              result8 = s[9]
-            else
-              local chosen4
-              if place20 % 256 == 0 then
-                chosen4 = 0
-              else
-                local place21 = place20 - 1
-                chosen4 = s[10 + place21 * 2 + 1]
-              end
-              result8 = chosen4
-            end
-            local count4 = result8
-            s[10 + place20 * 2 + 1] = s[10 + place20 * 2 + 1] + count4
-          end
-          if at == 0 then
-            s[8] = atUs
-          end
-        end
-        local entry10 = entry
-        local cost2 = -cost
-        local place22 = s[2] + entry10
-        local place23 = place22 < s[5] and place22 or place22 - s[5]
-        local earlier4 = s[10 + place23 * 2 + 1]
-        local result9
-        if place23 == s[2] then
-          result9 = s[9]
-        else
-          local chosen5
-          if place23 % 256 == 0 then
-            chosen5 = 0
-          else
-            local place24 = place23 - 1
-            chosen5 = s[10 + place24 * 2 + 1]
-          end
-          result9 = chosen5
-        end
-        local given = earlier4 - result9 < cost2 and earlier4 - result9 or cost2
-        local entries2 = s[3] - entry10
-        local end2 = place23 + (entries2 < (256 - place23 % 256 < s[5] - place23 and 256 - place23 % 256 or s[5] - place23) and entries2 or (256 - place23 % 256 < s[5] - place23 and 256 - place23 % 256 or s[5] - place23))
-        for at2 = place23, end2 - 1 do
-          local place25 = at2
-          local count5 = -given
-          s[10 + place25 * 2 + 1] = s[10 + place25 * 2 + 1] + count5
-        end
-        s[4] = s[4] - given
-        dropEmptyNewest(s, 1)
-      else
-        if newestUs == atUs then
-          local entry11 = s[3] - 1
-          local place26 = s[2] + entry11
-          local place27 = place26 < s[5] and place26 or place26 - s[5]
-          s[10 + place27 * 2 + 1] = s[10 + place27 * 2 + 1] + cost
-          s[7] = s[7] + cost
-        elseif s[4] > rule.capacity then
-          local entry12 = s[3] - 1
-          local place28 = s[2] + entry12
-          local place29 = place28 < s[5] and place28 or place28 - s[5]
-          s[10 + place29 * 2 + 1] = s[10 + place29 * 2 + 1] + cost
-          s[7] = s[7] + cost
           local held5 = s[3]
-          local entry13 = held5 - 1
-          local place30 = s[2] + entry13
-          s[10 + (place30 < s[5] and place30 or place30 - s[5]) * 2] = atUs
-          s[6] = atUs
-          if held5 == 1 then
-            s[8] = atUs
-          end
-        else
-          local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-          do
-            local held6 = s[3]
-            local room3 = s[5]
-            if not (held6 < room3 and (room3 <= 64 or held6 > room3 / 4)) then
-              if room3 >= most2 or held6 < room3 or s[2] > 0 then
-                local held7 = s[3]
-                local room4 = s[5]
-                local first2 = s[2]
-                for entry14 = held7 - 1, 0, -1 do
-                  local entry15 = entry14
-                  local place31 = s[2] + entry15
-                  local place32 = place31 < s[5] and place31 or place31 - s[5]
-                  local result11
-                  if place32 == s[2] then
-                    result11 = s[9]
-                  else
-                    local chosen6
-                    if place32 % 256 == 0 then
-                      chosen6 = 0
-                    else
-                      local place33 = place32 - 1
-                      chosen6 = s[10 + place33 * 2 + 1]
-                    end
-                    result11 = chosen6
-                  end
-                  local count6 = -result11
-                  s[10 + place32 * 2 + 1] = s[10 + place32 * 2 + 1] + count6
-                end
-                if first2 + held7 > room4 then
-                  reverse(s, 1, 0, first2)
-                  reverse(s, 1, first2, room4)
-                  reverse(s, 1, 0, room4)
-                elseif first2 > 0 then
-                  moveWords(s, 10, 10 + first2 * 2, held7 * 2)
-                end
-                local kept2 = 0
-                local sum3 = 0
-                for place34 = 0, held7 - 1 do
-                  local place35 = place34
-                  local count7 = s[10 + place35 * 2 + 1]
-                  if count7 > 0 then
-                    sum3 = kept2 % 256 == 0 and count7 or sum3 + count7
-                    local earlier5 = kept2
-                    local place36 = place34
-                    local timeUs4 = s[10 + place36 * 2]
-                    local sum4 = sum3
-                    s[10 + earlier5 * 2] = timeUs4
-                    s[10 + earlier5 * 2 + 1] = sum4
-                    kept2 = kept2 + 1
-                  end
-                end
-                local timeUs5 = s[10]
-                s[2] = 0
-                s[8] = timeUs5
-                s[9] = 0
-                s[3] = kept2
-                s[7] = sum3
-              end
-              local earlier6 = held6 < room3 and 0 or room3
-              local entries3 = s[3] + 1
-              s[5] = most2 < (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1)) and most2 or (earlier6 > entries3 + (entries3 / 4 - entries3 / 4 % 1) and earlier6 or entries3 + (entries3 / 4 - entries3 / 4 % 1))
-            end
-          end
-          local held8 = s[3]
-          if held8 == 0 then
+          if held5 == 0 then
             s[2] = 0
             s[8] = atUs
             s[9] = 0
           end
-          local place37 = s[2] + held8
-          local place38 = place37 < s[5] and place37 or place37 - s[5]
-          local sum5 = place38 % 256 == 0 and cost or s[7] + cost
-          s[10 + place38 * 2] = atUs
-          s[10 + place38 * 2 + 1] = sum5
-          s[3] = held8 + 1
+          local place15 = s[2] + held5
+          local place16 = place15 < s[5] and place15 or place15 - s[5]
+          local sum3 = place16 % 256 == 0 and cost or s[7] + cost
+          s[10 + place16 * 2] = atUs
+          s[10 + place16 * 2 + 1] = sum3
+          s[3] = held5 + 1
           s[6] = atUs
-          s[7] = sum5
+          s[7] = sum3
         end
         s[4] = s[4] + cost
       end
