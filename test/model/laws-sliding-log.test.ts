@@ -3,9 +3,9 @@ import { Coverage } from './against-oracle.ts'
 import { compareWindowTraces, HARD_WINDOW_CASES } from './against-window-oracle.ts'
 import { traceCount } from './trace.ts'
 
-test('sliding log equals the oracle on every step of 4,000 traces: outcome, figures, state, and every retry really tried', () => {
+test('sliding log equals the oracle on every step of 3,000 traces: outcome, figures, state, and every retry really tried', () => {
   const coverage = new Coverage()
-  compareWindowTraces(traceCount(4_000), 'slidingLog', coverage)
+  compareWindowTraces(traceCount(3_000), 'slidingLog', coverage)
   console.log(coverage.table('sliding log against the oracle'))
   for (const what of HARD_WINDOW_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.05)
 })

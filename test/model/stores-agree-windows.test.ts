@@ -26,7 +26,7 @@ afterAll(() => redis.close())
 
 describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
   test('memory answers and holds what it should', () => {
-    const traces = traceCount(150)
+    const traces = traceCount(100)
     const steps = onEveryTape(traces, kind, (tape, key) => {
       const store = memoryStore()
       playSync(store, store, tape, LIMITER, key)
@@ -35,7 +35,7 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
   })
 
   test('shared memory answers and holds what it should', () => {
-    const traces = traceCount(150)
+    const traces = traceCount(100)
     const store = sharedStore({ maxKeys: traces, maxThreads: 1, recordWords: MOST_WORDS[kind] })
     // Another store on the same memory reads what is held, as another thread would.
     const other = sharedStore(store.handle)

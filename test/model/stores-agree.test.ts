@@ -35,7 +35,7 @@ afterAll(() => redis.close())
 
 describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => {
   test('memory answers and holds what it should', () => {
-    const traces = traceCount(kinds.length === 1 ? 500 : 250)
+    const traces = traceCount(kinds.length === 1 ? 300 : 150)
     const steps = onEveryTape(traces, kinds, (tape, key) => {
       const store = memoryStore()
       playSync(store, store, tape, LIMITER, key)
@@ -44,7 +44,7 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
   })
 
   test('shared memory answers and holds what it should', () => {
-    const traces = traceCount(kinds.length === 1 ? 500 : 250)
+    const traces = traceCount(kinds.length === 1 ? 300 : 150)
     const store = sharedStore({ maxKeys: traces })
     // Another store on the same memory reads what is held, as another thread would.
     const other = sharedStore(store.handle)
@@ -54,7 +54,7 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
   })
 
   test('Redis answers and holds what it should', async () => {
-    const traces = traceCount(kinds.length === 1 ? 100 : 60)
+    const traces = traceCount(kinds.length === 1 ? 70 : 40)
     const prefix = `agree-${kinds.join('-')}`
     // Of several states of a key Redis forgets what is idle, and a clock that steps back would find it gone.
     const forwardOnly = kinds.length > 1
