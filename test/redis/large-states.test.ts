@@ -91,6 +91,24 @@ test('a take by a log does the same with 10 entries and with 50,000: a take, one
   sender.destroy()
 })
 
+test('a refund of half of a log reads a page for each segment, and writes little', async () => {
+  const sender = await onOwnServer()
+  for (const entries of [1_000, 50_000]) {
+    const limit = slidingLog({ limit: 60_000, window: '1h' })
+    const clock = fakeClock()
+    const { limiter, key } = limiterOn(sender, limit, clock)
+    await putBytes(sender, key, logOf(limit, entries))
+    await sender.send(['PEXPIRE', key, '3600000'])
+    clock.setUs(START_US + entries)
+    const { commands, written } = await costOf(() => limiter.refund('k', entries / 2))
+    expect(Object.values(commands).reduce((all, calls) => all + calls, 0)).toBeLessThan(30 + entries / 100)
+    expect(written).toBeLessThan(1_000)
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 60_000 - entries / 2 })
+    limiter.close()
+  }
+  sender.destroy()
+})
+
 test('a take by a window writes as much with 20 slots as with 1,000', async () => {
   const sender = await onOwnServer()
   const seen: object[] = []

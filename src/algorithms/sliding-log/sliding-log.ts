@@ -458,15 +458,15 @@ function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: n
   return timeAt(s, i, place) === timeUs ? countAt(s, i, place) : 0
 }
 
+/** Takes `cost` out of the newest entries: what is left ends with the entry at which the oldest ones count so much. */
 function giveNewest(s: Float64Array, i: number, cost: number): void {
-  let left = cost
-  while (left > 0 && (s[i + HELD] as number) > 0) {
-    const newest = (s[i + HELD] as number) - 1
-    const given = Math.min(left, countAt(s, i, placeOf(s, i, newest)))
-    giveEntry(s, i, newest, given)
-    dropEmptyNewest(s, i)
-    left -= given
+  const kept = Math.max(0, (s[i + TOTAL] as number) - cost)
+  if (kept > 0) {
+    const last = entryReaching(s, i, 0, 0, kept)
+    addToSum(s, i, placeOf(s, i, last), kept - sumOfOldest(s, i, last + 1))
+    s[i + HELD] = last + 1
   }
+  s[i + TOTAL] = kept
 }
 
 /** Takes `cost` out of one entry: out of its sum, and those of the entries behind it in its segment. */

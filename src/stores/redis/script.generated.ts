@@ -2290,15 +2290,15 @@ do
     return s[i + 9 + place * 2] == timeUs and countAt(s, i, place) or 0
   end
 
+  -- Takes \`cost\` out of the newest entries: what is left ends with the entry at which the oldest ones count so much.
   local function giveNewest(s, i, cost)
-    local left = cost
-    while left > 0 and s[i + 2] > 0 do
-      local newest = s[i + 2] - 1
-      local given = min(left, countAt(s, i, placeOf(s, i, newest)))
-      giveEntry(s, i, newest, given)
-      dropEmptyNewest(s, i)
-      left = left - given
+    local kept = 0 > s[i + 3] - cost and 0 or s[i + 3] - cost
+    if kept > 0 then
+      local last = entryReaching(s, i, 0, 0, kept)
+      addToSum(s, i, placeOf(s, i, last), kept - sumOfOldest(s, i, last + 1))
+      s[i + 2] = last + 1
     end
+    s[i + 3] = kept
   end
 
   algorithms.slidingLog = {
