@@ -91,8 +91,9 @@ describe.each(clientCases.filter(({ topology }) => topology === 'single'))('$nam
     expect(unhandled()).toEqual([])
   })
 
+  /** All calls of a turn travel in one batch: what is not sent yet when the connection is cut would be charged nothing. */
   const limiterOf = (ofThese: Readonly<Record<string, Limit>> = limits): Sluice =>
-    createLimiter(ofThese, { name: 'api', store: redisStore(opened.client, { prefix: `test:${randomUUID()}` }) })
+    createLimiter(ofThese, { name: 'api', store: redisStore(opened.client, { prefix: `test:${randomUUID()}`, maxBatch: 256 }) })
 
   /** A decision of cost 0 by Redis, once the client has found it again: what is left of each limit. */
   async function left(limiter: Sluice, key = 'u1'): Promise<number[]> {
