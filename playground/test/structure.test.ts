@@ -35,6 +35,6 @@ test('every picture that a document shows is there, and no larger than a page sh
   expect(new Set(pictures).size).toBeGreaterThan(4)
   for (const picture of pictures) {
     expect(existsSync(join(root, picture)), picture).toBe(true)
-    expect(statSync(join(root, picture)).size, picture).toBeLessThan(150_000)
+    expect(statSync(join(root, picture)).size, picture).toBeLessThan(200_000)
   }
 })
