@@ -20,7 +20,7 @@ export interface HonoContext {
   }
   // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
   set: any
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
   get: any
   /** Without a value it takes the header away. */
   header(name: string, value?: string): void

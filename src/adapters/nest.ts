@@ -32,7 +32,7 @@ export interface NestDynamicModule {
   global: boolean
   // biome-ignore lint/suspicious/noExplicitAny: what Nest takes as imports and providers is a union of its own
   imports: any[]
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: what Nest takes as imports and providers is a union of its own
   providers: any[]
   exports: (typeof RateLimitGuard | typeof NestLimits)[]
 }

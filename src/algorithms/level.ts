@@ -189,7 +189,7 @@ export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs:
 
 /**
  * Gives back no more than would still be in use of a charge, had nobody come after it: `left` says when it would have drained, rounded up to a
- * microsecond. Where somebody came after it, that microsecond may be theirs.
+ * microsecond. Where another charge came after it, that microsecond may belong to that one.
  */
 export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<LevelRule>): number {
   const atUs = effectiveUs(s, i, nowUs)

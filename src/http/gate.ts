@@ -1,6 +1,6 @@
 /**
  * Where a request is let in or not. All adapters do the same three things with a gate: ask it (`enter`), do what it says, and tell it how the
- * response ended (`leave`, only where somebody wants to know).
+ * response ended (`leave`, only where an option asks for it).
  */
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'

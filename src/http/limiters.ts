@@ -71,7 +71,7 @@ function noLimits(returned: unknown): SluiceError {
   return new SluiceError('CONFIG', `limit returned ${shown(returned)}: it must return a limit such as gcra({ ... }), or several by name`)
 }
 
-/** The limiter of these numbers becomes the latest; that which was used longest ago goes, unless somebody waits at it. */
+/** Marks the limiter of these numbers as used last, and drops the least recently used one, unless callers wait at it. */
 function makeRoom(ready: Map<string, AnyLimiter>, numbers: string): void {
   if (ready.delete(numbers)) return
   for (const [oldest, limiter] of ready) {

@@ -5,7 +5,7 @@ export const leakyBucketAbout: About = {
   type: 'leakyBucket',
   explanation: 'takes in ten at once, but lets them act one every 100 ms: the burst is spread out',
   sample: (capacity, rate) => leakyBucket({ capacity, leak: rate }),
-  schema: limitSchema('leakyBucket', 'A queue that drains at a steady pace: whoever honours delayMs leaves it evenly spaced.', {
+  schema: limitSchema('leakyBucket', 'A queue that drains at a steady pace: callers that wait out delayMs leave it evenly spaced.', {
     capacity: permitsOf('How much water the bucket holds: whole permits, 1 to 1e9. Required.', 20),
     leak: rateOf('The pace at which it leaks: permits per time. Required.'),
   }),

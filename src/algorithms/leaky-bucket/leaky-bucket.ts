@@ -31,7 +31,7 @@ export interface LeakyBucketOptions {
   readonly leak: Rate
 }
 
-/** A queue that drains at a steady pace: whoever honours `delayMs` leaves it evenly spaced. */
+/** A queue that drains at a steady pace: callers that wait out `delayMs` leave it evenly spaced. */
 export function leakyBucket(options: LeakyBucketOptions): LeakyBucketLimit {
   onlyOptionsOf('leakyBucket', options, ['capacity', 'leak'])
   const pace = paceOf(options.leak, 'leakyBucket leak')

@@ -110,7 +110,7 @@ export class Queue {
     return true
   }
 
-  /** Something may have become free: whoever is first outside tries again. */
+  /** Something may have become free: the first outside tries again. */
   tryAgain(): void {
     this.retryAtUs = 0
     this.goOn()

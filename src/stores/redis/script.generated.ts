@@ -1812,7 +1812,7 @@ local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
 end
 
 -- Gives back no more than would still be in use of a charge, had nobody come after it: \`left\` says when it would have drained, rounded up to a
--- microsecond. Where somebody came after it, that microsecond may be theirs.
+-- microsecond. Where another charge came after it, that microsecond may belong to that one.
 local function levelGiveRest(own, s, i, nowUs, cost, left)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local rule = left.rule
