@@ -1,5 +1,6 @@
 /** What is particular to the memory store: what it forgets, what it never forgets, and how much it holds. */
 import { describe, expect, test, vi } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
 import { gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
 import {
   createLimiter,
@@ -12,6 +13,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const SECOND_MS = 1_000
@@ -373,6 +375,25 @@ describe('states of every size survive new numbers', () => {
     for (const key of keys) expect(limiter.consume(key, 3).remaining).toBe(limiter.peek(key).limit - 7)
     for (const key of keys) expect(limiter.tryAcquire(key, 3)).toBe(true)
   })
+})
+
+test('a step by numbers that were never opened leaves the states beside its own alone', () => {
+  const few = slidingWindow({ limit: 10, window: '1s', slots: 5 })
+  const many = slidingWindow({ limit: 10, window: '1s', slots: 40 })
+  const clock = fakeClock(10_000)
+  const store = memoryStore()
+  const limiter = createLimiter(few, { name: 'api', store, clock })
+  for (const key of ['a', 'b', 'c']) limiter.consume(key, 4)
+  const fields = () => ['b', 'c'].map((key) => store.inspect('api', 'default', key))
+  const before = fields()
+  const states = store.open(limiter.scope(), clock.nowUs)
+  const step = new Step('take', limiter.scope(), [new Part('default', many[RULE], 'a', 2)], -1, -1, undefined)
+  for (let k = 0; k < 3; k++) {
+    states.apply(step, true)
+    clock.advanceMs(26)
+  }
+  expect(fields()).toEqual(before)
+  expect(limiter.peek('a', 0).remaining).toBe(0)
 })
 
 test('a log grows with its entries, and its answers stay exact', () => {

@@ -206,7 +206,11 @@ class MemoryStates implements OpenStates {
   #load(parts: readonly Part[]): boolean {
     let areHeld = true
     for (let k = 0; k < parts.length; k++) {
-      if (!tableOf(this.#tables, parts[k] as Part, k).load(parts[k] as Part, k)) areHeld = false
+      const part = parts[k] as Part
+      const table = tableOf(this.#tables, part, k)
+      // A step may bring numbers that were never opened. A row that is too short would run into the next one.
+      table.makeRoomFor(part.rule)
+      if (!table.load(part, k)) areHeld = false
     }
     return areHeld
   }
