@@ -168,6 +168,18 @@ export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>
   const part = parts[0] as Part
   part.key = key
   part.cost = cost
+  step.op = 'take'
+  return step
+}
+
+/** The same to charge what was used, which may be above any capacity. */
+export function filledWithUsed<Name extends string>({ step }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Step {
+  checkNames(key, used, step.scope.limits as NamedRule<Name>[])
+  for (const part of step.parts) {
+    part.key = keyFor(key, part.limit as Name)
+    part.cost = usedOf(used, part.limit as Name, 'cost')
+  }
+  step.op = 'charge'
   return step
 }
 
@@ -177,5 +189,6 @@ function filledByName<Name extends string>(step: Step, key: Key<Name>, cost: Cos
     part.key = keyFor(key, part.limit as Name)
     part.cost = costFor(cost, part.limit as Name)
   }
+  step.op = 'take'
   return step
 }

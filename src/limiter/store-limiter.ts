@@ -58,7 +58,7 @@ import {
   storeOf,
 } from './options.ts'
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
-import { filled, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
+import { filled, filledWithUsed, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
 import { WaitError } from './wait-error.ts'
@@ -220,12 +220,13 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
     const plan = this.#planOf(options)
+    if (plan.states === undefined) return this.#chargeLater(plan, key, cost, options)
     const sinceUs = this.#heardSinceUs()
-    return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts)
-      this.#tell('charge', key, cost, options, decision, sinceUs)
-      return decision
-    })
+    this.#checkOpen()
+    plan.states.apply(filledWithUsed(plan, key, cost), true)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts)
+    if (sinceUs >= 0) this.#tell('charge', key, cost, options, decision, sinceUs)
+    return decision as Answer<S, DecisionOf<L>>
   }
 
   settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
@@ -354,7 +355,16 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     })
   }
 
-  /** The time, for whoever listens; -1, without a look at the clock, if nobody does. */
+  #chargeLater(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): Answer<S, DecisionOf<L>> {
+    const sinceUs = this.#heardSinceUs()
+    return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts)
+      this.#tell('charge', key, cost, options, decision, sinceUs)
+      return decision
+    })
+  }
+
+  /** The time, for listeners; -1, without a look at the clock, if there are none. */
   #heardSinceUs(): number {
     return this.#listeners.any ? this.#ownClock.nowUs() : -1
   }
