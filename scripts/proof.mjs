@@ -53,7 +53,7 @@ if (options.soak || options.storm) {
   if (options.storm) storm()
   process.exit()
 }
-// A copy, so that the run is of one piece even if somebody is editing meanwhile.
+// A copy, so that the run is of one piece even if files are edited meanwhile.
 const copy = mkdtempSync(join(tmpdir(), 'sluice-proof-'))
 for (const folder of ['src', 'test', 'scripts/lua', 'docs']) {
   cpSync(join(root, folder), join(copy, folder), { recursive: true, filter: (path) => !path.includes('node_modules') })

@@ -42,7 +42,7 @@ describe('at first', () => {
     expect(page.workers()).toHaveLength(1)
   })
 
-  test('the first call that somebody refuses is explained', async () => {
+  test('the first call that an algorithm refuses is explained', async () => {
     const page = await playground()
     await atCall(page, 11)
     expect(await words(page)).toContain('0 tokens + 0.02 s × 10/s = 0.2; needs 1, 0.8 missing: enough in 0.08 s')

@@ -77,7 +77,7 @@ describe('Live', () => {
   test('waits are shown', async () => {
     const page = await tab('live')
     await page.waitForSelector('[data-limiter=queue]')
-    // A fifth of a second each: there is time to see it, and whoever still waits then goes.
+    // A fifth of a second each: there is time to see it, and a caller that still waits then goes.
     const body = JSON.stringify({ limiter: 'queue', key: 'k', cost: 10 })
     const leaving = new AbortController()
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal: leaving.signal }

@@ -48,7 +48,7 @@ test('a link from anywhere may be followed', async () => {
   expect((await sent(service.url, 'GET', '/v1/limiters', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
 })
 
-test('a name that somebody has lead to this machine is not ours, unless it was allowed', async () => {
+test('a name that leads to this machine is not ours, unless it was allowed', async () => {
   expect(await send({ host: 'rebound.example' })).toMatchObject({ status: 403, body: { code: 'HOST' } })
   expect(await untouched()).toBe(true)
   for (const host of ['localhost', 'sluice.localhost:8080', '[::1]:8080', '10.0.0.7']) expect((await send({ host })).status).toBe(200)

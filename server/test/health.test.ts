@@ -72,7 +72,7 @@ describe('health', () => {
     expect(service.clock.timers).toBe(0)
   })
 
-  test('is watched by so many at once, and whoever leaves makes room', async () => {
+  test('is watched by so many at once, and one that leaves makes room', async () => {
     service = await serviceOn()
     // A connection has 100 streams.
     const clients = [asking(), asking()]

@@ -24,7 +24,7 @@ describe('bytes that are held for clients', () => {
     expect([held.bytes, ended.slice(2)]).toEqual([0, ['fourth full', 'fifth full']])
   })
 
-  test('and whoever takes too long, once', () => {
+  test('and a client that takes too long, once', () => {
     vi.useFakeTimers()
     const held = new Held()
     const ended: string[] = []

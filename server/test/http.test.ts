@@ -512,7 +512,7 @@ describe('a new configuration', () => {
   })
 })
 
-test('a stop lets who is being served finish, and ends whoever would wait longer', async () => {
+test('a stop lets who is being served finish, and ends those that would wait longer', async () => {
   await decide({ ...ask, cost: 3 })
   const waiting = acquire(ask)
   await until(() => service.limiters.get('api')?.waiting === 1)

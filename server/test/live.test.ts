@@ -141,7 +141,7 @@ describe('events', () => {
 })
 
 describe('listeners', () => {
-  test('share one timer, which runs only while somebody listens', async () => {
+  test('share one timer, which runs only while a client listens', async () => {
     expect(service.clock.timers).toBe(0)
     const clients = [await watching(service.url), await watching(service.url)]
     for (const client of clients) await client.event(0)

@@ -25,7 +25,7 @@ async function decide(token?: string): Promise<number> {
   return (await fetch(`${service.url}/v1/decide`, { method: 'POST', headers, body: '{"limiter":"api","key":"k"}' })).status
 }
 
-test('for as long as it drains it is not ready, and serves whoever still comes', async () => {
+test('for as long as it drains it is not ready, and serves requests that still come', async () => {
   service = await startedProcess('--drain', '1.5', '--grace', '0')
   const startMs = performance.now()
   service.process.kill('SIGTERM')

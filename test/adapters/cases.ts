@@ -301,7 +301,7 @@ export const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'decides by the plan of whoever asks',
+    name: 'decides by the plan of the caller',
     setup: 'plans',
     async run(served) {
       const paid = await get(served, { 'x-user': 'ann', 'x-plan': 'pro' })

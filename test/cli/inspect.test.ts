@@ -101,7 +101,7 @@ test('a key that is not there has an exit code of its own; one that cannot be of
   }
 })
 
-test('a key of somebody else is an error', async () => {
+test('a key of another program is an error', async () => {
   const key = `other:${randomUUID()}`
   await redis.send(['SADD', key, 'x'])
   const { status, stderr } = await inspect(key, '--url', url())

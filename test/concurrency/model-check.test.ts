@@ -21,7 +21,7 @@ import { Journals } from '../../src/stores/shared-memory/journals.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { numberOf } from '../../src/stores/shared-memory/thread.ts'
 import { audit } from './audit.ts'
-import { type Explored, explore, runFor } from './scheduler.ts'
+import { type Explored, explore, runFor, type World } from './scheduler.ts'
 
 const SECOND_US = 1_000_000
 const START_US = 1_700_000_000 * SECOND_US
@@ -384,6 +384,14 @@ describe('a dead thread is taken over while another works on the same chain', ()
     { first: [take(far)], second: [take(other)], before: [take(held)] },
   ])('two that died one after the other, wherever, are taken over by two at once: %#', ({ first, second, before }) => {
     let [schedules, pairs] = [0n, 0]
+    // Several pairs of points leave the same bytes, and what follows depends on nothing else.
+    const explored = new Map<string, bigint>()
+    const schedulesFrom = (world: World) => {
+      const bytes = Buffer.from(new Uint8Array(world.buffer)).toString('latin1')
+      const known = explored.get(bytes) ?? explore(world).schedules
+      explored.set(bytes, known)
+      return known
+    }
     const diedAfter = (pointsOfFirst: number, pointsOfSecond: number, abruptly: boolean) => {
       const store = sharedStore({ maxKeys: 2, maxThreads: 4, limits, reclaimAfterMs: 3_600_000 })
       const { handle } = store
@@ -401,7 +409,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
       const isSecondDone = runFor(world, threadFor(second), pointsOfSecond, { abruptly })
       const areTaken = [1, 2].every((cell) => ((memory.ints[memory.journalAt(cell)] as number) & 1) === 1)
       if (areTaken) {
-        schedules += explore(world).schedules
+        schedules += schedulesFrom(world)
         pairs += 1
       }
       return { isFirstDone, isSecondDone }

@@ -8,8 +8,6 @@
  * same again. A state of the world is the shared bytes and all logs; states that were seen before are not explored twice, but the schedules
  * that lead through them are counted.
  */
-import { createHash } from 'node:crypto'
-
 export interface Thread {
   /** Runs one thread's work on the shared memory and returns what it saw. */
   run(): unknown
@@ -38,26 +36,26 @@ export interface Explored {
   readonly longest: number
 }
 
+/** What the bytes before and behind the constant ones were, as 32-bit words. */
+type Copy = readonly [first: Int32Array, last: Int32Array]
+
 /** The shared bytes that change. */
 class Changing {
-  readonly #first: Uint8Array
-  readonly #last: Uint8Array
+  readonly #first: Int32Array
+  readonly #last: Int32Array
 
   constructor({ buffer, constant: [from, to] }: World) {
-    this.#first = new Uint8Array(buffer, 0, from)
-    this.#last = new Uint8Array(buffer, to)
+    this.#first = new Int32Array(buffer, 0, from / 4)
+    this.#last = new Int32Array(buffer, to)
   }
 
-  slice(): Uint8Array {
-    const copy = new Uint8Array(this.#first.length + this.#last.length)
-    copy.set(this.#first)
-    copy.set(this.#last, this.#first.length)
-    return copy
+  slice(): Copy {
+    return [this.#first.slice(), this.#last.slice()]
   }
 
-  set(copy: Uint8Array): void {
-    this.#first.set(copy.subarray(0, this.#first.length))
-    this.#last.set(copy.subarray(this.#first.length))
+  set([first, last]: Copy): void {
+    this.#first.set(first)
+    this.#last.set(last)
   }
 }
 
@@ -69,12 +67,18 @@ const PAUSE = Symbol('pause')
 interface Log {
   readonly answers: readonly unknown[]
   /** The shared bytes right after each operation. */
-  readonly after: readonly Uint8Array[]
+  readonly after: readonly Copy[]
+  /** Of all answers, and of whether it is done. */
+  readonly digest: Digest
   readonly result: unknown
   readonly isDone: boolean
 }
 
-const NEW: Log = { answers: [], after: [], result: undefined, isDone: false }
+/** 64 bits: among a million states two are taken for one with a probability of one in 40 million. */
+type Digest = readonly [number, number]
+
+const EMPTY: Digest = [0x9e3779b9, 0x85ebca6b]
+const NEW: Log = { answers: [], after: [], digest: EMPTY, result: undefined, isDone: false }
 const REAL = globalThis.Atomics
 
 /**
@@ -84,8 +88,8 @@ const REAL = globalThis.Atomics
 export function runFor(world: World, thread: Thread, operations: number, { abruptly = false } = {}): boolean {
   const bytes = new Changing(world)
   let log = NEW
-  for (let k = 0; k < operations && !log.isDone; k++) log = oneMore(world, bytes, thread, log, {}, '')
-  if (abruptly && !log.isDone) bytes.set(log.after.at(-1) as Uint8Array)
+  for (let k = 0; k < operations && !log.isDone; k++) log = oneMore(world, bytes, bytes.slice(), thread, log, {}, '')
+  if (abruptly && !log.isDone) bytes.set(log.after.at(-1) as Copy)
   return log.isDone
 }
 
@@ -101,23 +105,23 @@ export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}):
   let longest = 0
 
   const countFrom = (logs: readonly Log[], isStopped: boolean): bigint => {
-    const id = stateId(bytes, logs, isStopped)
+    const before = bytes.slice()
+    const id = stateId(before, logs, isStopped)
     const counted = known.get(id)
     if (counted !== undefined) return counted
-    const before = bytes.slice()
     let schedules = 0n
     let canGoOn = false
     for (const [k, thread] of world.threads.entries()) {
       if ((logs[k] as Log).isDone || (isStopped && k === stoppable)) continue
       if (thread.isAfterwards === true && !isStopped && !(logs[stoppable] as Log).isDone) continue
       canGoOn = true
-      const log = oneMore(world, bytes, thread, logs[k] as Log, collisions, brokenSite)
+      const log = oneMore(world, bytes, before, thread, logs[k] as Log, collisions, brokenSite)
       longest = Math.max(longest, log.answers.length)
       const next = logs.map((other, at) => (at === k ? log : other))
       schedules += countFrom(next, isStopped)
       if (k === stoppable && !log.isDone) {
         // Before the plain writes that follow its operation.
-        bytes.set(log.after.at(-1) as Uint8Array)
+        bytes.set(log.after.at(-1) as Copy)
         schedules += countFrom(next, true)
       }
       bytes.set(before)
@@ -142,18 +146,25 @@ export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}):
   return { schedules, states: known.size, ends, collisions, longest }
 }
 
-/** The thread with one more operation done. */
-function oneMore(world: World, bytes: Changing, thread: Thread, log: Log, collisions: Record<string, number>, brokenSite: string): Log {
+/** The thread with one more operation done, on the bytes as they are `now`. */
+function oneMore(
+  world: World,
+  bytes: Changing,
+  now: Copy,
+  thread: Thread,
+  log: Log,
+  collisions: Record<string, number>,
+  brokenSite: string,
+): Log {
   const answers = [...log.answers]
   const after = [...log.after]
-  const now = bytes.slice()
   let at = 0
   const step = (name: string, operation: Operation) => {
     return (array: Int32Array | BigInt64Array, index: number, ...rest: unknown[]) => {
       // Only what is shared is anybody else's business.
       if (array.buffer !== world.buffer) return operation(...([array, index, ...rest] as never[]))
       if (at < log.answers.length) {
-        bytes.set(log.after[at] as Uint8Array)
+        bytes.set(log.after[at] as Copy)
         return log.answers[at++]
       }
       if (at > log.answers.length) throw PAUSE
@@ -174,16 +185,34 @@ function oneMore(world: World, bytes: Changing, thread: Thread, log: Log, collis
   globalThis.Atomics = Object.fromEntries(names.map((name) => [name, step(name, REAL[name] as Operation)])) as unknown as typeof Atomics
   try {
     const result = thread.run()
-    return { answers, after, result, isDone: true }
+    return { answers, after, digest: digestOf(log, answers, true), result, isDone: true }
   } catch (thrown) {
     if (thrown !== PAUSE) throw thrown
-    return { answers, after, result: undefined, isDone: false }
+    return { answers, after, digest: digestOf(log, answers, false), result: undefined, isDone: false }
   } finally {
     globalThis.Atomics = REAL
   }
 }
 
-function stateId(bytes: Changing, logs: readonly Log[], isStopped: boolean): string {
-  const text = logs.map(({ answers, isDone }) => `${answers.join(',')}${isDone ? '.' : ''}`).join('|')
-  return createHash('md5').update(`${isStopped}|${text}`).update(bytes.slice()).digest('base64')
+function digestOf(log: Log, answers: readonly unknown[], isDone: boolean): Digest {
+  const text = `${answers.slice(log.answers.length).join()}${isDone ? '.' : ''}`
+  return mixed(log.digest, Buffer.from(text))
+}
+
+/** Two hashes side by side, each with a multiplier of its own. */
+function mixed([low, high]: Digest, numbers: Int32Array | Uint8Array): Digest {
+  for (let k = 0; k < numbers.length; k++) {
+    const number = numbers[k] as number
+    low = Math.imul(low ^ number, 0x01000193)
+    low ^= low >>> 15
+    high = Math.imul(high ^ number, 0x5bd1e995)
+    high ^= high >>> 13
+  }
+  return [low, high]
+}
+
+function stateId([first, last]: Copy, logs: readonly Log[], isStopped: boolean): string {
+  const bytes = mixed(mixed(EMPTY, first), last)
+  const [low, high] = mixed(bytes, Int32Array.from(logs.flatMap(({ digest }) => digest)))
+  return `${low},${high},${isStopped}`
 }

@@ -28,7 +28,7 @@ describe('the time after which a cell is taken over', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
     const { memory } = opened(reclaimAfterMs)
     const cells = new Journals(memory)
-    // Somebody died with it.
+    // A thread died with it.
     memory.ints[memory.journalAt(2) + STATE] = 7
     expect(cells.takeOver(2)).toBe(false)
     return (afterMs: number) => {

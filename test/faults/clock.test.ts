@@ -60,7 +60,7 @@ test.each(LIMITS)('%s: over-admission 0', async (name, data, oracle) => {
   const admitted = byProcess.map((decisions) => decisions.filter(([, , allowed]) => allowed).length)
   console.log(`${name}, clocks off by ${SKEWS_MS.map((ms) => ms / HOUR_MS)} h: ${admitted} admitted, ${over} too many, bound 0`)
   expect(over).toBe(0)
-  // An hour of its own would have given somebody everything, and somebody nothing.
+  // An hour of its own would have given one client everything, and another nothing.
   expect(admitted.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(50)
   expect(admitted.reduce((sum, count) => sum + count)).toBeLessThan(CALLS * CONNECTIONS * SKEWS_MS.length)
 })

@@ -1,6 +1,6 @@
 /**
  * Every error that a server can answer with, from a server that really answers so. Where a decision can still be had it is had, charged once;
- * where not, whoever calls is told what Redis said and what to do, and nothing is restarted for Redis to decide again once it can.
+ * where not, callers are told what Redis said and what to do, and nothing is restarted for Redis to decide again once it can.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -171,7 +171,7 @@ describe('the server is ill', () => {
     }
   })
 
-  test("BUSY: somebody else's script; when it is killed Redis decides", async () => {
+  test('BUSY: another script; when it is killed Redis decides', async () => {
     const server = await ownServer(['--lua-time-limit', '20'])
     const other = await clientOf(server)
     const client = await clientOf(server)
@@ -202,7 +202,7 @@ describe('the server is ill', () => {
     await expectIllThenWell(await clientOf(server), /NOREPLICAS/, () => server.command('CONFIG', 'SET', 'min-replicas-to-write', '0'))
   })
 
-  test('CLUSTERDOWN: nobody has the slot; when somebody has, Redis decides', async () => {
+  test('CLUSTERDOWN: no node has the slot; when one has, Redis decides', async () => {
     const node = await ownServer(CLUSTER)
     await expectIllThenWell(await clientOf(node), /CLUSTERDOWN/, () => giveSlots(node, 0, SLOTS - 1))
   })
@@ -260,7 +260,7 @@ describe('nobody is let in', () => {
   })
 })
 
-/** One key or one command is the matter, not the server: whoever else calls is served. */
+/** One key or one command is the matter, not the server: other callers are served. */
 describe('one decision fails', () => {
   const nameOf = (limiter: string, key: string) => redisKey({ prefix: 'sluice', hashTag: undefined }, limiter, key)
 

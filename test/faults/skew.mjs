@@ -13,5 +13,5 @@ process.hrtime = (since) => {
 }
 process.hrtime.bigint = () => hrtime.bigint() + BigInt(skewMs) * 1_000_000n
 
-// Proof for whoever started it.
+// Proof for the process that started it.
 process.send?.({ clockMs: Date.now() })

@@ -134,7 +134,7 @@ describe.each(POLICIES)("'%s'", (policy) => {
   })
 })
 
-test("whoever waits under 'deny' is served by Redis when it is back", async () => {
+test("a caller that waits under 'deny' is served by Redis when it is back", async () => {
   const { server } = await serverBehindProxy()
   const limiter = limiterOn(await clientOf(server), 'deny')
   await limiter.consume('u1')

@@ -134,7 +134,7 @@ describe('how many may wait', () => {
     const gate = new Gate({ limiter, key: () => keyOf(k++), ...options }, noConnection)
     const entries = Array.from({ length: requests }, () => gate.enter(undefined, http, undefined) as Promise<Entry>)
     for (const entry of entries) entry.catch(() => undefined)
-    // Whoever is refused is told at once, or by a timer that is due at once.
+    // A refused request is told at once, or by a timer that is due at once.
     clock.advanceMs(0)
     await new Promise((resolve) => setImmediate(resolve))
     const waiting = limiter.waiting()
@@ -242,7 +242,7 @@ describe('numbers that are found from the request', () => {
     expect(remaining(gate.with({ limit: gcra({ rate: '1/h', burst: 9 }) }), 9)).toBe(8)
   })
 
-  test('are not forgotten while somebody waits by them', async () => {
+  test('are not forgotten while requests wait by them', async () => {
     const gate = gateOf({ maxWaitMs: 3_600_000, key: (burst: number) => `k${burst}` })
     await gate.enter(1, http, undefined)
     const held = gate.enter(1, http, undefined) as Promise<Entry>

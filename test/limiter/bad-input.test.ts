@@ -110,7 +110,7 @@ function stateOf(store: MemoryStore, names: readonly string[]): unknown {
 const SCENES: readonly [string, () => ReturnType<typeof scene>][] = [
   ['one limit', () => scene(gcra({ rate: '1/s', burst: 5 }))],
   ['several limits', () => scene({ a: tokenBucket({ capacity: 5, refill: '1/s' }), b: slidingLog({ limit: 5, window: '10s' }) })],
-  ['a limit that somebody listens to', () => scene(fixedWindow({ limit: 5, window: '10s' }), { onDecision: () => undefined })],
+  ['a limit with a listener', () => scene(fixedWindow({ limit: 5, window: '10s' }), { onDecision: () => undefined })],
 ]
 
 function errorOf(call: () => unknown): { code?: string; message?: string } {

@@ -89,7 +89,7 @@ describe('a store that does not answer', () => {
     expect([store.sent.length, clock.timers]).toEqual([1, 1])
   })
 
-  test('whoever is under way when it goes down waits no longer than its own time', async () => {
+  test('a call that is under way when it goes down waits no longer than its own time', async () => {
     const { store, limiter, moveTo } = setUp()
     store.illness = 'silent'
     const first = watched(limiter.consume('k'))
@@ -479,7 +479,7 @@ describe('while the store is down', () => {
     expect(wait.value).toMatchObject({ allowed: true, degraded: false })
   })
 
-  test('acquire, deny: whoever waits does not ask again and again while a probe is under way', async () => {
+  test('acquire, deny: a waiter does not ask again and again while a probe is under way', async () => {
     const { store, limiter, clock, moveTo } = await down({ onStoreError: 'deny' })
     const wait = watched(limiter.acquire('k'))
     await told()

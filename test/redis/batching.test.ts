@@ -233,7 +233,7 @@ test('one turn: a key lives for as long as it is not idle, and no shorter', asyn
 })
 
 describe('errors stay with the decision that has them', () => {
-  test('a key that somebody else wrote fails alone', async () => {
+  test('a key that another program wrote fails alone', async () => {
     const limiter = limiterOn(LIMIT)
     await redis.send(['SET', `${prefix}:api:{bad}`, 'not ours'])
     await redis.send(['LPUSH', `${prefix}:api:{list}`, 'x'])
@@ -478,7 +478,7 @@ describe('a client that misbehaves', () => {
   })
 })
 
-describe('whoever throws when told', () => {
+describe('a listener that throws', () => {
   /** Submits a step for each key, and what is told to whom; the first throws whatever it is told. */
   async function toldBy(store: ReturnType<typeof redisStore>): Promise<string[]> {
     const scope = createLimiter(LIMIT, { name: 'api', store }).scope()

@@ -1,6 +1,6 @@
 /**
  * Several processes with several connections each take from one key at once. Redis dates every decision, so they can be put in order
- * afterwards: the oracle must accept every admission in that order, and must have had no room for whoever was refused last.
+ * afterwards: the oracle must accept every admission in that order, and must have had no room for the call that was refused last.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** The limits that a limiter has for one key are records of one string: one reading and one writing, whoever takes part in a decision. */
+/** The limits that a limiter has for one key are records of one string: one reading and one writing, whichever of them take part in a decision. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {

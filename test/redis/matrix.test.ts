@@ -153,7 +153,7 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
     for (const key of keys) expect(await limiter.tryAcquire(key), key).toBe(key === '*')
   })
 
-  test('whoever waits gets its turn in the order in which the server saw them', async () => {
+  test('waiters get their turn in the order in which the server saw them', async () => {
     const limiter = createLimiter(gcra({ rate: '100/s', burst: 1 }), { name: 'api', store: store() })
     const order: number[] = []
     const turns = Array.from({ length: 10 }, async (_, k) => {

@@ -113,7 +113,7 @@ const stories = {
     for (let k = 0; k < count; k++) {
       const options = withSignals ? { signal: new AbortController().signal } : {}
       limiter.acquire(`key-${k % keys}`, options).catch(note)
-      // Whoever is refused is let go, as in a process that answers.
+      // A refused caller is let go, as in a process that answers.
       if (k % 1_000 === 0) await new Promise((resolve) => setImmediate(resolve))
     }
     await new Promise((resolve) => setImmediate(resolve))

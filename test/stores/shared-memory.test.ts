@@ -29,7 +29,7 @@ const errorOf = (fn: () => unknown): sluice.SluiceError => {
   throw new Error('it did not throw')
 }
 
-test('a key that is too long for the store is refused, whoever asks', () => {
+test('a key that is too long for the store is refused by every verb', () => {
   const { store, clock, limiter } = limiterOf({ maxKeys: 2 })
   limiter.tryAcquire('k')
   const rule = limiter.scope().limits[0]?.rule as Rule

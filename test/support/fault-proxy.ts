@@ -82,7 +82,7 @@ export async function startProxy(serverPort: number): Promise<FaultProxy> {
     for (const link of links) link.end()
   }
   const listener = createServer((client) => {
-    // Somebody must listen: an error of a socket that nobody listens to ends the process.
+    // An error of a socket that has no listener ends the process.
     client.on('error', () => undefined)
     if (refusing) {
       client.resetAndDestroy()
@@ -159,8 +159,8 @@ class Link {
   readonly #client: Socket
   readonly #server: Socket
   readonly #events: LinkEvents
-  readonly #requests = new Lane()
-  readonly #replies = new Lane()
+  readonly #requests = new Direction()
+  readonly #replies = new Direction()
   /** The fates of the requests that are not answered yet, the oldest first. */
   readonly #open: Fate[] = []
   #fromClient: Buffer = Buffer.alloc(0)
@@ -245,17 +245,17 @@ class Link {
     }
   }
 
-  #pass(lane: Lane, to: Socket, bytes: Buffer, fate: Fate, part: 'request' | 'reply'): void {
+  #pass(direction: Direction, to: Socket, bytes: Buffer, fate: Fate, part: 'request' | 'reply'): void {
     const delayMs = fate !== undefined && 'delay' in fate && fate.delay === part ? fate.ms : 0
     if (fate !== undefined && 'drop' in fate && fate.drop === part) {
       this.hasLost = true
-      lane.close()
+      direction.close()
     }
     if (fate !== undefined && 'cut' in fate && fate.cut === part) {
-      lane.do(() => (fate.afterBytes > 0 ? to.write(bytes.subarray(0, fate.afterBytes), () => this.end()) : this.end()))
-      lane.close()
+      direction.do(() => (fate.afterBytes > 0 ? to.write(bytes.subarray(0, fate.afterBytes), () => this.end()) : this.end()))
+      direction.close()
     }
-    lane.do(() => to.write(bytes), delayMs)
+    direction.do(() => to.write(bytes), delayMs)
   }
 }
 
@@ -264,8 +264,8 @@ interface Task {
   readonly act: () => void
 }
 
-/** What is to be done in one direction, one after the other, each no sooner than it is due. A closed lane finishes what it has. */
-class Lane {
+/** Writes in one direction, one after the other, each no sooner than it is due. A closed direction finishes what it has. */
+class Direction {
   readonly #tasks: Task[] = []
   #timer: NodeJS.Timeout | undefined
   #closed = false

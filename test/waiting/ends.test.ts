@@ -117,7 +117,7 @@ describe('the error', () => {
 })
 
 describe('maxQueue', () => {
-  test.each(FULL_AFTER_TWO)('of a %s refuses whoever comes too many, and takes nothing for it', async (_, limit) => {
+  test.each(FULL_AFTER_TWO)('of a %s refuses a caller that is one too many, and takes nothing for it', async (_, limit) => {
     const { limiter, held, moveTo } = full(limit, { maxQueue: 2 })
     const waits = [1, 2].map(() => watched(limiter.acquire('k')))
     const before = held()
@@ -144,7 +144,7 @@ describe('maxQueue', () => {
     limiter.close()
   })
 
-  test.each(FULL_AFTER_TWO)('of 0 at a %s lets nobody wait, but whoever need not', async (_, limit) => {
+  test.each(FULL_AFTER_TWO)('of 0 at a %s lets no caller wait, and serves those that need not', async (_, limit) => {
     const { limiter, clock } = setUp<Limit>(limit, { maxQueue: 0 })
     await expect(limiter.acquire('k', { cost: 2 })).resolves.toMatchObject({ waitedMs: 0 })
     await expect(limiter.acquire('k')).rejects.toMatchObject({ code: 'QUEUE_FULL' })
@@ -161,7 +161,7 @@ describe('maxQueue', () => {
 })
 
 describe('what need not wait', () => {
-  test.each(FULL_AFTER_TWO)('a cost of 0 at a full %s is had at once, whoever waits', async (_, limit) => {
+  test.each(FULL_AFTER_TWO)('a cost of 0 at a full %s is had at once, though others wait', async (_, limit) => {
     const { limiter, held } = full(limit, { maxAheadMs: 0, maxQueue: 1 })
     void limiter.acquire('k').catch(() => {})
     const before = held()
@@ -171,7 +171,7 @@ describe('what need not wait', () => {
     limiter.close()
   })
 
-  test.each(FULL_AFTER_TWO)('a cost that can never fit a %s is refused at once, whoever waits', async (_, limit) => {
+  test.each(FULL_AFTER_TWO)('a cost that can never fit a %s is refused at once, though others wait', async (_, limit) => {
     const { limiter, held } = full(limit, { maxAheadMs: 0 })
     void limiter.acquire('k').catch(() => {})
     const before = held()

@@ -285,7 +285,7 @@ describe.each(storeCases.filter(({ name }) => name !== 'memory'))('on $name', ({
       if (how === 'the key is reset') await limiter.reset('k')
       const isReset = how === 'the key is reset'
       expect(await outcome).toBe(isReset ? 'served' : 'left')
-      // Whoever is served has five permits, and not six more.
+      // The one that is served has five permits, and not six more.
       if (isReset) expect((await other.peek('k', 5)).retryAfterMs).toBeLessThanOrEqual(1_200)
       else expect(await idleAtMs()).toBeLessThanOrEqual(lastFeltMs)
       for (const each of [limiter, other]) each.close()

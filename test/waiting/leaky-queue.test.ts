@@ -78,7 +78,7 @@ test('the example: three at once, one every half second', async () => {
 })
 
 describe('with a window beside it', () => {
-  test('departures are spaced too, and whoever leaves gives back both', async () => {
+  test('departures are spaced too, and a leaving caller gives back both', async () => {
     const { limiter, moveTo, held } = setUp({
       queue: leakyBucket({ capacity: 5, leak: '1/s' }),
       hourly: fixedWindow({ limit: 6, window: '1h' }),

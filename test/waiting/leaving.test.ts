@@ -45,7 +45,7 @@ describe.each(LIMITS)('%s', (_, limit, maxAheadMs) => {
     return { times, held: held() }
   }
 
-  test('whoever leaves, and whenever: nobody is served later than if it had stayed, and the order is kept', async () => {
+  test('whichever caller leaves, and whenever: no other is served later than if it had stayed, and the order is kept', async () => {
     const all = await served(undefined, 0)
     expect(all.times.every((us) => typeof us === 'number')).toBe(true)
     expect(all.times).toEqual([...all.times].sort((a, b) => (a as number) - (b as number)))

@@ -1,13 +1,13 @@
 /**
  * What waiting means for limits that can be booked ahead, on top of the oracle, which keeps the level of each limit: permits in use, those
  * booked ahead included. The model has no bookings, no tickets and no timers. It knows who waits, in order, and for how much:
- *  - whoever is booked may act once the level, without the permits of those behind it, has drained to the capacity; in a leaky bucket, once it
+ *  - a booked caller may act once the level, without the permits of those behind it, has drained to the capacity; in a leaky bucket, once it
  *    has drained to the waiter's own water;
- *  - whoever leaves takes its permits with it;
- *  - whoever could not act within `maxAheadUs` waits outside, in order, and is booked as soon as it can.
+ *  - a leaving one takes its permits with it;
+ *  - one that could not act within `maxAheadUs` waits outside, in order, and is booked as soon as it can.
  *
- * After an update a level drains at its old pace until the first is booked at the new one. Whoever is booked acts by the new pace: all that is in
- * use is expressed in it, rounded up. Whoever waits outside, or asks, waits for the level to drain at its old pace.
+ * After an update a level drains at its old pace until the first is booked at the new one. A booked caller acts by the new pace: all that is in
+ * use is expressed in it, rounded up. A caller that waits outside, or asks, waits for the level to drain at its old pace.
  */
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'

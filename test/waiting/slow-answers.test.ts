@@ -43,7 +43,7 @@ async function letAllEnd(store: HeldBack, clock: FakeClock): Promise<void> {
   }
 }
 
-test('whoever comes when a late timer has left somebody overdue is waited for, and found', async () => {
+test('a caller that comes when a late timer has left another overdue is waited for, and found', async () => {
   const clock = fakeClock()
   // Timers that are never on time.
   const late = { nowUs: () => clock.nowUs(), setTimer: () => () => undefined }
@@ -81,7 +81,7 @@ test('what was asked under old numbers is asked again under the new', async () =
   for (let k = 1; k < 4; k++) expect((servedMs[k] as number) - (servedMs[k - 1] as number)).toBeGreaterThanOrEqual(900)
 })
 
-test('what leavers held is given back though somebody is always asking', async () => {
+test('what leavers held is given back though a caller is always asking', async () => {
   const { store, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 5 }))
   const gone: Promise<unknown>[] = []
   for (let k = 0; k < 40; k++) {

@@ -55,7 +55,7 @@ interface Call {
 class AsyncRun {
   readonly #schedule: AsyncSchedule
   readonly #coverage: Coverage
-  /** Answers come in the order of the questions and at once: then nothing is lost, whoever leaves when. */
+  /** Answers come in the order of the questions and at once: then nothing is lost, whichever caller leaves when. */
   readonly #orderly: boolean
   readonly #clock: FakeClock = fakeClock()
   readonly #store: SlowStore = slowStore(this.#clock)
@@ -191,7 +191,7 @@ class AsyncRun {
       await told()
       this.#checkLedger()
     }
-    if (this.#calls.some(({ seen }) => seen.end === 'waits')) throw new Error('somebody waits for ever')
+    if (this.#calls.some(({ seen }) => seen.end === 'waits')) throw new Error('a caller waits for ever')
     if (this.#clock.timers > 0) throw new Error('a timer is left')
   }
 }

@@ -169,7 +169,7 @@ describe('a process', () => {
     return { status, signal, stdout: stdout.trim().split('\n'), stderr }
   }
 
-  test('stays alive until whoever waits is served', () => {
+  test('stays alive until all waiters are served', () => {
     const seen = run('{}', "limiter.acquire('k').then(() => console.log('served'))")
     expect(seen).toEqual({ status: 0, signal: null, stdout: ['served', 'exit'], stderr: '' })
   })

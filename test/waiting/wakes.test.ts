@@ -56,7 +56,7 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     limiter.close()
   })
 
-  test('more room serves those who fit, less ends whoever is first and never can', async () => {
+  test('more room serves those who fit, less ends the first if it never can', async () => {
     const { limiter } = full(3)
     const waits = [2, 3, 1].map((cost) => watched(limiter.acquire('k', { cost })))
     await told()
@@ -109,7 +109,7 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
   })
 })
 
-test('a cancelled reservation moves up whoever is booked behind it: nobody who comes later is served before', async () => {
+test('a cancelled reservation moves up callers that are booked behind it: none that comes later is served before', async () => {
   const { limiter, moveTo } = setUp(gcra({ rate: '1/s', burst: 4 }))
   limiter.consume('k', 4)
   const reservation = limiter.reserve('k', 4)

@@ -73,7 +73,7 @@ class MixedRun {
     const { clock, limiter } = this.#all
     clock.setUs(clock.nowUs() + 100_000 * this.#numbers.periodUs)
     await told()
-    if (limiter.waiting() > 0 || clock.timers > 0 || this.#waiting.size > 0) throw new Error('somebody waits for ever')
+    if (limiter.waiting() > 0 || clock.timers > 0 || this.#waiting.size > 0) throw new Error('a caller waits for ever')
     this.#checkOrder()
     // A leaky bucket's reservation is spaced by what was before it, not metered: behind one that left, it departs later than its water leaks.
     if (!this.#isLeaky) this.#checkDepartures()
@@ -82,7 +82,7 @@ class MixedRun {
   #do(kind: Kind, a: number): void {
     const { limiter, clock } = this.#all
     const cost = 1 + (a % this.#numbers.capacity)
-    // In half of the runs all who wait ask for the same: then whoever leaves leaves its place whole to the next, also across a reservation.
+    // In half of the runs all who wait ask for the same: then a leaving caller leaves its place whole to the next, also across a reservation.
     const same = 1 + (this.#numbers.periodUs % this.#numbers.capacity)
     if (kind === 'acquire') this.#acquire(this.#numbers.periodUs % 2 === 0 ? same : cost)
     else if (kind === 'abort') this.#abort(a)
@@ -136,7 +136,7 @@ class MixedRun {
     this.#coverage.add('cancelled')
   }
 
-  /** Whoever came first is served first. */
+  /** First come, first served. */
   #checkOrder(): void {
     const sorted = [...this.#served].sort((a, b) => a - b)
     if (sorted.join() !== this.#served.join()) throw new Error(`served in the order ${this.#served}`)

@@ -1,4 +1,4 @@
-/** Somebody who watches /v1/live, over a real socket. */
+/** A client that watches /v1/live, over a real socket. */
 import { get, type IncomingMessage } from 'node:http'
 import { expectSchema } from './client.ts'
 

@@ -1,0 +1,2 @@
+export const REPORT: string
+export function report(): string
