@@ -1,0 +1,235 @@
+/**
+ * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the record of codec.ts, and when it is idle. `sluice_clock` has one
+ * row: the anchor of the common time (time.ts), and where the sweep of idle rows goes on.
+ *
+ * A lock that another connection holds is waited for here, a fraction of a millisecond at a time: SQLite itself would sleep for whole ones.
+ */
+import { SluiceError } from '../../errors.ts'
+import { rest } from '../shared-memory/thread.ts'
+import { prepared, type SqliteDatabase } from './driver.ts'
+import { isBusy, storeError } from './failure.ts'
+import type { Anchor } from './time.ts'
+
+/** The version of the tables. */
+const LAYOUT = 1
+
+/** A decision writes whole pages, so they are small. The log is copied into the file when it has so many of them. */
+const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS sluice_states (
+  limiter TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, idle_at INTEGER NOT NULL, state BLOB NOT NULL,
+  PRIMARY KEY (limiter, key, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sluice_clock (
+  layout INTEGER NOT NULL, steady_us INTEGER NOT NULL, time_us INTEGER NOT NULL, lead_us INTEGER NOT NULL,
+  hand_limiter TEXT NOT NULL, hand_key TEXT NOT NULL, hand_name TEXT NOT NULL
+)`
+
+/** How many rows are looked at when a new one comes: more than one, so that the file has few more than are in use. */
+const SWEEP = 2
+/** Idle keys may come back: their rows leave only after they have been idle for this long. */
+const GRACE_US = 1_000_000
+
+const SHORTEST_REST_MS = 0.05
+/** After so many attempts the rests between them grow no longer. */
+const LONGEST_REST = 5
+
+/** Where a state stands. */
+export interface Place {
+  readonly limiter: string
+  readonly key: string
+  readonly name: string
+}
+
+/** What stands there, and the anchor with it. */
+export interface Row extends Anchor {
+  /** Null where there is nothing. */
+  readonly state: Uint8Array | null
+}
+
+export class StateFile {
+  readonly #database: SqliteDatabase
+  readonly #isOurs: boolean
+  readonly #busyTimeoutMs: number
+  readonly #sql: ReturnType<typeof statementsOn>
+  #isClosed = false
+  /** How often it was started over because another connection was in the way. */
+  collisions = 0
+
+  /** `isOurs`: whether nobody else uses the connection. Only then its settings are changed, and it is closed. */
+  constructor(database: SqliteDatabase, isOurs: boolean, busyTimeoutMs: number, anchor: Anchor) {
+    this.#database = database
+    this.#isOurs = isOurs
+    this.#busyTimeoutMs = busyTimeoutMs
+    if (isOurs) this.#whenFree(() => setUp(database))
+    this.#whenFree(() => makeTables(database, anchor))
+    this.#sql = statementsOn(database)
+  }
+
+  /** Runs what reads and writes under the file's lock. All of it is written, or nothing. */
+  write<T>(work: () => T): T {
+    this.#check()
+    return this.#whenFree(() => this.#inTransaction('begin', work))
+  }
+
+  /** Runs what only reads: all of it sees the file at one moment. `isOne`: whether it reads once. */
+  read<T>(isOne: boolean, work: () => T): T {
+    this.#check()
+    return this.#whenFree(isOne ? work : () => this.#inTransaction('look', work))
+  }
+
+  row({ limiter, key, name }: Place): Row {
+    const row = this.#sql.row.get(limiter, key, name)
+    if (row === undefined)
+      throw new SluiceError('STORE', 'SQLite: the table sluice_clock is empty: delete both tables of Sluice, or the file')
+    return row as Row
+  }
+
+  update({ limiter, key, name }: Place, idleAtUs: number, state: Uint8Array): void {
+    this.#sql.update.run(idleAtUs, state, limiter, key, name)
+  }
+
+  /** Puts a state where there is none, and lets rows go that have been idle for a while. */
+  insert({ limiter, key, name }: Place, idleAtUs: number, state: Uint8Array, nowUs: number): void {
+    this.#sql.insert.run(limiter, key, name, idleAtUs, state)
+    this.#sweep(nowUs - GRACE_US)
+  }
+
+  remove({ limiter, key, name }: Place): void {
+    this.#sql.remove.run(limiter, key, name)
+  }
+
+  get anchor(): Anchor {
+    return this.read(true, () => this.row({ limiter: '', key: '', name: '' }))
+  }
+
+  writeAnchor({ steadyUs, timeUs, leadUs }: Anchor): void {
+    this.#sql.anchor.run(steadyUs, timeUs, leadUs)
+  }
+
+  get size(): number {
+    return this.read(true, () => (this.#sql.count.get() as { count: number }).count)
+  }
+
+  close(): void {
+    if (this.#isOurs && !this.#isClosed) this.#database.close()
+    this.#isClosed = true
+  }
+
+  /** The hand goes round all rows, whichever process moves it. */
+  #sweep(idleUs: number): void {
+    const rows = this.#sql.next.all(SWEEP) as (Place & { readonly idleAtUs: number })[]
+    for (const row of rows) if (row.idleAtUs <= idleUs) this.remove(row)
+    const { limiter, key, name } = rows[SWEEP - 1] ?? { limiter: '', key: '', name: '' }
+    this.#sql.hand.run(limiter, key, name)
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new SluiceError('CLOSED', 'the store was closed')
+    const { isTransaction, inTransaction } = this.#database
+    if (isTransaction !== true && inTransaction !== true) return
+    // A decision that it would take back later was told to a caller already.
+    throw new SluiceError('STORE', 'SQLite: the database has a transaction open: end it first, or give the store a connection of its own', {
+      isolated: true,
+    })
+  }
+
+  #inTransaction<T>(begin: 'begin' | 'look', work: () => T): T {
+    this.#sql[begin].run()
+    try {
+      const result = work()
+      this.#sql.commit.run()
+      return result
+    } catch (error) {
+      this.#rollBack()
+      throw error
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#sql.rollback.run()
+    } catch {
+      // After some errors SQLite has done so itself.
+    }
+  }
+
+  /** Starts over for as long as another connection is in the way. */
+  #whenFree<T>(work: () => T): T {
+    let sinceMs = -1
+    for (let lost = 0; ; lost++) {
+      try {
+        return work()
+      } catch (error) {
+        const nowMs = performance.now()
+        if (sinceMs < 0) sinceMs = nowMs
+        if (!isBusy(error) || nowMs - sinceMs >= this.#busyTimeoutMs) throw storeError(error, 'SQLite')
+        this.collisions += 1
+        rest(SHORTEST_REST_MS * (1 + Math.random()) * 2 ** Math.min(lost, LONGEST_REST))
+      }
+    }
+  }
+}
+
+function setUp(database: SqliteDatabase): void {
+  database.exec(SETTINGS)
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
+  if (mode === 'wal') return
+  throw new SluiceError(
+    'STORE',
+    `SQLite: the file cannot have a write-ahead log, its journal stays '${mode}': it must lie on a disk of this machine`,
+  )
+}
+
+function makeTables(database: SqliteDatabase, { steadyUs, timeUs, leadUs }: Anchor): void {
+  if (layoutIn(database) === LAYOUT) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    database.exec(TABLES)
+    const layout = layoutIn(database)
+    if (layout === undefined)
+      database.prepare("INSERT INTO sluice_clock VALUES (?, ?, ?, ?, '', '', '')").run(LAYOUT, steadyUs, timeUs, leadUs)
+    else if (layout !== LAYOUT)
+      throw new SluiceError(
+        'STORE',
+        `SQLite: another version of Sluice made the tables: they have the layout ${layout}, and this one knows ${LAYOUT}`,
+      )
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** The version of the tables that are there. */
+function layoutIn(database: SqliteDatabase): number | undefined {
+  const isMade = prepared(database, "SELECT 1 FROM sqlite_master WHERE name = 'sluice_clock'").get() !== undefined
+  const row = isMade ? prepared(database, 'SELECT layout FROM sluice_clock').get() : undefined
+  return (row as { layout: number } | undefined)?.layout
+}
+
+const AT = 'limiter = ? AND key = ? AND name = ?'
+
+function statementsOn(database: SqliteDatabase) {
+  const statement = (sql: string) => prepared(database, sql)
+  return {
+    begin: statement('BEGIN IMMEDIATE'),
+    look: statement('BEGIN'),
+    commit: statement('COMMIT'),
+    rollback: statement('ROLLBACK'),
+    row: statement(
+      `SELECT steady_us AS steadyUs, time_us AS timeUs, lead_us AS leadUs, state FROM sluice_clock LEFT JOIN sluice_states ON ${AT}`,
+    ),
+    update: statement(`UPDATE sluice_states SET idle_at = ?, state = ? WHERE ${AT}`),
+    insert: statement('INSERT INTO sluice_states (limiter, key, name, idle_at, state) VALUES (?, ?, ?, ?, ?)'),
+    remove: statement(`DELETE FROM sluice_states WHERE ${AT}`),
+    next: statement(
+      `SELECT limiter, key, name, idle_at AS idleAtUs FROM sluice_states
+       WHERE (limiter, key, name) > (SELECT hand_limiter, hand_key, hand_name FROM sluice_clock) ORDER BY limiter, key, name LIMIT ?`,
+    ),
+    hand: statement('UPDATE sluice_clock SET hand_limiter = ?, hand_key = ?, hand_name = ?'),
+    anchor: statement('UPDATE sluice_clock SET steady_us = ?, time_us = ?, lead_us = ?'),
+    count: statement('SELECT count(*) AS count FROM sluice_states'),
+  }
+}
