@@ -17,14 +17,8 @@ const LAYOUT = 1
 const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
 
 const TABLES = `
-CREATE TABLE IF NOT EXISTS sluice_states (
-  limiter TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, idle_at INTEGER NOT NULL, state BLOB NOT NULL,
-  PRIMARY KEY (limiter, key, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sluice_clock (
-  layout INTEGER NOT NULL, steady_us INTEGER NOT NULL, time_us INTEGER NOT NULL, lead_us INTEGER NOT NULL,
-  hand_limiter TEXT NOT NULL, hand_key TEXT NOT NULL, hand_name TEXT NOT NULL
-)`
+CREATE TABLE IF NOT EXISTS sluice_states (id TEXT PRIMARY KEY, idle_at INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sluice_clock (layout INTEGER, steady_us INTEGER, time_us INTEGER, lead_us INTEGER, hand TEXT)`
 
 /** How many rows are looked at when a new one comes: more than one, so that the file has few more than are in use. */
 const SWEEP = 2
@@ -35,17 +29,17 @@ const SHORTEST_REST_MS = 0.05
 /** After so many attempts the rests between them grow no longer. */
 const LONGEST_REST = 5
 
-/** Where a state stands. */
-export interface Place {
-  readonly limiter: string
-  readonly key: string
-  readonly name: string
-}
-
-/** What stands there, and the anchor with it. */
-export interface Row extends Anchor {
+/** What stands in a row. */
+export interface Row {
+  /** Which anchor is in force: each has its own reading of the steady clock. */
+  readonly steadyUs: number
   /** Null where there is nothing. */
   readonly state: Uint8Array | null
+}
+
+/** `api:user:42:default`. Names have no colon, so the key can be read back in one way only; and all limits of a key stand side by side. */
+export function idOf(limiter: string, key: string, limit: string): string {
+  return `${limiter}:${key}:${limit}`
 }
 
 export class StateFile {
@@ -79,33 +73,30 @@ export class StateFile {
     return this.#whenFree(isOne ? work : () => this.#inTransaction('look', work))
   }
 
-  row({ limiter, key, name }: Place): Row {
-    const row = this.#sql.row.get(limiter, key, name)
-    if (row === undefined)
-      throw new SluiceError('STORE', 'SQLite: the table sluice_clock is empty: delete both tables of Sluice, or the file')
-    return row as Row
+  row(id: string): Row {
+    return this.#sql.row.get(id) as Row
   }
 
-  update({ limiter, key, name }: Place, idleAtUs: number, state: Uint8Array): void {
-    this.#sql.update.run(idleAtUs, state, limiter, key, name)
+  update(id: string, idleAtUs: number, state: Uint8Array): void {
+    this.#sql.update.run(idleAtUs, state, id)
   }
 
   /** Puts a state where there is none, and lets rows go that have been idle for a while. */
-  insert({ limiter, key, name }: Place, idleAtUs: number, state: Uint8Array, nowUs: number): void {
-    this.#sql.insert.run(limiter, key, name, idleAtUs, state)
+  insert(id: string, idleAtUs: number, state: Uint8Array, nowUs: number): void {
+    this.#sql.insert.run(id, idleAtUs, state)
     this.#sweep(nowUs - GRACE_US)
   }
 
-  remove({ limiter, key, name }: Place): void {
-    this.#sql.remove.run(limiter, key, name)
+  remove(id: string): void {
+    this.#sql.remove.run(id)
   }
 
-  get anchor(): Anchor {
-    return this.read(true, () => this.row({ limiter: '', key: '', name: '' }))
+  anchor(): Anchor {
+    return this.#sql.anchor.get() as Anchor
   }
 
   writeAnchor({ steadyUs, timeUs, leadUs }: Anchor): void {
-    this.#sql.anchor.run(steadyUs, timeUs, leadUs)
+    this.#sql.writeAnchor.run(steadyUs, timeUs, leadUs)
   }
 
   get size(): number {
@@ -119,14 +110,15 @@ export class StateFile {
 
   /** The hand goes round all rows, whichever process moves it. */
   #sweep(idleUs: number): void {
-    const rows = this.#sql.next.all(SWEEP) as (Place & { readonly idleAtUs: number })[]
-    for (const row of rows) if (row.idleAtUs <= idleUs) this.remove(row)
-    const { limiter, key, name } = rows[SWEEP - 1] ?? { limiter: '', key: '', name: '' }
-    this.#sql.hand.run(limiter, key, name)
+    const { hand } = this.#sql.hand.get() as { hand: string }
+    const rows = this.#sql.next.all(hand, SWEEP) as { readonly id: string; readonly idleAtUs: number }[]
+    for (const { id, idleAtUs } of rows) if (idleAtUs <= idleUs) this.remove(id)
+    this.#sql.moveHand.run(rows[SWEEP - 1]?.id ?? '')
   }
 
   #check(): void {
     if (this.#isClosed) throw new SluiceError('CLOSED', 'the store was closed')
+    if (this.#isOurs) return
     const { isTransaction, inTransaction } = this.#database
     if (isTransaction !== true && inTransaction !== true) return
     // A decision that it would take back later was told to a caller already.
@@ -188,8 +180,7 @@ function makeTables(database: SqliteDatabase, { steadyUs, timeUs, leadUs }: Anch
   try {
     database.exec(TABLES)
     const layout = layoutIn(database)
-    if (layout === undefined)
-      database.prepare("INSERT INTO sluice_clock VALUES (?, ?, ?, ?, '', '', '')").run(LAYOUT, steadyUs, timeUs, leadUs)
+    if (layout === undefined) database.prepare("INSERT INTO sluice_clock VALUES (?, ?, ?, ?, '')").run(LAYOUT, steadyUs, timeUs, leadUs)
     else if (layout !== LAYOUT)
       throw new SluiceError(
         'STORE',
@@ -209,8 +200,6 @@ function layoutIn(database: SqliteDatabase): number | undefined {
   return (row as { layout: number } | undefined)?.layout
 }
 
-const AT = 'limiter = ? AND key = ? AND name = ?'
-
 function statementsOn(database: SqliteDatabase) {
   const statement = (sql: string) => prepared(database, sql)
   return {
@@ -218,18 +207,15 @@ function statementsOn(database: SqliteDatabase) {
     look: statement('BEGIN'),
     commit: statement('COMMIT'),
     rollback: statement('ROLLBACK'),
-    row: statement(
-      `SELECT steady_us AS steadyUs, time_us AS timeUs, lead_us AS leadUs, state FROM sluice_clock LEFT JOIN sluice_states ON ${AT}`,
-    ),
-    update: statement(`UPDATE sluice_states SET idle_at = ?, state = ? WHERE ${AT}`),
-    insert: statement('INSERT INTO sluice_states (limiter, key, name, idle_at, state) VALUES (?, ?, ?, ?, ?)'),
-    remove: statement(`DELETE FROM sluice_states WHERE ${AT}`),
-    next: statement(
-      `SELECT limiter, key, name, idle_at AS idleAtUs FROM sluice_states
-       WHERE (limiter, key, name) > (SELECT hand_limiter, hand_key, hand_name FROM sluice_clock) ORDER BY limiter, key, name LIMIT ?`,
-    ),
-    hand: statement('UPDATE sluice_clock SET hand_limiter = ?, hand_key = ?, hand_name = ?'),
-    anchor: statement('UPDATE sluice_clock SET steady_us = ?, time_us = ?, lead_us = ?'),
+    row: statement('SELECT steady_us AS steadyUs, state FROM sluice_clock LEFT JOIN sluice_states ON id = ?'),
+    update: statement('UPDATE sluice_states SET idle_at = ?, state = ? WHERE id = ?'),
+    insert: statement('INSERT INTO sluice_states (id, idle_at, state) VALUES (?, ?, ?)'),
+    remove: statement('DELETE FROM sluice_states WHERE id = ?'),
+    anchor: statement('SELECT steady_us AS steadyUs, time_us AS timeUs, lead_us AS leadUs FROM sluice_clock'),
+    writeAnchor: statement('UPDATE sluice_clock SET steady_us = ?, time_us = ?, lead_us = ?'),
+    hand: statement('SELECT hand FROM sluice_clock'),
+    next: statement('SELECT id, idle_at AS idleAtUs FROM sluice_states WHERE id > ? ORDER BY id LIMIT ?'),
+    moveHand: statement('UPDATE sluice_clock SET hand = ?'),
     count: statement('SELECT count(*) AS count FROM sluice_states'),
   }
 }

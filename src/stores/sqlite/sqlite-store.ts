@@ -7,7 +7,7 @@ import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { openDatabase, type SqliteDatabase } from './driver.ts'
-import { StateFile } from './file.ts'
+import { idOf, StateFile } from './file.ts'
 import { SqliteStates } from './states.ts'
 import { CommonTime, machineClocks } from './time.ts'
 
@@ -79,7 +79,7 @@ class FileStore implements SqliteStore {
     this.#file = new StateFile(database, isOurs, busyTimeoutMs, this.#time.anchor)
     this.nowUs = this.#time.nowUs
     // What is read before the first step is by the file's time, too.
-    this.#time.follow(this.#file.anchor)
+    this.#time.follow(this.#file.read(true, () => this.#file.anchor()))
   }
 
   get size(): number {
@@ -95,7 +95,7 @@ class FileStore implements SqliteStore {
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
-    const { state } = this.#file.read(true, () => this.#file.row({ limiter, key, name: limit }))
+    const { state } = this.#file.read(true, () => this.#file.row(idOf(limiter, key, limit)))
     if (state === null) return undefined
     const { rule, words } = readState(state, 0)
     return rule.algorithm.fields(rule, words, 0)

@@ -3,12 +3,12 @@
  * writes what changed. A question takes no lock: the states as they were at one moment are a correct answer of that moment. Nor does a caller that comes after a
  * refusal, as long as it is refused too: whoever floods a limiter keeps nobody from writing.
  */
-import { readState, type StateRecord, writeState } from '../../algorithms/codec.ts'
+import { type Expected, readState, type StateRecord, writeState } from '../../algorithms/codec.ts'
 import { decide } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { load } from '../load.ts'
 import type { OpenStates, Part, Step } from '../store.ts'
-import type { Place, StateFile } from './file.ts'
+import { idOf, type StateFile } from './file.ts'
 import type { CommonTime } from './time.ts'
 
 export class SqliteStates implements OpenStates {
@@ -66,30 +66,28 @@ export class SqliteStates implements OpenStates {
   }
 
   #load(part: Part): void {
-    const row = this.#file.row(this.#placeOf(part))
-    this.#time?.follow(row)
-    load(part, row.state === null ? undefined : recordIn(row.state, part))
-    // Equal numbers are equal behaviour, and the same rule is decided by sooner.
-    if (part.own.numbers === part.rule.numbers) part.own = part.rule
+    const { steadyUs, state } = this.#file.row(this.#idOf(part))
+    if (this.#time !== undefined && steadyUs !== this.#time.anchor.steadyUs) this.#time.follow(this.#file.anchor())
+    load(part, state === null ? undefined : recordIn(state, part))
   }
 
   #keep(part: Part, nowUs: number): void {
     const { own, s, i, limit, isHeld } = part
     const idleAtUs = nowUs + own.algorithm.resetUs(own, s, i, nowUs)
     const state = writeState(own, s, i, idleAtUs, limit)
-    if (isHeld) this.#file.update(this.#placeOf(part), idleAtUs, state)
-    else this.#file.insert(this.#placeOf(part), idleAtUs, state, nowUs)
+    if (isHeld) this.#file.update(this.#idOf(part), idleAtUs, state)
+    else this.#file.insert(this.#idOf(part), idleAtUs, state, nowUs)
   }
 
   #forget(parts: readonly Part[]): true {
     this.#file.write(() => {
-      for (const part of parts) this.#file.remove(this.#placeOf(part))
+      for (const part of parts) this.#file.remove(this.#idOf(part))
     })
     return true
   }
 
-  #placeOf({ key, limit }: Part): Place {
-    return { limiter: this.#limiter, key, name: limit }
+  #idOf({ key, limit }: Part): string {
+    return idOf(this.#limiter, key, limit)
   }
 }
 
@@ -104,7 +102,7 @@ function recordIn(bytes: Uint8Array, { limit, key, rule }: Part): StateRecord {
         isolated: true,
       },
     )
-  const record = readOr(bytes, (cause) => unreadable((cause as Error).message, cause))
+  const record = readOr(bytes, { name: limit, rule }, (cause) => unreadable((cause as Error).message, cause))
   if (record.end !== bytes.length) throw unreadable(`${bytes.length - record.end} bytes stand behind it`)
   if (record.name !== limit) throw unreadable(`it is of limit '${record.name}'`)
   const { type } = record.rule.algorithm
@@ -112,9 +110,9 @@ function recordIn(bytes: Uint8Array, { limit, key, rule }: Part): StateRecord {
   return record
 }
 
-function readOr(bytes: Uint8Array, errorOf: (cause: unknown) => SluiceError): StateRecord {
+function readOr(bytes: Uint8Array, expected: Expected, errorOf: (cause: unknown) => SluiceError): StateRecord {
   try {
-    return readState(bytes, 0)
+    return readState(bytes, 0, expected)
   } catch (cause) {
     throw errorOf(cause)
   }

@@ -57,6 +57,8 @@ function wallUs(): number {
 export class CommonTime {
   readonly #clocks: MachineClocks
   #anchor: Anchor
+  /** What the wall clock read when it last agreed with the anchor. */
+  #comparedUs = -1
 
   constructor(clocks: MachineClocks) {
     this.#clocks = clocks
@@ -73,21 +75,31 @@ export class CommonTime {
   /** Goes by this anchor from now on: the one that stands in the file. */
   follow(anchor: Anchor): void {
     this.#anchor = anchor
+    this.#comparedUs = -1
   }
 
   /** The anchor to write where the clocks have left the present one; undefined while they have not. */
   corrected(): Anchor | undefined {
-    const { steadyUs, timeUs, leadUs } = this.#anchor
-    const nowUs = this.#clocks.steadyUs()
-    const wall = this.#clocks.wallUs()
-    if (this.#clocks.steadyUs() - nowUs > ONE_MOMENT_US) return undefined
-    const passedUs = nowUs - steadyUs
-    const withoutLeadUs = timeUs - leadUs + passedUs
-    if (passedUs >= 0 && Math.abs(withoutLeadUs - wall) <= SLACK_US) return undefined
-    const atUs = timeAt(this.#anchor, nowUs)
-    const isAhead = passedUs >= 0 && atUs > wall && atUs <= wall + MOST_LEAD_US
-    return isAhead ? { steadyUs: nowUs, timeUs: atUs, leadUs: atUs - wall } : anchorAt(nowUs, wall)
+    const clocks = this.#clocks
+    // Until the wall clock moves, one look is enough.
+    if (clocks.wallUs() === this.#comparedUs) return undefined
+    const steadyUs = clocks.steadyUs()
+    const wallUs = clocks.wallUs()
+    if (clocks.steadyUs() - steadyUs > ONE_MOMENT_US) return undefined
+    const anchor = correctedAt(this.#anchor, steadyUs, wallUs)
+    if (anchor === undefined) this.#comparedUs = wallUs
+    return anchor
   }
+}
+
+function correctedAt(anchor: Anchor, steadyUs: number, wallUs: number): Anchor | undefined {
+  const passedUs = steadyUs - anchor.steadyUs
+  const expectedUs = anchor.timeUs - anchor.leadUs + passedUs
+  // Less than nothing: the machine was started again.
+  if (passedUs >= 0 && Math.abs(expectedUs - wallUs) <= SLACK_US) return undefined
+  const timeUs = timeAt(anchor, steadyUs)
+  const runsOn = passedUs >= 0 && timeUs > wallUs && timeUs <= wallUs + MOST_LEAD_US
+  return runsOn ? { steadyUs, timeUs, leadUs: timeUs - wallUs } : anchorAt(steadyUs, wallUs)
 }
 
 function anchorAt(steadyUs: number, timeUs: number): Anchor {
