@@ -1,6 +1,6 @@
 /** Every store, each made anew for a test. A new store passes the shared suites by being listed here. */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from '../../src/index.ts'
@@ -30,9 +30,12 @@ export const storeCases: readonly StoreCase[] = [
   { name: 'sqlite', open: async () => openSqlite() },
 ]
 
+/** Files in memory where there are such: a disk is waited for whenever a file is made. */
+export const filesFolder: string = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
 /** A file of its own. */
 export function openSqlite() {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const folder = mkdtempSync(join(filesFolder, 'sluice-'))
   const path = join(folder, 'limits.db')
   const store = sqliteStore(path)
   const close = () => {
