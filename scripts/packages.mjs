@@ -29,6 +29,13 @@ export function ensureChromium() {
   ensure({ name: 'chromium', wanted: 'chromium', brew: ['--cask', 'chromium'], isThere: () => chromiumPath() !== undefined })
 }
 
+/** better-sqlite3 is built where no built one can be downloaded. */
+export function ensureCompiler() {
+  for (const [name, program] of Object.entries({ python3: 'python3', make: 'make', 'g++': 'c++' })) {
+    ensure({ name, wanted: name, brew: [name === 'g++' ? 'gcc' : name], isThere: () => succeeds(program, ['--version']) })
+  }
+}
+
 function ensure({ name, wanted, brew, isThere }) {
   if (isThere()) return
   step(`installing ${name}`)

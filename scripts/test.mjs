@@ -1,8 +1,10 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
+import { ensureBetterSqlite3 } from './better-sqlite3.mjs'
 import { ensureChromium, ensureRedis, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
+ensureBetterSqlite3()
 installFolder('server')
 installFolder('playground')
 ensureRedis()

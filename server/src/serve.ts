@@ -10,12 +10,13 @@ import { readPage } from './page/page.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { VERSION } from './sluice.ts'
-import { openStore } from './store.ts'
+import { openFile, openStore } from './store.ts'
 import { type Tls, tlsFrom } from './tls.ts'
 import { type Tokens, tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
+  sqlite: { type: 'string' },
   'tokens-file': { type: 'string' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
@@ -53,6 +54,7 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --redis URL          count in Redis or Valkey instead of the memory of this process: redis://host:6379, rediss:// with TLS,
                        unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary; several redis:// URLs, separated by commas,
                        are nodes of a cluster
+  --sqlite FILE        count in a file, which other copies on this machine share and which outlives a restart
   --host ADDRESS       where to listen. Default ${DEFAULT_HOST}: only this machine
   --port PORT          for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any
   --grpc-port PORT     for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any
@@ -110,7 +112,10 @@ export async function serve(path: string | undefined, values: Options): Promise<
     grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
   }
   const sentinelPassword = process.env.SLUICE_REDIS_SENTINEL_PASSWORD
-  const opened = await openStore(option('redis'), journal.connectionFailed, config.bounds, sentinelPassword)
+  const sqlite = option('sqlite')
+  if (sqlite !== undefined && option('redis') !== undefined) throw new Error('--redis and --sqlite are two places to count in: choose one')
+  const remote = () => openStore(option('redis'), journal.connectionFailed, config.bounds, sentinelPassword)
+  const opened = sqlite === undefined ? await remote() : openFile(sqlite)
   const parts = { config, store: opened.store, clock: undefined, tokens, tls, page, topRefused, journal }
   const service = await startService({ ...parts, ...listens }).catch((error) => {
     opened.close()

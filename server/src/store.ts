@@ -1,8 +1,8 @@
-/** Where counts live: the memory of this process, or Redis, so that many copies of the service hold one limit. */
+/** Where counts live: the memory of this process; Redis, so that many copies of the service hold one limit; or a file, for those of one machine. */
 import type { Cluster, Redis } from 'ioredis'
 import { DEFAULT_BOUNDS } from './config/config.ts'
 import { type RedisAddress, redisAddress, withoutSecrets } from './redis-url.ts'
-import { type MemoryStoreOptions, memoryStore, redisStore, type Store } from './sluice.ts'
+import { type MemoryStoreOptions, memoryStore, redisStore, type Store, sqliteStore } from './sluice.ts'
 
 export interface OpenedStore {
   readonly store: Store
@@ -23,6 +23,12 @@ export async function openStore(
   const client = await clientFor(redisAddress(redisUrl), sentinelPassword)
   client.on('error', onError)
   return { store: redisStore(client), description: withoutSecrets(redisUrl), close: () => client.disconnect() }
+}
+
+/** A file of SQLite. */
+export function openFile(path: string): OpenedStore {
+  const store = sqliteStore(path)
+  return { store, description: path, close: () => store.close() }
 }
 
 /** A connection that owes an answer for so long is dead, and made anew. */

@@ -82,40 +82,54 @@ export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: num
 }
 
 function largeRecord(rule: Rule, words: Float64Array, idleAtUs: number, name: string): Uint8Array {
-  const head = [...bytesOf(labelOf(rule, name)), ...inThreeBytes(words.length)]
-  const writer = headWriter(head, idleAtUs, words.length * DOUBLE_BYTES)
+  const writer = headWriter(labelBytes(rule, name), inThreeBytes(words.length), idleAtUs, words.length * DOUBLE_BYTES)
   for (const word of words) writer.double(word)
   return writer.bytes
 }
 
-function headWriter(head: readonly number[], idleAtUs: number, wordBytes: number): Writer {
-  const writer = new Writer(IDLE_BYTES + 1 + head.length + wordBytes)
+function headWriter(label: Uint8Array, tags: readonly number[], idleAtUs: number, wordBytes: number): Writer {
+  const writer = new Writer(IDLE_BYTES + 1 + label.length + tags.length + wordBytes)
   writer.number(idleAtUs, IDLE_BYTES)
-  writer.number(head.length, 1)
-  for (const byte of head) writer.number(byte, 1)
+  writer.number(label.length + tags.length, 1)
+  writer.raw(label)
+  writer.raw(tags)
   return writer
 }
 
-const bytesOf = (text: string) => [...text].map((letter) => letter.charCodeAt(0))
+/** Labels as bytes, each made once: stores write many states under one rule. */
+const labels = new WeakMap<Rule, Map<string, Uint8Array>>()
+
+function labelBytes(rule: Rule, name: string): Uint8Array {
+  const known = labels.get(rule) ?? new Map<string, Uint8Array>()
+  const bytes = known.get(name) ?? Uint8Array.from(labelOf(rule, name), (letter) => letter.charCodeAt(0))
+  if (known.size === 0) labels.set(rule, known)
+  known.set(name, bytes)
+  return bytes
+}
+
 const inThreeBytes = (number: number) => [number >> 16, (number >> 8) & 255, number & 255]
 
 function taggedRecord(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
-  const count = countOf(s, i, rule.words)
-  const lead = Array.from({ length: Math.min(count, LEAD) }, (_, k) => tagOf(s, i + k, i + k + 1, 1, idleAtUs))
-  const turns = [0, 1].map((turn) => tagOf(s, i + LEAD + turn, i + count, 2, idleAtUs))
-  const head = [...bytesOf(labelOf(rule, name)), ...tagBytes(lead, turns, count)]
-  const tags = Array.from({ length: count }, (_, k) => lead[k] ?? (turns[k % 2] as number))
-  const sizes = tags.map(sizeOf)
-  const writer = headWriter(
-    head,
-    idleAtUs,
-    sizes.reduce((sum, size) => sum + size, 0),
-  )
-  tags.forEach((tag, k) => {
+  const tags = tagsFor(s, i, countOf(s, i, rule.words), idleAtUs)
+  let size = 0
+  for (const tag of tags) size += sizeOf(tag)
+  const writer = headWriter(labelBytes(rule, name), tagBytes(tags), idleAtUs, size)
+  for (let k = 0; k < tags.length; k++) {
+    const tag = tags[k] as number
     const word = s[i + k] as number
     writer.number(tag < BACK ? word : idleAtUs - word, sizeOf(tag))
-  })
+  }
   return writer.bytes
+}
+
+/** One tag for each word. */
+function tagsFor(s: Float64Array, i: number, count: number, idleAtUs: number): number[] {
+  const tags: number[] = []
+  for (let k = 0; k < count; k++) {
+    if (k < LEAD) tags.push(tagOf(s, i + k, i + k + 1, 1, idleAtUs))
+    else tags.push(k < LEAD + 2 ? tagOf(s, i + k, i + count, 2, idleAtUs) : (tags[k - 2] as number))
+  }
+  return tags
 }
 
 /** How many words are written: all up to the last that is not 0. */
@@ -153,11 +167,10 @@ function bytesFor(number: number): number {
   return size
 }
 
-function tagBytes(lead: readonly number[], turns: readonly number[], count: number): number[] {
-  const pair = (first = 0, second = 0) => first * 16 + second
-  const own = [pair(lead[0], lead[1]), pair(lead[2], lead[3])].slice(0, Math.ceil(lead.length / 2))
-  const behind = count - LEAD
-  return behind <= 0 ? own : [...own, pair(turns[0], turns[1]), ...inThreeBytes(behind)]
+function tagBytes(tags: readonly number[]): number[] {
+  const pair = (k: number) => (tags[k] ?? 0) * 16 + (tags[k + 1] ?? 0)
+  const own = tags.length > 2 ? [pair(0), pair(2)] : tags.length > 0 ? [pair(0)] : []
+  return tags.length <= LEAD ? own : [...own, pair(LEAD), ...inThreeBytes(tags.length - LEAD)]
 }
 
 class Writer {
@@ -175,6 +188,11 @@ class Writer {
       left = Math.floor(left / 256)
     }
     this.#at += size
+  }
+
+  raw(bytes: ArrayLike<number>): void {
+    this.bytes.set(bytes, this.#at)
+    this.#at += bytes.length
   }
 
   double(word: number): void {
@@ -197,19 +215,30 @@ export interface StateRecord {
   readonly end: number
 }
 
+/** What a record is expected to be of: then its head need not be taken apart. */
+export interface Expected {
+  readonly name: string
+  readonly rule: Rule
+}
+
 /** The record that begins at a place. Throws on anything that Sluice does not write, and says what is wrong and where. */
-export function readState(bytes: Uint8Array, at: number): StateRecord {
+export function readState(bytes: Uint8Array, at: number, expected?: Expected): StateRecord {
   const reader = new Reader(bytes, at)
   const idleAtUs = reader.number(IDLE_BYTES, 'the time at which it is idle')
   if (!isTime(idleAtUs)) throw foreign(at, `no state of Sluice begins with the byte ${bytes[at]}`)
   const headSize = reader.number(1, 'the size of its head')
   const headEnd = reader.at + headSize
   reader.need(headSize, 'its head')
-  const { algorithm, figures: count } = formatAt(reader)
-  const name = nameIn(reader, headEnd)
-  const rule = ruleIn(reader, headEnd, algorithm.ruleOf, count)
+  const { name, rule } =
+    expected !== undefined && reader.passes(labelBytes(expected.rule, expected.name)) ? expected : labelIn(reader, headEnd)
   const words = headEnd - reader.at === DOUBLE_TAGS ? doublesIn(reader, rule) : taggedWordsIn(reader, headEnd, rule, idleAtUs)
   return { name, rule, words, idleAtUs, end: reader.at }
+}
+
+function labelIn(reader: Reader, headEnd: number): Expected {
+  const { algorithm, figures: count } = formatAt(reader)
+  const name = nameIn(reader, headEnd)
+  return { name, rule: ruleIn(reader, headEnd, algorithm.ruleOf, count) }
 }
 
 function doublesIn(reader: Reader, rule: Rule): Float64Array {
@@ -322,6 +351,13 @@ class Reader {
   need(size: number, what: string): void {
     const left = this.#bytes.length - this.at
     if (left < size) throw foreign(this.#start, `the record ends within ${what}: ${left} of ${size} bytes are there`)
+  }
+
+  /** Goes on behind these bytes, if they stand here. */
+  passes(expected: Uint8Array): boolean {
+    for (let k = 0; k < expected.length; k++) if (this.#bytes[this.at + k] !== expected[k]) return false
+    this.at += expected.length
+    return true
   }
 
   number(size: number, what: string): number {

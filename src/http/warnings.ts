@@ -33,7 +33,7 @@ const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_SAME_NAME:
     'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
   SLUICE_MEMORY_PER_PROCESS:
-    'The limits are kept in the memory of one process, and this one seems to be one of several: together they admit as many times the limit as there are processes. Use a store that they share, such as redisStore(client).',
+    'The limits are kept in the memory of one process, and this one seems to be one of several: together they admit as many times the limit as there are processes. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several.',
   SLUICE_NEST_UNLIMITED:
     'RateLimitModule limits handlers of HTTP and GraphQL, and not those of WebSockets and microservices. Ask a limiter in them, and say @SkipLimit() on them.',
   SLUICE_REFUND_FAILED:

@@ -2,6 +2,7 @@ export type { Algorithm, Booked, Rule, StateFields } from '../algorithms/algorit
 export { readState, type StateRecord, writeState } from '../algorithms/codec.ts'
 export { type Cell, decide, type Op, type Outcome, type Ticket, type Verdict } from '../algorithms/decide.ts'
 export { load } from './load.ts'
+export { dump, restore } from './memory/dump.ts'
 export type { QueueClass } from './queue/room.ts'
 export { SharedQueue } from './queue/shared-queue.ts'
 export { AsyncStore, asyncStore } from './remote/async-store.ts'

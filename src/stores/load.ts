@@ -4,19 +4,14 @@ import type { Part } from './step.ts'
 
 /** Points a part at a copy of its state, with room for one more charge. Undefined: the store holds nothing for it. */
 export function load(part: Part, record: StateRecord | undefined): void {
-  const { algorithm, words } = part.rule
-  const held = record?.words ?? new Float64Array(part.rule.freshWords)
-  part.own = record?.rule ?? part.rule
-  part.isHeld = record !== undefined
+  const { algorithm, words, freshWords } = part.rule
+  const own = record?.rule ?? part.rule
+  const held = record?.words
+  const needed = algorithm.neededWords?.(held ?? new Float64Array(freshWords), 0) ?? words
+  const s = new Float64Array(Math.max(needed, own.freshWords, held?.length ?? 0))
+  if (held !== undefined) s.set(held)
+  part.s = s
   part.i = 0
-  part.s = new Float64Array(Math.max(held.length, part.own.freshWords))
-  part.s.set(held)
-  const needed = Math.max(part.s.length, algorithm.neededWords?.(part.s, 0) ?? words)
-  if (needed > part.s.length) part.s = widened(part.s, needed)
-}
-
-function widened(words: Float64Array, length: number): Float64Array {
-  const wide = new Float64Array(length)
-  wide.set(words)
-  return wide
+  part.own = own
+  part.isHeld = record !== undefined
 }

@@ -3,8 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import type { WindowKind } from '../../src/testing/window-oracle.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { openSqlite } from '../support/stores.ts'
 import { playRedis, playSync, playUntold } from './play.ts'
 import { type Recorded, recordTrace } from './tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from './trace.ts'
@@ -41,6 +43,18 @@ describe.each(WINDOW_KINDS)('on every step of every tape of %s', (kind) => {
     const other = sharedStore(store.handle)
     const steps = onEveryTape(traces, kind, (tape, key) => playSync(store, other, tape, LIMITER, key))
     console.log(`shared memory agrees on ${steps} steps of ${kind} (${traces} traces)`)
+    expect(steps).toBe(traces * CALLS_PER_TRACE)
+  })
+
+  test('SQLite answers and holds what it should', () => {
+    const traces = traceCount(12)
+    const { store, path, close } = openSqlite()
+    // Another store on the same file reads what is held, as another process would.
+    const other = sqliteStore(path)
+    const steps = onEveryTape(traces, kind, (tape, key) => playSync(store, other, tape, LIMITER, key))
+    other.close()
+    close()
+    console.log(`SQLite agrees on ${steps} steps of ${kind} (${traces} traces)`)
     expect(steps).toBe(traces * CALLS_PER_TRACE)
   })
 

@@ -4,9 +4,11 @@ import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { openSqlite } from '../support/stores.ts'
 import { playRedis, playSync, playUntold } from './play.ts'
 import { ruleOf } from './run-trace.ts'
 import { type Recorded, record } from './tape.ts'
@@ -50,6 +52,18 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
     const other = sharedStore(store.handle)
     const steps = onEveryTape(traces, kinds, (tape, key) => playSync(store, other, tape, LIMITER, key))
     console.log(`shared memory agrees on ${steps} steps of ${mix} (${traces} traces)`)
+    expect(steps).toBe(traces * CALLS_PER_TRACE)
+  })
+
+  test('SQLite answers and holds what it should', () => {
+    const traces = traceCount(20)
+    const { store, path, close } = openSqlite()
+    // Another store on the same file reads what is held, as another process would.
+    const other = sqliteStore(path)
+    const steps = onEveryTape(traces, kinds, (tape, key) => playSync(store, other, tape, LIMITER, key))
+    other.close()
+    close()
+    console.log(`SQLite agrees on ${steps} steps of ${mix} (${traces} traces)`)
     expect(steps).toBe(traces * CALLS_PER_TRACE)
   })
 

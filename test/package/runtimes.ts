@@ -8,7 +8,7 @@ import { root } from './project.ts'
 import { type Ended, output, run } from './run.ts'
 
 const folder = join(import.meta.dirname, 'runtimes')
-const installed = join(folder, 'node_modules')
+export const installed: string = join(folder, 'node_modules')
 /** A copy of the lock file that `installed` was made from. */
 const installedLock = join(installed, 'installed-from.json')
 

@@ -1,8 +1,12 @@
 /** Every store, each made anew for a test. A new store passes the shared suites by being listed here. */
 import { randomUUID } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { connectRedis } from './redis-client.ts'
 
 export interface StoreCase {
@@ -23,4 +27,20 @@ export const storeCases: readonly StoreCase[] = [
       return { store: redisStore(client, { prefix: `test:${randomUUID()}` }), close: () => client.close() }
     },
   },
+  { name: 'sqlite', open: async () => openSqlite() },
 ]
+
+/** Files in memory where there are such: a disk is waited for whenever a file is made. */
+export const filesFolder: string = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/** A file of its own. */
+export function openSqlite() {
+  const folder = mkdtempSync(join(filesFolder, 'sluice-'))
+  const path = join(folder, 'limits.db')
+  const store = sqliteStore(path)
+  const close = () => {
+    store.close()
+    rmSync(folder, { recursive: true })
+  }
+  return { store, path, close }
+}

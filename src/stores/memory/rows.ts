@@ -91,10 +91,15 @@ export class Rows {
   }
 
   fields(row: number): StateFields {
-    const page = this.#page(row)
+    const { rule, s, i } = this.at(row)
+    return rule.algorithm.fields(rule, s, i)
+  }
+
+  /** The state of a row, where it lies. */
+  at(row: number): { readonly rule: Rule; readonly s: Float64Array; readonly i: number } {
+    const s = this.#page(row)
     const at = (row & this.#mask) * this.#stride
-    const rule = this.#rules.of(page[at] as number)
-    return rule.algorithm.fields(rule, page, at + 1)
+    return { rule: this.#rules.of(s[at] as number), s, i: at + 1 }
   }
 
   #page(row: number): Float64Array {

@@ -87,6 +87,11 @@ export class Table {
     return row === undefined ? undefined : this.#rows.fields(row)
   }
 
+  /** Every key with its state, and the rule that it is written under. */
+  *states(): Generator<{ readonly key: string; readonly rule: Rule; readonly s: Float64Array; readonly i: number }> {
+    for (const [key, row] of this.#rowOf) yield { key, ...this.#rows.at(row) }
+  }
+
   /** Lets keys go that have been idle for so long, a few at a time. */
   sweep(nowUs: number, graceUs: number): void {
     for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs, graceUs)

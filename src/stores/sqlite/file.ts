@@ -1,0 +1,221 @@
+/**
+ * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the record of codec.ts, and when it is idle. `sluice_clock` has one
+ * row: the anchor of the common time (time.ts), and where the sweep of idle rows goes on.
+ *
+ * A lock that another connection holds is waited for here, a fraction of a millisecond at a time: SQLite itself would sleep for whole ones.
+ */
+import { SluiceError } from '../../errors.ts'
+import { rest } from '../shared-memory/thread.ts'
+import { prepared, type SqliteDatabase } from './driver.ts'
+import { isBusy, storeError } from './failure.ts'
+import type { Anchor } from './time.ts'
+
+/** The version of the tables. */
+const LAYOUT = 1
+
+/** A decision writes whole pages, so they are small. The log is copied into the file when it has so many of them. */
+const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS sluice_states (id TEXT PRIMARY KEY, idle_at INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sluice_clock (layout INTEGER, steady_us INTEGER, time_us INTEGER, lead_us INTEGER, hand TEXT)`
+
+/** How many rows are looked at when a new one comes: more than one, so that the file has few more than are in use. */
+const SWEEP = 2
+/** Idle keys may come back: their rows leave only after they have been idle for this long. */
+const GRACE_US = 1_000_000
+
+const SHORTEST_REST_MS = 0.05
+/** After so many attempts the rests between them grow no longer. */
+const LONGEST_REST = 5
+
+/** What stands in a row. */
+export interface Row {
+  /** Which anchor is in force: each has its own reading of the steady clock. */
+  readonly steadyUs: number
+  /** Null where there is nothing. */
+  readonly state: Uint8Array | null
+}
+
+/** `api:user:42:default`. Names have no colon, so the key can be read back in one way only; and all limits of a key stand side by side. */
+export function idOf(limiter: string, key: string, limit: string): string {
+  return `${limiter}:${key}:${limit}`
+}
+
+export class StateFile {
+  readonly #database: SqliteDatabase
+  readonly #isOurs: boolean
+  readonly #busyTimeoutMs: number
+  readonly #sql: ReturnType<typeof statementsOn>
+  #isClosed = false
+  /** How often it was started over because another connection was in the way. */
+  collisions = 0
+
+  /** `isOurs`: whether nobody else uses the connection. Only then its settings are changed, and it is closed. */
+  constructor(database: SqliteDatabase, isOurs: boolean, busyTimeoutMs: number, anchor: Anchor) {
+    this.#database = database
+    this.#isOurs = isOurs
+    this.#busyTimeoutMs = busyTimeoutMs
+    if (isOurs) this.#whenFree(() => setUp(database))
+    this.#whenFree(() => makeTables(database, anchor))
+    this.#sql = statementsOn(database)
+  }
+
+  /** Runs what reads and writes under the file's lock. All of it is written, or nothing. */
+  write<T>(work: () => T): T {
+    this.#check()
+    return this.#whenFree(() => this.#inTransaction('begin', work))
+  }
+
+  /** Runs what only reads: all of it sees the file at one moment. `isOne`: whether it reads once. */
+  read<T>(isOne: boolean, work: () => T): T {
+    this.#check()
+    return this.#whenFree(isOne ? work : () => this.#inTransaction('look', work))
+  }
+
+  row(id: string): Row {
+    return this.#sql.row.get(id) as Row
+  }
+
+  update(id: string, idleAtUs: number, state: Uint8Array): void {
+    this.#sql.update.run(idleAtUs, state, id)
+  }
+
+  /** Puts a state where there is none, and lets rows go that have been idle for a while. */
+  insert(id: string, idleAtUs: number, state: Uint8Array, nowUs: number): void {
+    this.#sql.insert.run(id, idleAtUs, state)
+    this.#sweep(nowUs - GRACE_US)
+  }
+
+  remove(id: string): void {
+    this.#sql.remove.run(id)
+  }
+
+  anchor(): Anchor {
+    return this.#sql.anchor.get() as Anchor
+  }
+
+  writeAnchor({ steadyUs, timeUs, leadUs }: Anchor): void {
+    this.#sql.writeAnchor.run(steadyUs, timeUs, leadUs)
+  }
+
+  get size(): number {
+    return this.read(true, () => (this.#sql.count.get() as { count: number }).count)
+  }
+
+  close(): void {
+    if (this.#isOurs && !this.#isClosed) this.#database.close()
+    this.#isClosed = true
+  }
+
+  /** The hand goes round all rows, whichever process moves it. */
+  #sweep(idleUs: number): void {
+    const { hand } = this.#sql.hand.get() as { hand: string }
+    const rows = this.#sql.next.all(hand, SWEEP) as { readonly id: string; readonly idleAtUs: number }[]
+    for (const { id, idleAtUs } of rows) if (idleAtUs <= idleUs) this.remove(id)
+    this.#sql.moveHand.run(rows[SWEEP - 1]?.id ?? '')
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new SluiceError('CLOSED', 'the store was closed')
+    if (this.#isOurs) return
+    const { isTransaction, inTransaction } = this.#database
+    if (isTransaction !== true && inTransaction !== true) return
+    // A decision that it would take back later was told to a caller already.
+    throw new SluiceError('STORE', 'SQLite: the database has a transaction open: end it first, or give the store a connection of its own', {
+      isolated: true,
+    })
+  }
+
+  #inTransaction<T>(begin: 'begin' | 'look', work: () => T): T {
+    this.#sql[begin].run()
+    try {
+      const result = work()
+      this.#sql.commit.run()
+      return result
+    } catch (error) {
+      this.#rollBack()
+      throw error
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#sql.rollback.run()
+    } catch {
+      // After some errors SQLite has done so itself.
+    }
+  }
+
+  /** Starts over for as long as another connection is in the way. */
+  #whenFree<T>(work: () => T): T {
+    let sinceMs = -1
+    for (let lost = 0; ; lost++) {
+      try {
+        return work()
+      } catch (error) {
+        const nowMs = performance.now()
+        if (sinceMs < 0) sinceMs = nowMs
+        if (!isBusy(error) || nowMs - sinceMs >= this.#busyTimeoutMs) throw storeError(error, 'SQLite')
+        this.collisions += 1
+        rest(SHORTEST_REST_MS * (1 + Math.random()) * 2 ** Math.min(lost, LONGEST_REST))
+      }
+    }
+  }
+}
+
+function setUp(database: SqliteDatabase): void {
+  database.exec(SETTINGS)
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
+  if (mode === 'wal') return
+  throw new SluiceError(
+    'STORE',
+    `SQLite: the file cannot have a write-ahead log, its journal stays '${mode}': it must lie on a disk of this machine`,
+  )
+}
+
+function makeTables(database: SqliteDatabase, { steadyUs, timeUs, leadUs }: Anchor): void {
+  if (layoutIn(database) === LAYOUT) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    database.exec(TABLES)
+    const layout = layoutIn(database)
+    if (layout === undefined) database.prepare("INSERT INTO sluice_clock VALUES (?, ?, ?, ?, '')").run(LAYOUT, steadyUs, timeUs, leadUs)
+    else if (layout !== LAYOUT)
+      throw new SluiceError(
+        'STORE',
+        `SQLite: another version of Sluice made the tables: they have the layout ${layout}, and this one knows ${LAYOUT}`,
+      )
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** The version of the tables that are there. */
+function layoutIn(database: SqliteDatabase): number | undefined {
+  const isMade = prepared(database, "SELECT 1 FROM sqlite_master WHERE name = 'sluice_clock'").get() !== undefined
+  const row = isMade ? prepared(database, 'SELECT layout FROM sluice_clock').get() : undefined
+  return (row as { layout: number } | undefined)?.layout
+}
+
+function statementsOn(database: SqliteDatabase) {
+  const statement = (sql: string) => prepared(database, sql)
+  return {
+    begin: statement('BEGIN IMMEDIATE'),
+    look: statement('BEGIN'),
+    commit: statement('COMMIT'),
+    rollback: statement('ROLLBACK'),
+    row: statement('SELECT steady_us AS steadyUs, state FROM sluice_clock LEFT JOIN sluice_states ON id = ?'),
+    update: statement('UPDATE sluice_states SET idle_at = ?, state = ? WHERE id = ?'),
+    insert: statement('INSERT INTO sluice_states (id, idle_at, state) VALUES (?, ?, ?)'),
+    remove: statement('DELETE FROM sluice_states WHERE id = ?'),
+    anchor: statement('SELECT steady_us AS steadyUs, time_us AS timeUs, lead_us AS leadUs FROM sluice_clock'),
+    writeAnchor: statement('UPDATE sluice_clock SET steady_us = ?, time_us = ?, lead_us = ?'),
+    hand: statement('SELECT hand FROM sluice_clock'),
+    next: statement('SELECT id, idle_at AS idleAtUs FROM sluice_states WHERE id > ? ORDER BY id LIMIT ?'),
+    moveHand: statement('UPDATE sluice_clock SET hand = ?'),
+    count: statement('SELECT count(*) AS count FROM sluice_states'),
+  }
+}
