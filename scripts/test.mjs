@@ -1,11 +1,13 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
-import { ensureChromium, ensureRedis, tryValkey } from './packages.mjs'
+import { ensureChromium, ensurePgbouncer, ensurePostgres, ensureRedis, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
 installFolder('server')
 installFolder('playground')
 ensureRedis()
+ensurePostgres()
+ensurePgbouncer()
 ensureChromium()
 tryValkey()
 step('build')

@@ -1,21 +1,24 @@
 /** `sluice serve`: the service as a process. */
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
+import type { ServiceConfig } from './config/config.ts'
 import { watchFiles } from './files.ts'
 import { DEFAULT_MAX_AGE_S } from './grpc/server.ts'
 import { hints } from './hints.ts'
 import { isLocal } from './http/origin.ts'
-import { journalIn } from './journal.ts'
+import { type Journal, journalIn } from './journal.ts'
 import { readPage } from './page/page.ts'
+import { openPostgres } from './postgres-store.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { VERSION } from './sluice.ts'
-import { openStore } from './store.ts'
+import { type OpenedStore, openStore } from './store.ts'
 import { type Tls, tlsFrom } from './tls.ts'
 import { type Tokens, tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
+  postgres: { type: 'string' },
   'tokens-file': { type: 'string' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
@@ -48,11 +51,13 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export const SERVE_USAGE = `sluice serve [FILE] [options]
 
   Runs the service with a configuration file, and reloads it when the file changes (or at SIGHUP). Without FILE: a sample. Every option that has
-  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL.
+  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL,
+  --postgres by SLUICE_POSTGRES_URL.
 
   --redis URL          count in Redis or Valkey instead of the memory of this process: redis://host:6379, rediss:// with TLS,
                        unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary; several redis:// URLs, separated by commas,
                        are nodes of a cluster
+  --postgres URL       count in PostgreSQL instead: postgres://user:password@host:5432/database. Makes its table if that is missing
   --host ADDRESS       where to listen. Default ${DEFAULT_HOST}: only this machine
   --port PORT          for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any
   --grpc-port PORT     for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any
@@ -79,7 +84,8 @@ type TextOption = Exclude<keyof typeof SERVE_OPTIONS, 'no-page' | 'hints'>
 /** An option of the command line, or the variable of its name. Empty counts as left out. */
 function optionsIn(values: Options): (name: TextOption) => string | undefined {
   return (name) => {
-    const variable = name === 'redis' ? 'SLUICE_REDIS_URL' : `SLUICE_${name.toUpperCase().replaceAll('-', '_')}`
+    const isUrl = name === 'redis' || name === 'postgres'
+    const variable = `SLUICE_${name.toUpperCase().replaceAll('-', '_')}${isUrl ? '_URL' : ''}`
     const { [variable]: set = '' } = process.env
     // Kubernetes puts the address of a Service that is called sluice into SLUICE_PORT.
     const isOfKubernetes = set.startsWith('tcp://')
@@ -109,8 +115,7 @@ export async function serve(path: string | undefined, values: Options): Promise<
     allowHosts: namesIn(option('allow-host')),
     grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
   }
-  const sentinelPassword = process.env.SLUICE_REDIS_SENTINEL_PASSWORD
-  const opened = await openStore(option('redis'), journal.connectionFailed, config.bounds, sentinelPassword)
+  const opened = await openedStore(option('redis'), option('postgres'), config, journal)
   const parts = { config, store: opened.store, clock: undefined, tokens, tls, page, topRefused, journal }
   const service = await startService({ ...parts, ...listens }).catch((error) => {
     opened.close()
@@ -139,6 +144,17 @@ export async function serve(path: string | undefined, values: Options): Promise<
     log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
   }
   if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
+}
+
+function openedStore(
+  redis: string | undefined,
+  postgres: string | undefined,
+  { bounds }: ServiceConfig,
+  journal: Journal,
+): Promise<OpenedStore> {
+  if (redis !== undefined && postgres !== undefined) throw new Error('--redis and --postgres are two places to count in: give one of them')
+  if (postgres !== undefined) return openPostgres(postgres, journal.connectionFailed)
+  return openStore(redis, journal.connectionFailed, bounds, process.env.SLUICE_REDIS_SENTINEL_PASSWORD)
 }
 
 /** A file that is read again when it changes, and at SIGHUP. */

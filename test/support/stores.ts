@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { sharedTable } from './postgres-client.ts'
 import { connectRedis } from './redis-client.ts'
 
 export interface StoreCase {
@@ -22,5 +23,9 @@ export const storeCases: readonly StoreCase[] = [
       const client = await connectRedis()
       return { store: redisStore(client, { prefix: `test:${randomUUID()}` }), close: () => client.close() }
     },
+  },
+  {
+    name: 'postgres',
+    open: async () => ({ store: sharedTable().store(), close: nothing }),
   },
 ]
