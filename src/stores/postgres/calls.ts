@@ -6,8 +6,11 @@
 import { weightOf } from '../remote/batches.ts'
 import type { Job } from './groups.ts'
 
+/** Decides steps, tells of each as soon as it is decided or has failed, and never rejects. */
+export type Run = (jobs: readonly Job[], onDone: (jobs: readonly Job[]) => void) => Promise<void>
+
 export class Calls {
-  readonly #run: (jobs: readonly Job[]) => Promise<void>
+  readonly #run: Run
   readonly #mostCalls: number
   readonly #mostWeight: number
   /** The rows of the calls under way. */
@@ -16,8 +19,7 @@ export class Calls {
   /** In the order they came. */
   #waiting: Job[] = []
 
-  /** `run` decides steps, and never rejects. */
-  constructor(run: (jobs: readonly Job[]) => Promise<void>, mostCalls: number, mostWeight: number) {
+  constructor(run: Run, mostCalls: number, mostWeight: number) {
     this.#run = run
     this.#mostCalls = mostCalls
     this.#mostWeight = mostWeight
@@ -37,14 +39,18 @@ export class Calls {
   }
 
   async #send(jobs: readonly Job[]): Promise<void> {
-    const ids = new Set(jobs.flatMap((job) => job.ids))
-    for (const id of ids) this.#busy.add(id)
+    for (const { ids } of jobs) for (const id of ids) this.#busy.add(id)
     this.#underWay += 1
-    await this.#run(jobs)
-    for (const id of ids) this.#busy.delete(id)
+    await this.#run(jobs, (done) => this.#finish(done))
     this.#underWay -= 1
     this.#sendAll()
-    for (const { onDone } of jobs) onDone()
+  }
+
+  /** All steps of a row are done together, so that others may have it. */
+  #finish(done: readonly Job[]): void {
+    for (const { ids } of done) for (const id of ids) this.#busy.delete(id)
+    this.#sendAll()
+    for (const { onDone } of done) onDone()
   }
 
   /** What may leave now: nothing overtakes a step that waits for one of the same rows. */

@@ -35,6 +35,8 @@ const SILENCE_US = 10_000_000
 const ROWS_FOR_A_SWEEP = 16
 const MOST_SWEEPS = 8
 
+type OnDone = (jobs: readonly Job[]) => void
+
 export class PostgresDriver implements StoreDriver {
   readonly shared = true
   readonly #query: Query
@@ -46,7 +48,7 @@ export class PostgresDriver implements StoreDriver {
   constructor(query: Query, options: PostgresDriverOptions) {
     this.#query = query
     this.#options = options
-    this.#calls = new Calls((jobs) => this.#run(jobs), options.mostCalls, options.mostWeight)
+    this.#calls = new Calls((jobs, onDone) => this.#run(jobs, onDone), options.mostCalls, options.mostWeight)
   }
 
   apply(steps: readonly Step[]): Promise<Failures> {
@@ -68,35 +70,45 @@ export class PostgresDriver implements StoreDriver {
     await this.#answered(this.#swapText, values).catch((error) => Promise.reject(storeError(error)))
   }
 
-  async #run(jobs: readonly Job[]): Promise<void> {
+  async #run(jobs: readonly Job[], onDone: OnDone): Promise<void> {
     const groups = groupsOf(jobs)
+    const left = new Set(groups)
+    const tell = (done: readonly Group[]) => {
+      for (const group of done) left.delete(group)
+      onDone(done.flatMap((group) => group.jobs))
+    }
     try {
-      await this.#decide(groups)
+      await this.#decide(groups, tell)
     } catch (error) {
-      if (isOfTheData(error) && groups.length > 1) await this.#runApart(groups)
-      else for (const group of groups) group.fail(storeError(error))
+      if (isOfTheData(error) && left.size > 1) await this.#runApart([...left], onDone)
+      else failAll([...left], error, tell)
     }
   }
 
-  /** Nothing was done because of the data of one: the others need not suffer for it. Those that were decided before it are done. */
-  async #runApart(groups: readonly Group[]): Promise<void> {
-    for (const group of groups) await this.#decide([group]).catch((error) => group.fail(storeError(error)))
+  /** Nothing was done because of the data of one: the others need not suffer for it. */
+  async #runApart(groups: readonly Group[], onDone: OnDone): Promise<void> {
+    for (const group of groups) await this.#run(group.jobs, onDone)
   }
 
-  async #decide(groups: readonly Group[]): Promise<void> {
+  async #decide(groups: readonly Group[], tell: (done: readonly Group[]) => void): Promise<void> {
     let left = groups
     let isRead = false
     for (let attempt = 0; attempt < MOST_ATTEMPTS && left.length > 0; attempt++) {
       try {
         if (!isRead) await this.#read(left)
         isRead = true
-        left = await this.#swap(left.filter((group) => group.encode()))
+        const changed = left.filter((group) => group.encode())
+        tell(without(left, changed))
+        left = changed
+        const lost = await this.#swap(changed)
+        tell(without(left, lost))
+        left = lost
       } catch (error) {
         if (!isCollision(error)) throw error
         isRead = false
       }
     }
-    for (const group of left) group.fail(new SluiceError('STORE', TOO_MANY, { isolated: true }))
+    failAll(left, new SluiceError('STORE', TOO_MANY, { isolated: true }), tell)
   }
 
   /** Reads all rows, and decides on them. */
@@ -177,6 +189,17 @@ export class PostgresDriver implements StoreDriver {
 
 const TOO_MANY = `Postgres: others wrote the same rows first ${MOST_ATTEMPTS} times in a row, and it is not charged`
 const SILENT = `Postgres: a statement was not answered for ${SILENCE_US / 1_000_000} s, and may have been charged: make the client with a timeout, and with keepAlive`
+
+function without(groups: readonly Group[], others: readonly Group[]): Group[] {
+  const left = new Set(groups)
+  for (const other of others) left.delete(other)
+  return [...left]
+}
+
+function failAll(groups: readonly Group[], error: unknown, tell: (failed: readonly Group[]) => void): void {
+  for (const group of groups) group.fail(storeError(error))
+  if (groups.length > 0) tell(groups)
+}
 
 function idsOf({ scope, parts }: Step): string[] {
   return parts.map((part) => rowId(scope.name, part))
