@@ -145,6 +145,19 @@ describe('between client and server', () => {
     expect(await usedOf(owned, 'u')).toBe(7)
   })
 
+  test('a table that is still missing when the server comes back is made then', async () => {
+    const owned = ownedTable()
+    let isThere = false
+    const limiter = between(owned, async (_, run) => {
+      if (!isThere) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+      return run()
+    })
+    await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE' })
+    isThere = true
+    await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+    expect(await limiter.consume('u')).toMatchObject({ remaining: 999_999 })
+  })
+
   test('an answer that is lost after the commit is a failure, and is not sent again', async () => {
     const owned = ownedTable()
     await limiterOn(owned.store()).consume('u')

@@ -67,7 +67,7 @@ export class PostgresDriver implements StoreDriver {
   async probe({ scope }: Step): Promise<void> {
     const ids = arrayOf([`${scope.name}::`, `${scope.name}::`], quoted)
     const values = [ids, '{-1,-1}', '{NULL,""}', '{0,0}', '{NULL,NULL}', '0']
-    await this.#answered(this.#swapText, values).catch((error) => Promise.reject(storeError(error)))
+    await this.#migrated(this.#swapText, values).catch((error) => Promise.reject(storeError(error)))
   }
 
   async #run(jobs: readonly Job[], onDone: OnDone): Promise<void> {
