@@ -4,7 +4,7 @@ import { GROUPS, type Group, groupOf } from './test/support/groups.ts'
 import LongFirst from './test/support/sequencer.ts'
 
 /** Started before the tests of a group that needs servers, and stopped after them. */
-const SERVERS = ['test/support/redis-server.ts']
+const SERVERS = ['test/support/redis-server.ts', 'test/support/postgres-server.ts']
 const WITHOUT_SERVERS: readonly Group[] = ['unit', 'model']
 
 const files = ['src', 'test', 'server/test', 'playground/test'].flatMap((folder) => {

@@ -1,12 +1,13 @@
-// `npm run bench`, `bench:redis`, `bench:shared`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
+// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`. `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
-import { ensureChromium, ensureRedis } from './packages.mjs'
+import { ensureChromium, ensurePostgres, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 /** Of each its file; what `check` gives it; and, of those that measure more than the library, what else is installed and built. */
 const BENCHES = {
   process: { file: 'bench/run.mjs', check: ['--quick', '--sample'] },
   redis: { file: 'bench/redis/run.mjs', check: ['--quick', '--sample'] },
+  databases: { file: 'bench/databases/run.mjs', check: ['--quick'] },
   shared: { file: 'bench/shared.mjs', check: ['--quick'] },
   against: { file: 'bench/against.mjs', check: ['--quick', '--only', 'gcra one-key', 'HEAD'] },
   http: { file: 'bench/http-run.mjs', check: ['--quick', '--only', 'admitted'] },
@@ -40,6 +41,7 @@ function prepare(names) {
   installPackages()
   for (const folder of new Set(names.flatMap((name) => BENCHES[name].folders ?? ['bench']))) installFolder(folder)
   if (names.includes('redis')) ensureRedis()
+  if (names.includes('databases')) ensurePostgres()
   if (names.includes('page')) ensureChromium()
 }
 

@@ -1,11 +1,22 @@
 // Makes sure that the programs which the tests need are there: installs them with the system's package manager where they are missing.
 import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
+import { postgresProgram } from './postgres-server.mjs'
 import { fail, run, step, succeeds } from './run.mjs'
 
 export function ensureRedis() {
   const isThere = () => succeeds('redis-server', ['--version'])
   ensure({ name: 'redis-server', wanted: 'redis-server (6.2 or later)', brew: ['redis'], isThere })
+}
+
+/** The server and its programs, which Debian keeps off the path. */
+export function ensurePostgres() {
+  const isThere = () => postgresProgram('initdb') !== undefined && postgresProgram('postgres') !== undefined
+  ensure({ name: 'postgresql', wanted: 'PostgreSQL (13 or later)', brew: ['postgresql@17'], isThere, proof: 'initdb --version' })
+}
+
+export function ensurePgbouncer() {
+  ensure({ name: 'pgbouncer', wanted: 'pgbouncer', brew: ['pgbouncer'], isThere: () => postgresProgram('pgbouncer') !== undefined })
 }
 
 const CHROMIUMS = [
@@ -36,14 +47,14 @@ export function ensureCompiler() {
   }
 }
 
-function ensure({ name, wanted, brew, isThere }) {
+function ensure({ name, wanted, brew, isThere, proof = `${name} --version` }) {
   if (isThere()) return
   step(`installing ${name}`)
   if (succeeds('apt-get', ['--version'])) installWithApt(name)
   else if (succeeds('brew', ['--version'])) run('brew', ['install', ...brew])
   if (isThere()) return
   fail(
-    `The tests need ${wanted} and could install it neither with apt-get nor with brew.\nInstall it by hand, so that \`${name} --version\` works, and run \`npm test\` again.`,
+    `The tests need ${wanted} and could install it neither with apt-get nor with brew.\nInstall it by hand, so that \`${proof}\` works, and run \`npm test\` again.`,
   )
 }
 

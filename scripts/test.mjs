@@ -1,6 +1,6 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
 import { ensureBetterSqlite3 } from './better-sqlite3.mjs'
-import { ensureChromium, ensureRedis, tryValkey } from './packages.mjs'
+import { ensureChromium, ensurePgbouncer, ensurePostgres, ensureRedis, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
@@ -8,6 +8,8 @@ ensureBetterSqlite3()
 installFolder('server')
 installFolder('playground')
 ensureRedis()
+ensurePostgres()
+ensurePgbouncer()
 ensureChromium()
 tryValkey()
 step('build')

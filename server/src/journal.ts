@@ -37,7 +37,7 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
   return {
     failed: (error) => log.error({ err: error }, 'a request failed by our fault'),
     connectionFailed({ message }) {
-      if (message !== lastReason) log.warn({ reason: message }, 'Redis cannot be reached')
+      if (message !== lastReason) log.warn({ reason: message }, 'the store cannot be reached')
       lastReason = message
     },
     storeChanged({ state, error }) {

@@ -1,22 +1,25 @@
 /** `sluice serve`: the service as a process. */
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
+import type { ServiceConfig } from './config/config.ts'
 import { watchFiles } from './files.ts'
 import { DEFAULT_MAX_AGE_S } from './grpc/server.ts'
 import { hints } from './hints.ts'
 import { isLocal } from './http/origin.ts'
-import { journalIn } from './journal.ts'
+import { type Journal, journalIn } from './journal.ts'
 import { readPage } from './page/page.ts'
+import { openPostgres } from './postgres-store.ts'
 import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { VERSION } from './sluice.ts'
-import { openFile, openStore } from './store.ts'
+import { openFile, type OpenedStore, openStore } from './store.ts'
 import { type Tls, tlsFrom } from './tls.ts'
 import { type Tokens, tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
   sqlite: { type: 'string' },
+  postgres: { type: 'string' },
   'tokens-file': { type: 'string' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
@@ -49,12 +52,14 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export const SERVE_USAGE = `sluice serve [FILE] [options]
 
   Runs the service with a configuration file, and reloads it when the file changes (or at SIGHUP). Without FILE: a sample. Every option that has
-  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL.
+  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL,
+  --postgres by SLUICE_POSTGRES_URL.
 
   --redis URL          count in Redis or Valkey instead of the memory of this process: redis://host:6379, rediss:// with TLS,
                        unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary; several redis:// URLs, separated by commas,
                        are nodes of a cluster
   --sqlite FILE        count in a file, which other copies on this machine share and which outlives a restart
+  --postgres URL       count in PostgreSQL instead: postgres://user:password@host:5432/database. Makes its table if that is missing
   --host ADDRESS       where to listen. Default ${DEFAULT_HOST}: only this machine
   --port PORT          for HTTP. Default ${DEFAULT_HTTP_PORT}; 0: any
   --grpc-port PORT     for gRPC. Default ${DEFAULT_GRPC_PORT}; 0: any
@@ -81,7 +86,8 @@ type TextOption = Exclude<keyof typeof SERVE_OPTIONS, 'no-page' | 'hints'>
 /** An option of the command line, or the variable of its name. Empty counts as left out. */
 function optionsIn(values: Options): (name: TextOption) => string | undefined {
   return (name) => {
-    const variable = name === 'redis' ? 'SLUICE_REDIS_URL' : `SLUICE_${name.toUpperCase().replaceAll('-', '_')}`
+    const isUrl = name === 'redis' || name === 'postgres'
+    const variable = `SLUICE_${name.toUpperCase().replaceAll('-', '_')}${isUrl ? '_URL' : ''}`
     const { [variable]: set = '' } = process.env
     // Kubernetes puts the address of a Service that is called sluice into SLUICE_PORT.
     const isOfKubernetes = set.startsWith('tcp://')
@@ -111,11 +117,7 @@ export async function serve(path: string | undefined, values: Options): Promise<
     allowHosts: namesIn(option('allow-host')),
     grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
   }
-  const sentinelPassword = process.env.SLUICE_REDIS_SENTINEL_PASSWORD
-  const sqlite = option('sqlite')
-  if (sqlite !== undefined && option('redis') !== undefined) throw new Error('--redis and --sqlite are two places to count in: choose one')
-  const remote = () => openStore(option('redis'), journal.connectionFailed, config.bounds, sentinelPassword)
-  const opened = sqlite === undefined ? await remote() : openFile(sqlite)
+  const opened = await openedStore({ redis: option('redis'), postgres: option('postgres'), sqlite: option('sqlite') }, config, journal)
   const parts = { config, store: opened.store, clock: undefined, tokens, tls, page, topRefused, journal }
   const service = await startService({ ...parts, ...listens }).catch((error) => {
     opened.close()
@@ -144,6 +146,22 @@ export async function serve(path: string | undefined, values: Options): Promise<
     log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
   }
   if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
+}
+
+/** Where to count, by the options that say so: one of them at most. */
+interface Places {
+  readonly redis: string | undefined
+  readonly postgres: string | undefined
+  readonly sqlite: string | undefined
+}
+
+async function openedStore(places: Places, { bounds }: ServiceConfig, journal: Journal): Promise<OpenedStore> {
+  const given = Object.entries(places).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]))
+  if (given.length > 1) throw new Error(`${given.join(' and ')} are ${given.length} places to count in: give one of them`)
+  const { redis, postgres, sqlite } = places
+  if (postgres !== undefined) return openPostgres(postgres, journal.connectionFailed)
+  if (sqlite !== undefined) return openFile(sqlite)
+  return openStore(redis, journal.connectionFailed, bounds, process.env.SLUICE_REDIS_SENTINEL_PASSWORD)
 }
 
 /** A file that is read again when it changes, and at SIGHUP. */

@@ -70,7 +70,7 @@ test('help and a command that there is not list all commands; there is a version
   const unknown = sluice('dance')
   expect([help.status, unknown.status]).toEqual([0, 2])
   expect(unknown.stderr).toContain("there is no command 'dance'")
-  for (const name of ['serve', 'check', 'schema', 'simulate', 'inspect']) {
+  for (const name of ['serve', 'check', 'schema', 'simulate', 'inspect', 'migrate']) {
     for (const text of [help.stdout, unknown.stderr]) expect(text).toMatch(new RegExp(`^ {2}sluice ${name} +\\w`, 'm'))
   }
   expect(sluice('--version').stdout).toBe(`${version}\n`)
@@ -182,6 +182,8 @@ describe('sluice serve', () => {
     [['--allow-host', 'a.example,http://b.example'], '--allow-host "http://b.example" must be a name such as'],
     [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],
     [['--top-refused', '101'], '--top-refused "101" must be'],
+    [['--postgres', 'nonsense'], 'the Postgres URL "nonsense" must be such as'],
+    [['--postgres', 'postgres://a', '--redis', 'redis://b'], '--redis and --postgres are two places'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {

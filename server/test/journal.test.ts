@@ -89,7 +89,7 @@ describe('outages', () => {
     for (const count of [1, 2]) {
       await redis.kill()
       await times('the store does not answer', count)
-      await vi.waitFor(() => expect(told('Redis cannot be reached').length).toBeGreaterThanOrEqual(count), { timeout: 10_000 })
+      await vi.waitFor(() => expect(told('the store cannot be reached').length).toBeGreaterThanOrEqual(count), { timeout: 10_000 })
       redis = await startServer([], port)
       await times('the store answers again', count)
     }

@@ -1,8 +1,10 @@
-/** `sluice inspect`: what a key in Redis means. */
+/** `sluice inspect`: what a key in Redis or in Postgres means. */
 import { parseArgs } from 'node:util'
 import { SluiceError } from '../errors.ts'
+import type { Inspected } from '../stores/inspected.ts'
 import type { RedisClient } from '../stores/redis/client.ts'
-import { type Inspected, inspectKey } from '../stores/redis/inspect.ts'
+import { inspectKey } from '../stores/redis/inspect.ts'
+import { inspectPostgres } from './postgres.ts'
 import { type Command, DONE, NO_SUCH_KEY, said, told } from './run.ts'
 import { inWords } from './words.ts'
 
@@ -11,27 +13,41 @@ const DEFAULT_URL = 'redis://localhost:6379'
 const MOST_REDIRECTIONS = 5
 const IS_OF_SLUICE = /:[^:]+:\{.+\}/
 const FORM = 'keys are such as sluice:api:{user:42}'
+const ROW_FORM = 'the limiter, a colon and the key, such as api:user:42'
 
 export const inspectCommand: Command = {
-  summary: 'reads one key of Redis, and says what it means now',
+  summary: 'reads one key of Redis or Postgres, and says what it means now',
   usage: `sluice inspect KEY [--url ${DEFAULT_URL}] [--json]
+sluice inspect LIMITER:KEY --postgres URL [--table sluice] [--json]
 
   Reads one key of Redis, such as sluice:api:{user:42}, and says what it means now: prefix, name of the limiter, and the key in braces. In a
   cluster any node will do. It needs one of the packages redis, ioredis, iovalkey beside it, and writes nothing. Exit code ${NO_SUCH_KEY}: there is
   no such key.
 
-  --url URL   where Redis is: redis://user:password@host:6379/0, rediss:// with TLS
-  --json      as JSON, for other programs; times are milliseconds`,
+  Of Postgres it reads the rows of one key of a limiter, such as api:user:42, with one of the packages pg, postgres.
+
+  --url URL        where Redis is: redis://user:password@host:6379/0, rediss:// with TLS
+  --postgres URL   where Postgres is: postgres://user:password@host:5432/database
+  --table NAME     the table there, or schema.table. Default sluice
+  --json           as JSON, for other programs; times are milliseconds`,
   async run(args) {
-    const known = { url: { type: 'string' }, json: { type: 'boolean' } } as const
+    const text = { type: 'string' } as const
+    const known = { url: text, postgres: text, table: text, json: { type: 'boolean' } } as const
     const { values, positionals } = parseArgs({ args, options: known, allowPositionals: true })
     const [key = '', ...others] = positionals
     if (key === '' || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}')
-    const inspected = await inspectAt(values.url ?? DEFAULT_URL, key, MOST_REDIRECTIONS)
-    if (inspected.length === 0 && !IS_OF_SLUICE.test(key)) return told(`${key} is not there, and no key of Sluice: ${FORM}`, NO_SUCH_KEY)
+    const { url = DEFAULT_URL, postgres, table = 'sluice' } = values
+    const isRedis = postgres === undefined
+    const inspected = isRedis ? await inspectAt(url, key, MOST_REDIRECTIONS) : await inspectPostgres(postgres, table, key)
+    if (isRedis && inspected.length === 0 && !IS_OF_SLUICE.test(key))
+      return told(`${key} is not there, and no key of Sluice: ${FORM}`, NO_SUCH_KEY)
     if (values.json) said(JSON.stringify(inspected.length <= 1 && inspected[0]?.policy === undefined ? (inspected[0] ?? null) : inspected))
     else
-      said(inspected.length === 0 ? `${key}: no such key. Nothing is in use, or it is misspelt: ${FORM}` : inspected.map(drawn).join('\n'))
+      said(
+        inspected.length === 0
+          ? `${key}: no such key. Nothing is in use, or it is misspelt: ${isRedis ? FORM : ROW_FORM}`
+          : inspected.map((each) => drawn(each, isRedis)).join('\n'),
+      )
     return inspected.length === 0 ? NO_SUCH_KEY : DONE
   },
 }
@@ -61,15 +77,22 @@ function movedTo(url: string, { cause }: { cause?: unknown }): string | undefine
   return next.href
 }
 
-function drawn({ key, policy, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected): string {
+function drawn(
+  { key, policy, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected,
+  isRedis: boolean,
+): string {
   const rest = resetAfterMs === 0 ? 'none is in use' : `all of them in ${inWords(resetAfterMs)} if nobody calls`
   return [
     policy === undefined ? key : `${key} ${policy}`,
     `  ${type}: up to ${limit} at once, all of which come back within ${inWords(windowMs)}`,
     `  ${remaining} of ${limit} left now; ${rest}`,
-    `  ${ttlMs < 0 ? 'Redis keeps it: the next call sets a time to live' : `Redis forgets it in ${inWords(ttlMs)}`}`,
+    `  ${isRedis ? lifeInRedis(ttlMs) : `its row may go in ${inWords(ttlMs)}`}`,
     `  state: ${JSON.stringify(state)}, written under ${numbers}`,
   ].join('\n')
+}
+
+function lifeInRedis(ttlMs: number): string {
+  return ttlMs < 0 ? 'Redis keeps it: the next call sets a time to live' : `Redis forgets it in ${inWords(ttlMs)}`
 }
 
 interface Connected {

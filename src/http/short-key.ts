@@ -1,5 +1,5 @@
 /** Keys as they may be kept: what a key costs is bounded, whatever the text was that it was found in. */
-import { sha256 } from './sha256.ts'
+import { sha256 } from '../stores/sha256.ts'
 
 /** A longer key is kept as its digest. */
 export const MAX_SHORT_KEY = 128

@@ -1,7 +1,7 @@
 /** Every example is type-checked and run; what it prints stands at its end, as a comment: `// prints:` and a line for each line. */
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { algorithmFolders } from '../../scripts/embed-lua.mjs'
 import { type Compiled, compiled, filesMatching, root } from '../support/compile.ts'
 
@@ -34,7 +34,7 @@ describe('the examples', () => {
 
   test.each(examples)('$name prints what it says it prints', ({ name, prints }) => {
     expect(prints, `examples/${name}.ts ends with a comment block '// prints:'`).toBeDefined()
-    const { status, stdout, stderr } = programs.run(name)
+    const { status, stdout, stderr } = programs.run(name, { DATABASE_URL: inject('postgresUrl') })
     expect(stderr).toBe('')
     expect(stdout).toBe(prints)
     expect(status).toBe(0)

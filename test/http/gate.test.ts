@@ -4,9 +4,9 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/http/entry.ts'
 import { Gate } from '../../src/http/gate.ts'
 import { byHeader, byUser } from '../../src/http/keys.ts'
-import { sha256 } from '../../src/http/sha256.ts'
 import { waitInWords } from '../../src/http/words.ts'
 import { createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
+import { sha256 } from '../../src/stores/sha256.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const limit = gcra({ rate: '1/s', burst: 3 })

@@ -14,7 +14,11 @@ export interface Program {
 /** Programs that can be run by name. `errors` is what the type checker says: nothing when all is well. */
 export interface Compiled {
   readonly errors: string
-  run(name: string): { readonly status: number | null; readonly stdout: string; readonly stderr: string }
+  /** `env`: variables besides those of this process. */
+  run(
+    name: string,
+    env?: Readonly<Record<string, string>>,
+  ): { readonly status: number | null; readonly stdout: string; readonly stderr: string }
 }
 
 /** `group` keeps programs of different tests apart. They lie inside the package, so that `import 'sluice'` finds the package itself. */
@@ -32,7 +36,10 @@ export function compiled(group: string, programs: readonly Program[], compilerOp
   const { stdout } = spawnSync('npx', ['--no-install', 'tsc', '-p', join(folder, 'tsconfig.json')], { cwd: root, encoding: 'utf8' })
   return {
     errors: stdout,
-    run: (name) => spawnSync(process.execPath, [join(folder, 'out', `${name}.js`)], { cwd: root, encoding: 'utf8' }),
+    run(name, env) {
+      const program = join(folder, 'out', `${name}.js`)
+      return spawnSync(process.execPath, [program], { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } })
+    },
   }
 }
 

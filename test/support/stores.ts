@@ -7,6 +7,7 @@ import { memoryStore, type Store } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
+import { sharedTable } from './postgres-client.ts'
 import { connectRedis } from './redis-client.ts'
 
 export interface StoreCase {
@@ -28,6 +29,10 @@ export const storeCases: readonly StoreCase[] = [
     },
   },
   { name: 'sqlite', open: async () => openSqlite() },
+  {
+    name: 'postgres',
+    open: async () => ({ store: sharedTable().store(), close: nothing }),
+  },
 ]
 
 /** Files in memory where there are such: a disk is waited for whenever a file is made. */

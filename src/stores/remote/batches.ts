@@ -27,7 +27,7 @@ class PendingStep {
 }
 
 /** What a decision by one small limit weighs. */
-const PLAIN = 3
+export const PLAIN = 3
 /** So many numbers of a state weigh as much as a limit. */
 const HEAVY_WORDS = 80
 /** Of a larger state a decision does not touch all. */

@@ -1,0 +1,162 @@
+// Real servers of our own, for tests and benches: PostgreSQL in a temporary folder on a free port, a standby of one, and pgbouncer in front of one.
+import { spawn, spawnSync } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const HOST = '127.0.0.1'
+export const USER = 'postgres'
+/** Where Debian keeps the programs of each version, and pgbouncer, and Homebrew those of a version that is not its latest: not on everybody's path. */
+const FOLDERS = [
+  ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
+  ...(process.env.PATH ?? '').split(':'),
+  '/usr/sbin',
+  '/opt/homebrew/opt/postgresql@17/bin',
+  '/usr/local/opt/postgresql@17/bin',
+]
+
+/** The path of a program of PostgreSQL or of pgbouncer, or undefined. */
+export function postgresProgram(name) {
+  return FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path))
+}
+
+/** The newest first. */
+function versionsIn(folder) {
+  return existsSync(folder) ? readdirSync(folder).sort((a, b) => Number(b) - Number(a)) : []
+}
+
+/** It refuses to run as root: then as the user that its package has made. */
+function owner() {
+  if (process.getuid?.() !== 0) return {}
+  const [uid, gid] = ['-u', '-g'].map((option) => Number(spawnSync('id', [option, USER], { encoding: 'utf8' }).stdout))
+  return { uid, gid }
+}
+
+function ownFolder(prefix) {
+  const folder = mkdtempSync(join(tmpdir(), prefix))
+  const { uid, gid } = owner()
+  if (uid !== undefined) chownSync(folder, uid, gid)
+  return folder
+}
+
+/** A server with an empty database. `settings`: of postgresql.conf, by name. Everybody on this machine may connect. */
+export async function startPostgres(settings = {}) {
+  const folder = ownFolder('sluice-postgres-')
+  const data = join(folder, 'data')
+  done('initdb', ['-D', data, '-U', USER, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'])
+  return running(folder, data, settings)
+}
+
+/** A copy of a server that follows it. `promote()` makes it one that takes writes. */
+export async function startStandby(primary, settings = {}) {
+  const folder = ownFolder('sluice-standby-')
+  const data = join(folder, 'data')
+  done('pg_basebackup', ['-D', data, '-h', HOST, '-p', `${primary.port}`, '-U', USER, '-R', '--no-sync', '-c', 'fast'])
+  return running(folder, data, settings)
+}
+
+async function running(folder, data, settings) {
+  const port = await freePort()
+  const given = { listen_addresses: HOST, unix_socket_directories: folder, shared_buffers: '64MB', ...settings, port }
+  const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data)
+  let child = await open()
+  const end = () => child.kill('SIGQUIT')
+  process.once('exit', end)
+  const stop = async (signal = 'SIGQUIT') => {
+    await ended(child, signal)
+  }
+  return {
+    host: HOST,
+    port,
+    url: `postgres://${USER}@${HOST}:${port}/postgres`,
+    get pid() {
+      return child.pid
+    },
+    /** SIGINT: at once, but in order; SIGQUIT: as a crash would, all its processes. */
+    stop,
+    async start() {
+      child = await open()
+    },
+    promote: () => done('pg_ctl', ['promote', '-D', data, '-w']),
+    async remove() {
+      process.off('exit', end)
+      await stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** pgbouncer before a server, sharing connections between transactions. */
+export async function startPgbouncer(server, settings = {}) {
+  const folder = ownFolder('sluice-pgbouncer-')
+  const port = await freePort()
+  const { host } = server
+  const users = join(folder, 'users.txt')
+  const file = join(folder, 'pgbouncer.ini')
+  const given = {
+    listen_addr: HOST,
+    listen_port: port,
+    unix_socket_dir: '',
+    auth_type: 'any',
+    auth_file: users,
+    pool_mode: 'transaction',
+    default_pool_size: 4,
+    max_client_conn: 200,
+    ...settings,
+  }
+  const lines = Object.entries(given).map(([name, value]) => `${name} = ${value}`)
+  writeFileSync(users, `"${USER}" ""\n`)
+  writeFileSync(file, `[databases]\npostgres = host=${host} port=${server.port} user=${USER}\n[pgbouncer]\n${lines.join('\n')}\n`)
+  const child = await started(postgresProgram('pgbouncer'), [file], 'process up', folder)
+  return {
+    port,
+    url: `postgres://${USER}@${HOST}:${port}/postgres`,
+    async remove() {
+      await ended(child, 'SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs one of PostgreSQL's programs to its end. */
+function done(name, args) {
+  const { status, stderr, error } = spawnSync(postgresProgram(name) ?? name, args, { ...owner(), cwd: tmpdir(), encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${name} ended with code ${status}: ${stderr ?? error}`)
+}
+
+function started(program, args, ready, cwd) {
+  const child = spawn(program, args, { ...owner(), cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+  return new Promise((resolve, reject) => {
+    let said = ''
+    child.stderr.on('data', (chunk) => {
+      if (said === undefined) return
+      said += chunk
+      if (!said.includes(ready)) return
+      said = undefined
+      resolve(child)
+    })
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`${program} ended with code ${code}:\n${said}`)))
+  })
+}
+
+function ended(child, signal) {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve()
+      return
+    }
+    child.once('exit', resolve)
+    child.kill(signal)
+  })
+}
+
+async function freePort() {
+  const probe = createServer()
+  await new Promise((resolve) => probe.listen(0, HOST, resolve))
+  const { port } = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

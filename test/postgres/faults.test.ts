@@ -1,0 +1,236 @@
+/**
+ * Faults of a real server, and of what lies before it. What is promised: a decision that was answered is charged once; one that was not answered is charged once or not at all, and never
+ * sent again; one that the server says did not happen is sent again.
+ */
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type PostgresServer, startPgbouncer, startPostgres, startStandby } from '../../scripts/postgres-server.mjs'
+import { createLimiter, fixedWindow, gcra } from '../../src/index.ts'
+import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { inspectRows } from '../../src/stores/postgres/inspect.ts'
+import { ownTable, type TestTable } from '../support/postgres-client.ts'
+
+const YEAR = fixedWindow({ limit: 1_000_000, window: '366d' })
+const WAIT = { timeout: 30_000, interval: 50 }
+
+let server: PostgresServer
+const open: (() => unknown)[] = []
+beforeAll(async () => {
+  server = await startPostgres({ fsync: 'off' })
+})
+afterAll(() => server.remove())
+afterEach(async () => {
+  for (const close of open.splice(0)) await close()
+})
+
+function ownedTable(url = server.url, table?: string): TestTable {
+  const owned = ownTable(url, table)
+  open.push(owned.close)
+  return owned
+}
+
+function limiterOn(store: ReturnType<typeof postgresStore>) {
+  const limiter = createLimiter(YEAR, { name: 'api', store, onStoreError: 'throw', storeTimeoutMs: 30_000 })
+  open.push(() => limiter.close())
+  return limiter
+}
+
+async function usedOf({ pool, table }: TestTable, key: string): Promise<number> {
+  const [state] = await inspectRows(pool, table, 'api', key)
+  return state === undefined ? 0 : state.limit - state.remaining
+}
+
+/** Takes from a few keys until it is told to stop, and counts what was answered, and what was not. */
+async function hammer(limiter: ReturnType<typeof limiterOn>, isOver: () => boolean): Promise<{ answered: number; failed: number }> {
+  const counts = { answered: 0, failed: 0 }
+  const lane = async (key: string) => {
+    while (!isOver()) {
+      try {
+        const { allowed } = await limiter.consume(key)
+        if (allowed) counts.answered += 1
+      } catch {
+        counts.failed += 1
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 24 }, (_, k) => lane(`k${k % 6}`)))
+  return counts
+}
+
+async function usedInAll(owned: TestTable): Promise<number> {
+  const used = await Promise.all(Array.from({ length: 6 }, (_, k) => usedOf(owned, `k${k}`)))
+  return used.reduce((sum, each) => sum + each, 0)
+}
+
+test('backends that are terminated in the middle of batches charge nothing twice', async () => {
+  const owned = ownedTable()
+  const limiters = [limiterOn(owned.store()), limiterOn(ownedTable(server.url, owned.table).store())]
+  await limiters[0]?.consume('k0')
+  let isOver = false
+  const hammers = limiters.map((limiter) => hammer(limiter, () => isOver))
+  const admin = ownedTable().pool
+  // Those that are just at work for the limiters.
+  const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
+  let ended = 0
+  for (let round = 0; ended < 10 && round < 5_000; round++) ended += (await admin.query(terminate)).rowCount ?? 0
+  await vi.waitFor(() => expect(limiters.map((limiter) => limiter.health().state)).toEqual(['up', 'up']), WAIT)
+  isOver = true
+  const counts = await Promise.all(hammers)
+  const answered = 1 + counts.reduce((sum, each) => sum + each.answered, 0)
+  const failed = counts.reduce((sum, each) => sum + each.failed, 0)
+  const used = await usedInAll(owned)
+  expect(ended).toBeGreaterThanOrEqual(10)
+  expect(failed).toBeGreaterThan(0)
+  expect(used).toBeGreaterThanOrEqual(answered)
+  expect(used).toBeLessThanOrEqual(answered + failed)
+})
+
+test.each(['SIGINT', 'SIGQUIT'] as const)(
+  'a server that ended by %s and started again, behind pgbouncer, has forgotten nothing',
+  async (signal) => {
+    const pgbouncer = await startPgbouncer(server, { server_login_retry: 1, query_wait_timeout: 1 })
+    open.push(() => pgbouncer.remove())
+    const limiter = limiterOn(ownedTable(pgbouncer.url).store())
+    await limiter.consume('u', 700)
+    await server.stop(signal)
+    await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE' })
+    await server.start()
+    await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+    expect(await limiter.consume('u', 1)).toMatchObject({ remaining: 999_299 })
+  },
+)
+
+test('a standby decides nothing, not even questions; once promoted it goes on from what it has', async () => {
+  const owned = ownedTable()
+  await limiterOn(owned.store()).consume('u', 5)
+  const standby = await startStandby(server, { fsync: 'off' })
+  open.push(() => standby.remove())
+  const there = ownedTable(standby.url, owned.table)
+  const limiter = limiterOn(there.store())
+  await expect(limiter.peek('u')).rejects.toThrow(/connect to the primary/)
+  standby.promote()
+  await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+  expect(await limiter.consume('u', 2)).toMatchObject({ allowed: true, remaining: 999_993 })
+})
+
+describe('between client and server', () => {
+  /** Does something before or after some statement is run. */
+  function between(owned: TestTable, around: (verb: string, run: () => Promise<pg.QueryResult>) => Promise<pg.QueryResult>) {
+    const query = (text: string, values: unknown[]) =>
+      around(/read|swap/.exec(text)?.[0] ?? 'migrate', () => owned.pool.query(text, values))
+    return limiterOn(postgresStore({ query }, { table: owned.table, migrate: true }))
+  }
+
+  test('a process that stands still between the two trips holds up nobody', async () => {
+    const owned = ownedTable()
+    await limiterOn(owned.store()).consume('u')
+    let go: () => void = () => undefined
+    const isStanding = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    let isAtSwap = false
+    const standing = between(owned, async (verb, run) => {
+      isAtSwap ||= verb === 'swap'
+      if (verb === 'swap') await isStanding
+      return run()
+    })
+    const late = standing.consume('u')
+    await vi.waitFor(() => expect(isAtSwap).toBe(true))
+    const other = limiterOn(owned.store())
+    for (let k = 0; k < 5; k++) await other.consume('u')
+    go()
+    // It is decided again, after the others.
+    expect(await late).toMatchObject({ remaining: 999_993 })
+    expect(await usedOf(owned, 'u')).toBe(7)
+  })
+
+  test('a table that is still missing when the server comes back is made then', async () => {
+    const owned = ownedTable()
+    let isThere = false
+    const limiter = between(owned, async (_, run) => {
+      if (!isThere) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+      return run()
+    })
+    await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE' })
+    isThere = true
+    await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+    expect(await limiter.consume('u')).toMatchObject({ remaining: 999_999 })
+  })
+
+  test('an answer that is lost after the commit is a failure, and is not sent again', async () => {
+    const owned = ownedTable()
+    await limiterOn(owned.store()).consume('u')
+    const sent: string[] = []
+    const limiter = between(owned, async (verb, run) => {
+      sent.push(verb)
+      const result = await run()
+      if (verb === 'swap' && sent.length === 2) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      return result
+    })
+    await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE', message: expect.stringContaining('ECONNRESET') })
+    expect(sent.slice(0, 2)).toEqual(['read', 'swap'])
+    expect(await usedOf(owned, 'u')).toBe(2)
+  })
+
+  test.each(['40001', '40P01'])('what was rolled back with %s is decided anew and charged once', async (code) => {
+    const owned = ownedTable()
+    await limiterOn(owned.store()).consume('u')
+    let swaps = 0
+    const limiter = between(owned, async (verb, run) => {
+      if (verb === 'swap') swaps += 1
+      if (verb === 'swap' && swaps <= 2) throw Object.assign(new Error('rolled back'), { code, severity: 'ERROR' })
+      return run()
+    })
+    expect(await limiter.consume('u')).toMatchObject({ remaining: 999_998 })
+    expect(swaps).toBe(3)
+    expect(await usedOf(owned, 'u')).toBe(2)
+  })
+
+  test('a lock on the table that somebody keeps fails decisions, and no longer', async () => {
+    const owned = ownedTable()
+    const limiter = limiterOn(owned.store())
+    await limiter.consume('u')
+    const other = await owned.pool.connect()
+    await other.query(`BEGIN; LOCK TABLE ${owned.table}`)
+    await expect(limiter.consume('u')).rejects.toThrow(/somebody holds a lock/)
+    await other.query('COMMIT')
+    other.release()
+    await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+    expect(await limiter.consume('u')).toMatchObject({ remaining: 999_998 })
+  })
+
+  test('what was given up before it was written is not written', async () => {
+    const owned = ownedTable()
+    await limiterOn(owned.store()).consume('u')
+    let go: () => void = () => undefined
+    const isHeld = new Promise<void>((resolve) => {
+      go = resolve
+    })
+    const query = async (text: string, values: unknown[]) => {
+      const result = await owned.pool.query(text, values)
+      if (text.includes('_read')) await isHeld
+      return result
+    }
+    const store = postgresStore({ query }, { table: owned.table })
+    const limiter = createLimiter(YEAR, { name: 'api', store, onStoreError: 'throw', storeTimeoutMs: 5 })
+    await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE' })
+    limiter.close()
+    go()
+    // What comes after it on the same row has waited for it.
+    const after = limiterOn(store)
+    expect(await after.consume('u')).toMatchObject({ remaining: 999_998 })
+  })
+})
+
+test('no words of the database reach the callers of a limiter that has a fallback', async () => {
+  const pool = new pg.Pool({ connectionString: 'postgres://nobody:secret@127.0.0.1:1/none' })
+  open.push(() => pool.end())
+  const limiter = createLimiter(gcra({ rate: '1/s', burst: 2 }), { name: 'api', store: postgresStore(pool), onStoreError: 'local' })
+  expect(await limiter.consume('u')).toMatchObject({ allowed: true, degraded: true })
+  expect(limiter.health()).toMatchObject({
+    state: 'down',
+    error: { code: 'STORE', message: expect.stringMatching(/^Postgres: .*ECONNREFUSED/) },
+  })
+  expect(JSON.stringify(limiter.health())).not.toContain('secret')
+})
