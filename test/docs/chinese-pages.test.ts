@@ -1,9 +1,8 @@
-/** The Chinese README keeps in step with the English one: the same headings, level by level, and the same code. */
+/** A Chinese page keeps in step with its English one: the same headings, level by level, the same code, and the same links. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 
-const english = partsOf('README.md')
-const chinese = partsOf('README.zh-CN.md')
+const PAGES = ['README', 'docs/guides/coming-from']
 
 interface Parts {
   readonly headings: readonly string[]
@@ -17,23 +16,26 @@ function partsOf(page: string): Parts {
   return {
     headings: [...prose.matchAll(/^#+(?= )/gm)].map(([level]) => level),
     blocks: [...text.matchAll(/^```.*?^```/gms)].map(([block]) => block),
-    links: [...prose.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target as string),
+    // Where a page is there in both languages, each links to its own.
+    links: [...prose.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => (target as string).replace('.zh-CN.md', '.md')).sort(),
   }
 }
 
-describe('README.zh-CN.md', () => {
-  test('has the headings of README.md, in their order and of their levels', () => {
+describe.each(PAGES)('%s.zh-CN.md', (page) => {
+  const english = partsOf(`${page}.md`)
+  const chinese = partsOf(`${page}.zh-CN.md`)
+
+  test('has the headings of the English page, in their order and of their levels', () => {
     expect(english.headings.length).toBeGreaterThan(3)
     expect(chinese.headings).toEqual(english.headings)
   })
 
-  test('has the code blocks of README.md, letter for letter', () => {
+  test('has its code blocks, letter for letter', () => {
     expect(english.blocks.length).toBeGreaterThan(3)
     expect(chinese.blocks).toEqual(english.blocks)
   })
 
-  test('links to the same pages, but for each other', () => {
-    const others = ({ links }: Parts) => links.filter((target) => !target.startsWith('README')).sort()
-    expect(others(chinese)).toEqual(others(english))
+  test('links to the same pages', () => {
+    expect(chinese.links).toEqual(english.links)
   })
 })
