@@ -78,7 +78,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
   const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }
   const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
-  const storeWatch = new StoreWatch(store, clock, (state) => journal.storeChanged(state))
+  const storeWatch = new StoreWatch(store, clock, (state) => {
+    journal.storeChanged(state)
+    readiness.storeWasAsked()
+  })
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
@@ -86,6 +89,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const http = { limiters, counting, metrics, hub, held, readiness, page, tokens, readTokens, hostNames, journal, httpBounds }
   const server = httpServer(http, options.tls)
   await storeWatch.start()
+  readiness.storeWasAsked()
   const httpPort = await listening(server, options.httpPort, options.host)
   const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
   const health = new HealthService(readiness, clock ?? systemClock)
