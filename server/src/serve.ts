@@ -138,8 +138,8 @@ export async function serve(paths: readonly string[], values: Options): Promise<
   service.metrics.addProcess(VERSION)
   const reloads = [
     reloadedConfig(log, service, files, loaded),
-    ...(tokensFile === undefined ? [] : [reloadedTokens(log, tokens as Tokens, tokensFile)]),
-    ...(readTokensFile === undefined ? [] : [reloadedTokens(log, readTokens as Tokens, readTokensFile)]),
+    ...(tokensFile === undefined ? [] : [reloadedTokens(log, 'tokens', tokens as Tokens, tokensFile)]),
+    ...(readTokensFile === undefined ? [] : [reloadedTokens(log, 'read tokens', readTokens as Tokens, readTokensFile)]),
     ...(tls === undefined ? [] : [reloadedTls(log, tls)]),
   ]
   process.on('SIGHUP', () => {
@@ -174,9 +174,9 @@ function reloadedConfig(log: pino.Logger, service: Service, files: readonly stri
   return watched
 }
 
-function reloadedTokens(log: pino.Logger, tokens: Tokens, file: string): Reloaded {
+function reloadedTokens(log: pino.Logger, what: string, tokens: Tokens, file: string): Reloaded {
   const isChanged = () => tokens.use(tokensFrom(file, undefined) as Tokens)
-  return reloadedFiles(log, [file], 'tokens', isChanged, () => ({ count: tokens.count }))
+  return reloadedFiles(log, [file], what, isChanged, () => ({ count: tokens.count }))
 }
 
 function reloadedTls(log: pino.Logger, tls: Tls): Reloaded {

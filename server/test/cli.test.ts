@@ -91,6 +91,8 @@ describe('sluice serve', () => {
     const service = await startedProcess(file, '--hints')
     try {
       expect(await service.line('/v1/acquire')).toContain('curl -H')
+      // Before the log.
+      expect(service.lines.find((line) => line !== '')).toMatch(/^Sluice is running/)
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
       writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 0 } } }\n')
       expect(JSON.parse(await service.line('is refused, the old one goes on'))).toMatchObject({
