@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Asked, CostError, codeOf, curlOf, decisionIn, literal, shownRequest, wireRequest } from '../src/try/request.ts'
+import { type Asked, codeOf, curlOf, decisionIn, entriesOf, FieldError, literal, shownRequest, wireRequest } from '../src/try/request.ts'
 
 const asked = (part: Partial<Asked> = {}): Asked => ({
   verb: 'consume',
@@ -12,6 +12,8 @@ const asked = (part: Partial<Asked> = {}): Asked => ({
   atMs: '',
   actual: '1',
   of: '',
+  domain: '',
+  entries: '',
   token: '',
   ...part,
 })
@@ -62,7 +64,7 @@ describe('a question on the wire', () => {
 
   test('takes a cost for each limit, and refuses what is neither', () => {
     expect(bodyOf({ cost: '{ "requests": 1, "tokens": 5 }' }).cost).toEqual({ requests: 1, tokens: 5 })
-    expect(() => wireRequest(asked({ cost: 'much' }))).toThrow(CostError)
+    expect(() => wireRequest(asked({ cost: 'much' }))).toThrow(FieldError)
   })
 
   test('about one key names it in the path, whatever is in it', () => {
@@ -80,10 +82,24 @@ describe('a question on the wire', () => {
     })
   })
 
-  test('carries a token only where one is wanted: looking is free', () => {
+  test('asks a rule of a domain as Envoy would', () => {
+    const rule = { verb: 'rule', domain: 'edge', entries: ' tenant = a=b ,verb=write' } as const
+    const entries = [
+      { key: 'tenant', value: 'a=b' },
+      { key: 'verb', value: 'write' },
+    ]
+    expect(wireRequest(asked(rule)).path).toBe('/json')
+    expect(bodyOf(rule)).toEqual({ domain: 'edge', descriptors: [{ entries }] })
+    expect(bodyOf({ ...rule, cost: '3' })).toEqual({ domain: 'edge', descriptors: [{ entries }], hitsAddend: 3 })
+    for (const wrong of ['', 'tenant', '=a', 'a=1,,']) expect(() => wireRequest(asked({ ...rule, entries: wrong }))).toThrow(FieldError)
+    expect(entriesOf('edge', 'edge: tenant, verb = write')).toBe('tenant=example, verb=write')
+    expect(entriesOf('a: b', 'a: b: path = /static/*')).toBe('path=/static/example')
+  })
+
+  test('carries a token for everything: reading may need one', () => {
     expect(wireRequest(asked({ token: 'secret' })).headers).toEqual({ 'content-type': 'application/json', authorization: 'Bearer secret' })
     expect(wireRequest(asked({ token: 'secret', verb: 'reset' })).headers).toEqual({ authorization: 'Bearer secret' })
-    expect(wireRequest(asked({ token: 'secret', verb: 'look' })).headers).toEqual({})
+    expect(wireRequest(asked({ token: 'secret', verb: 'look' })).headers).toEqual({ authorization: 'Bearer secret' })
   })
 })
 

@@ -1,5 +1,8 @@
 /** Live and Try in a real Chromium, served by the real service as a process of its own. */
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { expectNoSeriousIssue } from './support/axe.ts'
@@ -241,6 +244,27 @@ describe('Try', () => {
     expect(await body(page)).toMatchObject({ parts: { tokens: { remaining: 1000 } } })
   })
 
+  test('a rule of a domain is asked as Envoy would, and its refusal is one', async () => {
+    const page = await tab('try')
+    await page.waitForSelector('[data-ask=verb] option[value=rule]', { state: 'attached' })
+    await page.selectOption('[data-ask=verb]', 'rule')
+    expect(await page.inputValue('[data-ask=entries]')).toBe('remote_address=example')
+    await page.fill('[data-ask=entries]', 'remote_address=203.0.113.7')
+    await page.fill('[data-ask=cost]', '100')
+    await send(page)
+    expect(await body(page)).toMatchObject({ overallCode: 'OK' })
+    // Some may have come back by then, and not a hundred.
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=status] .refused')
+    expect(await page.textContent('[data-part=status]')).toContain('429')
+    expect(await page.textContent('[data-part=history] tbody tr:first-child td')).toBe('remote_address=203.0.113.7')
+    await page.fill('[data-ask=entries]', 'remote_address')
+    await page.waitForSelector('[data-ask=entries][aria-invalid=true]')
+    await expectNoSeriousIssue(page)
+    // The browser tells of the refusal.
+    opened.troubles.splice(0)
+  })
+
   test('what the service refuses is shown as it says it', async () => {
     const page = await tab('try')
     await page.fill('[data-ask=cost]', '1.5')
@@ -305,4 +329,37 @@ describe('Try', () => {
       `${service.url}v1/decide`,
     ])
   })
+})
+
+test('where reading needs a token, Live asks for it, and Try knows it then', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-tokens-'))
+  const [writes, reads] = [join(folder, 'writes'), join(folder, 'reads')]
+  writeFileSync(writes, 'a-token-that-may-write')
+  writeFileSync(reads, 'a-token-that-may-only-read')
+  const guarded = await startService(0, '--tokens-file', writes, '--read-tokens-file', reads)
+  try {
+    opened = await openPage(browser, `${guarded.url}#live`)
+    const { page } = opened
+    await page.waitForSelector('[data-part=locked]:not([hidden])')
+    await expectNoSeriousIssue(page)
+    await page.fill('[data-part=token]', 'a-token-that-is-wrong')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('[data-state=locked]')
+    await page.fill('[data-part=token]', 'a-token-that-may-only-read')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('[data-limiter=api]')
+    await page.click('a[href="#try"]')
+    await page.waitForSelector('[data-ask=limiter] option[value=llm]', { state: 'attached' })
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=status]')
+    expect(await page.textContent('[data-part=body]')).toContain('this token may only read')
+    await page.fill('[data-ask=token]', 'a-token-that-may-write')
+    await page.click('[data-part=send]')
+    await page.waitForSelector('[data-part=status] .admitted')
+    // The browser tells of each refusal.
+    expect(opened.troubles.splice(0).filter((text) => !/401|403/.test(text))).toEqual([])
+  } finally {
+    await guarded.stop()
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -1,24 +1,28 @@
 /** Files that change while the service runs. */
-import { watch } from 'node:fs'
+import { statSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
 const SETTLED_MS = 50
 
+/** False for what is not there. */
+export function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
 /**
- * Calls back soon after any of some files has changed, once for all: a file that is being written says so several times, and is empty in between.
- * The folders are watched and not the files: editors and Kubernetes put other files in their place.
+ * Calls back soon after any of some files, or anything in some folders, has changed, once for all: a file that is being written says so several times,
+ * and is empty in between. The folders are watched and not the files: editors and Kubernetes put other files in their place.
  */
-export function watchFiles(files: readonly string[], onChange: () => void, onLost: (error: Error) => void): () => void {
+export function watchFiles(paths: readonly string[], onChange: () => void, onLost: (error: Error) => void): () => void {
   let soon: ReturnType<typeof setTimeout> | undefined
   const changed = () => {
     clearTimeout(soon)
     soon = setTimeout(onChange, SETTLED_MS)
   }
-  const watchers = [...new Set(files.map((file) => dirname(file)))].map((folder) => {
-    const names = files.filter((file) => dirname(file) === folder).map((file) => basename(file))
+  const watchers = [...namesByFolder(paths)].map(([folder, names]) => {
     const watcher = watch(folder, { persistent: false }, (_event, name) => {
       // What Kubernetes swaps is a link beside them.
-      if (name === null || names.includes(name) || name.startsWith('..')) changed()
+      if (name === null || names.has(name) || names.has(ANY) || name.startsWith('..')) changed()
     })
     return watcher.on('error', onLost)
   })
@@ -26,4 +30,16 @@ export function watchFiles(files: readonly string[], onChange: () => void, onLos
     clearTimeout(soon)
     for (const watcher of watchers) watcher.close()
   }
+}
+
+/** In place of a name: whatever is in the folder. */
+const ANY = ''
+
+function namesByFolder(paths: readonly string[]): Map<string, Set<string>> {
+  const folders = new Map<string, Set<string>>()
+  for (const path of paths) {
+    const [folder, name] = isFolder(path) ? [path, ANY] : [dirname(path), basename(path)]
+    folders.set(folder, (folders.get(folder) ?? new Set()).add(name))
+  }
+  return folders
 }

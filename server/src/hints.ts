@@ -30,7 +30,7 @@ export function hints(
     `  curl ${url}/metrics`,
     `  curl ${url}/openapi.json`,
     '',
-    `Envoy's rate limit service is at localhost:${grpcPort}. Ctrl-C stops.`,
+    `Envoy's rate limit service is at localhost:${grpcPort}. Ctrl-C stops. The log follows, a line of JSON for each event.`,
     '',
   ].join('\n')
 }

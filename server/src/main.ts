@@ -14,23 +14,22 @@ const OWN: Readonly<Record<string, Command>> = {
     usage: SERVE_USAGE,
     async run(args) {
       const { values, positionals } = parseArgs({ args, options: SERVE_OPTIONS, allowPositionals: true })
-      if (positionals.length > 1) return misused('serve', `serve takes one file, not ${positionals.length}`)
       return orFailed(async () => {
-        await serve(positionals[0], values)
+        await serve(positionals, values)
         return 0
       })
     },
   },
   check: {
     summary: 'says in plain words what a configuration means; or every mistake in it, with line and column',
-    usage: `sluice check FILE
+    usage: `sluice check FILE ...
 
-  Says in plain words what a configuration means; or every mistake in it, with line and column, and exit code ${FAILED}.`,
+  Says in plain words what a configuration means; or every mistake in it, with line and column, and exit code ${FAILED}. Several files, or a folder of
+  them, are one configuration, as for serve.`,
     run(args) {
       const { positionals } = parseArgs({ args, allowPositionals: true })
-      const [file, ...others] = positionals
-      if (file === undefined || others.length > 0) return misused('check', 'check wants one file, such as sluice.yaml')
-      return orFailed(async () => said(explained(loadConfig(file).config)))
+      if (positionals.length === 0) return misused('check', 'check wants a file, such as sluice.yaml')
+      return orFailed(async () => said(explained(loadConfig(positionals).config)))
     },
   },
   schema: {

@@ -13,10 +13,12 @@ export interface Access {
 }
 
 export type RedisAddress =
-  | { readonly kind: 'urls'; readonly urls: readonly string[] }
+  | { readonly kind: 'server'; readonly url: string; readonly access: Access }
+  | { readonly kind: 'cluster'; readonly nodes: readonly Endpoint[]; readonly access: Access }
   | { readonly kind: 'socket'; readonly path: string; readonly access: Access }
   | { readonly kind: 'sentinels'; readonly sentinels: readonly Endpoint[]; readonly primary: string; readonly access: Access }
 
+const REDIS_PORT = 6_379
 const SENTINEL_PORT = 26_379
 const FORMS =
   'redis://localhost:6379, rediss:// with TLS, unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary, or several redis:// separated by commas for a cluster'
@@ -24,9 +26,24 @@ const FORMS =
 export function redisAddress(text: string): RedisAddress {
   if (/^rediss?\+sentinel:/.test(text)) return sentinelsIn(text)
   if (text.startsWith('unix:')) return socketIn(text)
-  const urls = text.split(',').map((url) => url.trim())
-  for (const url of urls) if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) throw wrong(url)
-  return { kind: 'urls', urls }
+  const [first, ...others] = text.split(',').map((url) => url.trim()) as [string, ...string[]]
+  for (const url of [first, ...others]) if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) throw wrong(url)
+  if (others.length > 0) return clusterOf([first, ...others].map((url) => new URL(url)))
+  return { kind: 'server', url: first, access: new URL(first).protocol === 'rediss:' ? { tls: {} } : {} }
+}
+
+/** The nodes that a cluster tells of are spoken to as those that are named: with TLS or without it, and by the same user. */
+function clusterOf(urls: readonly URL[]): RedisAddress {
+  const [{ protocol, username, password }] = urls as [URL, ...URL[]]
+  if (urls.some((url) => url.protocol !== protocol || url.username !== username || url.password !== password)) {
+    throw new Error('the nodes of a cluster must have URLs of one kind, all redis:// or all rediss://, with the same user and password')
+  }
+  const nodes = urls.map(({ hostname, port }) => ({ host: unbracketed(hostname), port: port === '' ? REDIS_PORT : Number(port) }))
+  return { kind: 'cluster', nodes, access: { ...accessIn(`${username}:${password}`), ...(protocol === 'rediss:' ? { tls: {} } : {}) } }
+}
+
+function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '')
 }
 
 /** `redis+sentinel://user:password@host:26379,host:26379/primary/0`: user and password are those of Redis itself. */
@@ -50,7 +67,7 @@ function endpointIn(text: string, whole: string): Endpoint {
   const url = `redis://${text}`
   if (text === '' || !URL.canParse(url)) throw wrong(whole)
   const { hostname, port } = new URL(url)
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? SENTINEL_PORT : Number(port) }
+  return { host: unbracketed(hostname), port: port === '' ? SENTINEL_PORT : Number(port) }
 }
 
 function accessIn(text: string): Access {

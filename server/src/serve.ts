@@ -9,7 +9,8 @@ import { isLocal } from './http/origin.ts'
 import { type Journal, journalIn } from './journal.ts'
 import { readPage } from './page/page.ts'
 import { openPostgres } from './postgres-store.ts'
-import { ConfigFile, loadConfig, type ReloadReport } from './running/reload.ts'
+import { redisTls } from './redis-tls.ts'
+import { ConfigFiles, type LoadedConfig, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { VERSION } from './sluice.ts'
 import { openFile, type OpenedStore, openStore } from './store.ts'
@@ -18,9 +19,13 @@ import { type Tokens, tokensFrom } from './tokens.ts'
 
 export const SERVE_OPTIONS = {
   redis: { type: 'string' },
+  'redis-ca': { type: 'string' },
+  'redis-cert': { type: 'string' },
+  'redis-key': { type: 'string' },
   sqlite: { type: 'string' },
   postgres: { type: 'string' },
   'tokens-file': { type: 'string' },
+  'read-tokens-file': { type: 'string' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
   'tls-client-ca': { type: 'string' },
@@ -49,15 +54,18 @@ const SAME_SIGNAL_MS = 1_000
 const MOST_TOP_REFUSED = 100
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-export const SERVE_USAGE = `sluice serve [FILE] [options]
+export const SERVE_USAGE = `sluice serve [FILE ...] [options]
 
-  Runs the service with a configuration file, and reloads it when the file changes (or at SIGHUP). Without FILE: a sample. Every option that has
-  a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so on; --redis by SLUICE_REDIS_URL,
-  --postgres by SLUICE_POSTGRES_URL.
+  Runs the service with a configuration file, and reloads it when the file changes (or at SIGHUP). Several files, or a folder of them, are one
+  configuration. Without FILE: a sample. Every option that has a value can also be set by a variable: --grpc-port by SLUICE_GRPC_PORT, and so
+  on; --redis by SLUICE_REDIS_URL, --postgres by SLUICE_POSTGRES_URL.
 
   --redis URL          count in Redis or Valkey instead of the memory of this process: redis://host:6379, rediss:// with TLS,
                        unix:///run/redis.sock, redis+sentinel://host:26379,host:26379/primary; several redis:// URLs, separated by commas,
                        are nodes of a cluster
+  --redis-ca FILE      who signed the certificate of Redis (PEM). Default: the authorities that Node knows
+  --redis-cert FILE, --redis-key FILE
+                       certificate and key (PEM) that the service shows to Redis. All three are read again at each connection
   --sqlite FILE        count in a file, which other copies on this machine share and which outlives a restart
   --postgres URL       count in PostgreSQL instead: postgres://user:password@host:5432/database. Makes its table if that is missing
   --host ADDRESS       where to listen. Default ${DEFAULT_HOST}: only this machine
@@ -69,6 +77,9 @@ export const SERVE_USAGE = `sluice serve [FILE] [options]
   --tls-client-ca FILE clients must show a certificate that this one has signed (mutual TLS)
   --tokens-file FILE   one token on each line; every request but GET must send one (Authorization: Bearer). Reloaded when the file changes.
                        Or SLUICE_TOKENS, with commas between them. Default: no token is needed
+  --read-tokens-file FILE
+                       tokens that may only read: /v1/limiters, keys, /v1/live and /metrics then need one of these, or of the above. Or
+                       SLUICE_READ_TOKENS. Default: reading needs no token
   --allow-host NAMES   names, with commas between them, that it answers to besides addresses and localhost: those under which a proxy in
                        front of it is known. Default: on this machine only, none; else all
   --grpc-max-age SEC   how long a gRPC connection lives, so that clients spread over new copies. Default ${DEFAULT_MAX_AGE_S}; 0: for ever
@@ -95,13 +106,18 @@ function optionsIn(values: Options): (name: TextOption) => string | undefined {
   }
 }
 
-export async function serve(path: string | undefined, values: Options): Promise<void> {
+export async function serve(paths: readonly string[], values: Options): Promise<void> {
   const option = optionsIn(values)
-  const file = path ?? sampleFile()
+  const files = paths.length > 0 ? paths : [sampleFile()]
   const log = pino({ level: logLevel(option('log-level')), base: null })
-  const { config, text } = loadConfig(file)
+  const loaded = loadConfig(files)
+  const { config } = loaded
   const tokensFile = option('tokens-file')
   const tokens = tokensFrom(tokensFile, process.env.SLUICE_TOKENS)
+  const readTokensFile = option('read-tokens-file')
+  const readTokens = tokensFrom(readTokensFile, process.env.SLUICE_READ_TOKENS, 'SLUICE_READ_TOKENS')
+  if (readTokens !== undefined && tokens === undefined)
+    throw new Error('--read-tokens-file goes with --tokens-file: writing would need no token')
   const tls = tlsFrom(option('tls-cert'), option('tls-key'), option('tls-client-ca'))
   const topRefused = topRefusedIn(option('top-refused'))
   const page = values['no-page'] ? undefined : readPage(pageFolder())
@@ -117,16 +133,19 @@ export async function serve(path: string | undefined, values: Options): Promise<
     allowHosts: namesIn(option('allow-host')),
     grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
   }
-  const opened = await openedStore({ redis: option('redis'), postgres: option('postgres'), sqlite: option('sqlite') }, config, journal)
-  const parts = { config, store: opened.store, clock: undefined, tokens, tls, page, topRefused, journal }
+  const places = { redis: option('redis'), postgres: option('postgres'), sqlite: option('sqlite') }
+  const certificates = { ca: option('redis-ca'), cert: option('redis-cert'), key: option('redis-key') }
+  const opened = await openedStore(places, certificates, config, journal)
+  const parts = { config, store: opened.store, clock: undefined, tokens, readTokens, tls, page, topRefused, journal }
   const service = await startService({ ...parts, ...listens }).catch((error) => {
     opened.close()
     throw error
   })
   service.metrics.addProcess(VERSION)
   const reloads = [
-    reloadedConfig(log, service, file, text),
-    ...(tokensFile === undefined ? [] : [reloadedTokens(log, tokens as Tokens, tokensFile)]),
+    reloadedConfig(log, service, files, loaded),
+    ...(tokensFile === undefined ? [] : [reloadedTokens(log, 'tokens', tokens as Tokens, tokensFile)]),
+    ...(readTokensFile === undefined ? [] : [reloadedTokens(log, 'read tokens', readTokens as Tokens, readTokensFile)]),
     ...(tls === undefined ? [] : [reloadedTls(log, tls)]),
   ]
   process.on('SIGHUP', () => {
@@ -137,15 +156,16 @@ export async function serve(path: string | undefined, values: Options): Promise<
     await service.stop(graceMs, drainMs)
     opened.close()
   })
+  // Before the log: people who start it by hand read the first line first.
+  if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
   const { httpPort, grpcPort, healthPort } = service
   log.info(
-    { version: VERSION, httpPort, grpcPort, healthPort, tls: tls !== undefined, store: opened.description, file },
+    { version: VERSION, httpPort, grpcPort, healthPort, tls: tls !== undefined, store: opened.description, files },
     'sluice is serving',
   )
   if (tokens === undefined && tls?.wantsCertificates !== true && !isLocal(host)) {
     log.warn({ host }, 'other machines can reach the service, and no token is needed: see --tokens-file')
   }
-  if (values.hints) console.log(hints(service, limiterToTry(service), page?.has('/') ?? false, tls !== undefined))
 }
 
 /** Where to count, by the options that say so: one of them at most. */
@@ -155,13 +175,21 @@ interface Places {
   readonly sqlite: string | undefined
 }
 
-async function openedStore(places: Places, { bounds }: ServiceConfig, journal: Journal): Promise<OpenedStore> {
+async function openedStore(
+  places: Places,
+  certificates: Parameters<typeof redisTls>[0],
+  { bounds }: ServiceConfig,
+  journal: Journal,
+): Promise<OpenedStore> {
   const given = Object.entries(places).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]))
   if (given.length > 1) throw new Error(`${given.join(' and ')} are ${given.length} places to count in: give one of them`)
   const { redis, postgres, sqlite } = places
   if (postgres !== undefined) return openPostgres(postgres, journal.connectionFailed)
   if (sqlite !== undefined) return openFile(sqlite)
-  return openStore(redis, journal.connectionFailed, bounds, process.env.SLUICE_REDIS_SENTINEL_PASSWORD)
+  return openStore(redis, journal.connectionFailed, bounds, {
+    sentinelPassword: process.env.SLUICE_REDIS_SENTINEL_PASSWORD,
+    tls: redisTls(certificates, journal.connectionFailed),
+  })
 }
 
 /** A file that is read again when it changes, and at SIGHUP. */
@@ -170,15 +198,15 @@ interface Reloaded {
   close(): void
 }
 
-function reloadedConfig(log: pino.Logger, service: Service, file: string, text: string): Reloaded {
-  const watched = new ConfigFile(file, text, service.limiters, (report) => reloaded(log, service, report))
+function reloadedConfig(log: pino.Logger, service: Service, files: readonly string[], { texts }: LoadedConfig): Reloaded {
+  const watched = new ConfigFiles(files, texts, service.limiters, (report) => reloaded(log, service, report))
   watched.watch()
   return watched
 }
 
-function reloadedTokens(log: pino.Logger, tokens: Tokens, file: string): Reloaded {
+function reloadedTokens(log: pino.Logger, what: string, tokens: Tokens, file: string): Reloaded {
   const isChanged = () => tokens.use(tokensFrom(file, undefined) as Tokens)
-  return reloadedFiles(log, [file], 'tokens', isChanged, () => ({ count: tokens.count }))
+  return reloadedFiles(log, [file], what, isChanged, () => ({ count: tokens.count }))
 }
 
 function reloadedTls(log: pino.Logger, tls: Tls): Reloaded {

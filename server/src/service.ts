@@ -40,6 +40,8 @@ export interface ServiceOptions {
   readonly grpcMaxAgeS: number
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
+  /** Who may only look; undefined: everybody. */
+  readonly readTokens?: Tokens | undefined
   /** Undefined: there is none. */
   readonly page: Page | undefined
   /** How many of the keys that are refused most are told; undefined: none are kept. */
@@ -67,7 +69,7 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, store, clock, page, tokens, journal, httpBounds } = options
+  const { config, store, clock, page, tokens, readTokens, journal, httpBounds } = options
   const metrics = new Metrics(store)
   const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
   const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal }, metrics)
@@ -76,14 +78,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
   const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }
   const hub = new LiveHub(clock ?? systemClock, () => snapshot(watched))
-  const storeWatch = new StoreWatch(store, clock, (state) => journal.storeChanged(state))
+  const storeWatch = new StoreWatch(store, clock, (state) => {
+    journal.storeChanged(state)
+    readiness.storeWasAsked()
+  })
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
   const held = new Held()
   const counting = { limiters, overrides: new Overrides(limiters), uncharged: new Uncharged(journal) }
-  const http = { limiters, counting, metrics, hub, held, readiness, page, tokens, hostNames, journal, httpBounds }
+  const http = { limiters, counting, metrics, hub, held, readiness, page, tokens, readTokens, hostNames, journal, httpBounds }
   const server = httpServer(http, options.tls)
   await storeWatch.start()
+  readiness.storeWasAsked()
   const httpPort = await listening(server, options.httpPort, options.host)
   const healthServer = options.healthPort === undefined ? undefined : httpServer({ ...http, isForSupervisors: true })
   const health = new HealthService(readiness, clock ?? systemClock)

@@ -76,7 +76,7 @@ function read({ cert, key, clientCa }: TlsFiles): TlsOptions {
   return options
 }
 
-function contentOf(option: string, file: string): Buffer {
+export function contentOf(option: string, file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Who may write. Only digests are kept, so that no token can end up in a log or a dump. */
+/** Who may write, or look. Only digests are kept, so that no token can end up in a log or a dump. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
@@ -35,11 +35,11 @@ function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** From a file with one on each line, or from a variable with commas between them. Undefined: whoever reaches the service may write. */
-export function tokensFrom(file: string | undefined, variable: string | undefined): Tokens | undefined {
+/** From a file with one on each line, or from a variable with commas between them. Undefined: no token is needed. */
+export function tokensFrom(file: string | undefined, variable: string | undefined, name = 'SLUICE_TOKENS'): Tokens | undefined {
   if (file === undefined && variable === undefined) return undefined
   const text = file === undefined ? (variable as string).replaceAll(',', '\n') : readFileSync(file, 'utf8')
-  const source = file === undefined ? 'SLUICE_TOKENS' : file
+  const source = file ?? name
   const tokens = text.split('\n').map((line) => line.trim())
   const given = tokens.filter((token) => token !== '')
   if (given.length === 0) throw new Error(`${source} must have a token: to need none, leave it out`)

@@ -48,7 +48,7 @@ describe('sluice check', () => {
   })
 
   test('wants a file that is there', () => {
-    expect(sluice('check')).toMatchObject({ status: 2, stderr: expect.stringContaining('check wants one file') })
+    expect(sluice('check')).toMatchObject({ status: 2, stderr: expect.stringContaining('check wants a file') })
     expect(sluice('check', join(folder, 'nothing.yaml'))).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^sluice: .*nothing\.yaml cannot be read: there is no such file$/m),
@@ -74,8 +74,8 @@ test('help and a command that there is not list all commands; there is a version
     for (const text of [help.stdout, unknown.stderr]) expect(text).toMatch(new RegExp(`^ {2}sluice ${name} +\\w`, 'm'))
   }
   expect(sluice('--version').stdout).toBe(`${version}\n`)
-  expect(sluice('serve', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice serve \[FILE\]/) })
-  expect(sluice('check', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice check FILE/) })
+  expect(sluice('serve', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice serve \[FILE \.\.\.\]/) })
+  expect(sluice('check', '--help')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^sluice check FILE \.\.\./) })
 })
 
 test('every option of serve is in its help, with the variable that sets it too', async () => {
@@ -91,6 +91,8 @@ describe('sluice serve', () => {
     const service = await startedProcess(file, '--hints')
     try {
       expect(await service.line('/v1/acquire')).toContain('curl -H')
+      // Before the log.
+      expect(service.lines.find((line) => line !== '')).toMatch(/^Sluice is running/)
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
       writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 0 } } }\n')
       expect(JSON.parse(await service.line('is refused, the old one goes on'))).toMatchObject({

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { ConfigError } from '../src/config/config.ts'
 import { explained } from '../src/config/explain.ts'
-import { readConfig } from '../src/config/read.ts'
+import { readConfig, readConfigs } from '../src/config/read.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { limitFrom } from '../src/sluice.ts'
 
@@ -335,4 +335,30 @@ domain edge
 the service
   holds at most 100000 keys of each limit in memory, and a new one is refused while all are in use
   lets at most 10000 wait at once`)
+})
+
+test('several files are one configuration, in which everything stands once', () => {
+  const api = { file: 'a.yaml', text: 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 1 } } }\nshadow: true' }
+  const edge = { file: 'b.yaml', text: 'domains: { edge: { descriptors: [{ key: ip, limit: { type: gcra, rate: 1/s, burst: 1 } }] } }' }
+  const bounds = { file: 'c.yaml', text: 'bounds: { maxKeys: 5 }' }
+  const joined = readConfigs([bounds, api, edge])
+  expect([[...joined.limiters.keys()], [...joined.domains.keys()], joined.bounds.maxKeys]).toEqual([['api'], ['edge'], 5])
+  // What one file says of the whole service holds for the others, too.
+  expect(joined.domains.get('edge')?.descriptors).toMatchObject([{ shadow: true, limiter: { shadow: true } }])
+  expect(explained(joined)).toContain('  is in shadow: decides and counts, and refuses nobody')
+  const twice = [api, edge, bounds].map(({ file, text }) => ({ file: `again-${file}`, text }))
+  const message = (() => {
+    try {
+      readConfigs([api, edge, bounds, ...twice, { file: 'd.yaml', text: 'limiters: [' }])
+    } catch (error) {
+      return (error as Error).message.split('\n')
+    }
+  })()
+  expect(message?.slice(0, 4)).toEqual([
+    'again-a.yaml:1:13: limiter "api" stands in a.yaml already',
+    'again-a.yaml:2:1: shadow stands in a.yaml already',
+    'again-b.yaml:1:12: domain "edge" stands in b.yaml already',
+    'again-c.yaml:1:1: bounds stands in c.yaml already',
+  ])
+  expect(message?.[4]).toContain('d.yaml:1:')
 })

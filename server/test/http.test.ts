@@ -174,7 +174,7 @@ describe('settle', () => {
     [{ ...settlement, cost: 'x' }, 400, 'cost "x" must be a whole number'],
     [{ ...settlement, key: 5 }, 400, 'key 5 must be a string'],
     [{ ...settlement, plan: 'gold' }, 400, 'plan "gold" is not one of the plans'],
-    [{ ...settlement, of: undefined }, 400, 'of undefined must be the decision that is settled'],
+    [{ ...settlement, of: undefined }, 400, 'settle needs the decision that it settles'],
     [{ ...settlement, of: { parts: settlement.of.parts } }, 400, 'atMs undefined must be'],
     [{ ...settlement, of: { atMs: 5, parts: {} } }, 400, "resetAfterMs of limit 'default' undefined must be"],
     [{ ...settlement, of: { atMs: 5 } }, 400, "resetAfterMs of limit 'default' undefined must be"],
@@ -660,6 +660,27 @@ describe('with tokens', () => {
     }
     expect((await call(guarded.url, 'GET', key)).body.remaining).toBe(3)
     expect((await call(guarded.url, method, path, body, sent(`Bearer ${TOKEN}`))).status).toBeLessThan(300)
+  })
+
+  test('where there are tokens for reading, looking wants one of either kind, and such a token may only look', async () => {
+    const READS = 'a-token-that-may-only-read'
+    const watched = await serviceOn(CONFIG, undefined, new Tokens([TOKEN]), { readTokens: new Tokens([READS]), healthPort: 0 })
+    const status = async (method: string, path: string, token = '', body?: unknown) =>
+      (await call(watched.url, method, path, body, sent(`Bearer ${token}`))).status
+    try {
+      for (const path of ['/v1/limiters', key, '/metrics']) {
+        const tokens = ['', 'x'.repeat(20), READS, TOKEN]
+        expect(await Promise.all(tokens.map((token) => status('GET', path, token))), path).toEqual([401, 401, 200, 200])
+      }
+      for (const path of ['/healthz', '/readyz', '/openapi.json']) expect(await status('GET', path)).toBe(200)
+      expect((await fetch(`http://127.0.0.1:${watched.healthPort}/metrics`)).status).toBe(200)
+      expect(await status('POST', '/v1/decide', READS, ask)).toBe(403)
+      expect(await status('DELETE', key, READS)).toBe(403)
+      expect(await status('POST', '/v1/decide', TOKEN, ask)).toBe(200)
+    } finally {
+      await watched.stop(0)
+    }
+    expectNoFailure(watched)
   })
 
   test('they come from a file or a variable, and are not told when they are bad', () => {

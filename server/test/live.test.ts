@@ -9,6 +9,7 @@ import { rateLimitService } from '../src/grpc/server.ts'
 import { MAX_LISTENERS, MAX_MISSED, SURE_OF_PLACE_US } from '../src/live/hub.ts'
 import { HALVED_EVERY_US } from '../src/live/top-refused.ts'
 import { memoryStore, redisStore } from '../src/sluice.ts'
+import { Tokens } from '../src/tokens.ts'
 import { call, checked, expectAllSeen, expectHostGuarded, LIVE_PATHS } from './support/client.ts'
 import { connected, shouldRateLimit } from './support/grpc.ts'
 import { type LiveClient, type LiveEvent, watching } from './support/live-client.ts'
@@ -356,6 +357,20 @@ test('hours of it grow nothing', async () => {
 const QUESTION = { verb: 'consume', cost: 1_000, plan: undefined, maxWaitMs: undefined, atMs: undefined } as const
 
 // The last one: the others have to be run before.
+test('where there are tokens for reading, the stream wants one', async () => {
+  const [writes, reads] = ['a-token-that-is-long-enough', 'a-token-that-may-only-read']
+  const guarded = await serviceOn(CONFIG, undefined, new Tokens([writes]), { readTokens: new Tokens([reads]) })
+  try {
+    expect((await call(guarded.url, 'GET', '/v1/live')).status).toBe(401)
+    const leaving = new AbortController()
+    const stream = await fetch(`${guarded.url}/v1/live`, { headers: { authorization: `Bearer ${reads}` }, signal: leaving.signal })
+    expect(stream.status).toBe(200)
+    leaving.abort()
+  } finally {
+    await guarded.stop(0)
+  }
+})
+
 test('everything in the document was seen', async () => {
   await expectHostGuarded(service.url, LIVE_PATHS)
   expectAllSeen(LIVE_PATHS)

@@ -1,16 +1,19 @@
 /** Several copies of the service on one real Redis. */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
-import { startCluster, startSentinels, startServer } from '../../test/support/redis-servers.ts'
+import { freePort, type RedisServer, startCluster, startSentinels, startServer } from '../../test/support/redis-servers.ts'
+import { redisTls } from '../src/redis-tls.ts'
 import { redisAddress } from '../src/redis-url.ts'
-import { type OpenedStore, openStore } from '../src/store.ts'
+import { type OpenedStore, openStore, type RedisSecrets } from '../src/store.ts'
 import { call } from './support/client.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
 const COPIES = 2
+const certificate = (name: string) => fileURLToPath(new URL(`./support/certificates/${name}`, import.meta.url))
 
 describe('two copies of the service', () => {
   let opened: OpenedStore[]
@@ -77,8 +80,8 @@ describe('other ways to Redis', () => {
     expectNoFailure(service)
   })
 
-  async function decidesBy(url: string): Promise<boolean[]> {
-    opened = await openStore(url, () => undefined)
+  async function decidesBy(url: string, secrets: RedisSecrets = {}): Promise<boolean[]> {
+    opened = await openStore(url, () => undefined, undefined, secrets)
     service = await serviceOn(CONFIG, opened.store)
     const { body } = await call(service.url, 'POST', '/v1/decide', { decisions: Array(3).fill({ limiter: 'api', key: 'u1' }) })
     return body.decisions.map(({ allowed }: { allowed: boolean }) => allowed)
@@ -97,6 +100,51 @@ describe('other ways to Redis', () => {
       await vi.waitFor(() => expect(service.storeState.state).toBe('up'), { timeout: 30_000 })
     } finally {
       await stop()
+    }
+  })
+
+  /** A server that wants certificates, as a cluster of one, and a user without whom nothing but its state can be seen. */
+  async function startGuarded(): Promise<{ redis: RedisServer; port: number }> {
+    const port = await freePort(55_000)
+    const files = ['--tls-ca-cert-file', certificate('ca.pem'), '--tls-cert-file', certificate('server.pem')]
+    const tls = ['--tls-port', `${port}`, ...files, '--tls-key-file', certificate('server.key'), '--tls-auth-clients', 'yes']
+    const users = ['--user', 'default', 'on', 'nopass', '+@all', '-@scripting', '--user', 'limits', 'on', '>pass', '~*', '&*', '+@all']
+    const redis = await startServer([
+      '--cluster-enabled',
+      'yes',
+      '--cluster-announce-ip',
+      '127.0.0.1',
+      '--tls-cluster',
+      'yes',
+      ...tls,
+      ...users,
+    ])
+    await redis.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+    await vi.waitFor(async () => expect(`${await redis.command('CLUSTER', 'INFO')}`).toContain('cluster_state:ok'), { timeout: 30_000 })
+    return { redis, port }
+  }
+
+  test('TLS with certificates of both sides, to one server and to all nodes of a cluster', async () => {
+    const { redis, port } = await startGuarded()
+    const files = { ca: certificate('ca.pem'), cert: certificate('client.pem'), key: certificate('client.key') }
+    const url = `rediss://limits:pass@127.0.0.1:${port}`
+    try {
+      const tls = redisTls(files, () => undefined)
+      expect(await decidesBy(url, { tls })).toEqual([true, true, false])
+      await service.stop(0)
+      opened.close()
+      // The cluster tells of this node by itself, without user and TLS.
+      expect(await decidesBy(`${url},${url}`, { tls })).toEqual([false, false, false])
+      await service.stop(0)
+      opened.close()
+      const errors: Error[] = []
+      opened = await openStore(url, (error) => errors.push(error), undefined, {
+        tls: redisTls({ ...files, cert: undefined, key: undefined }, () => undefined),
+      })
+      await vi.waitFor(() => expect(errors.map(({ message }) => message).join()).toContain('certificate required'), { timeout: 30_000 })
+      service = await serviceOn(CONFIG)
+    } finally {
+      await redis.kill()
     }
   })
 
@@ -122,7 +170,18 @@ test.each([
   ],
   ['rediss+sentinel://:pw@a/main', { kind: 'sentinels', access: { password: 'pw', tls: {} } }],
   ['unix:/run/redis.sock', { kind: 'socket', path: '/run/redis.sock', access: {} }],
-  ['redis://a, redis://b', { kind: 'urls', urls: ['redis://a', 'redis://b'] }],
+  ['rediss://a', { kind: 'server', url: 'rediss://a', access: { tls: {} } }],
+  [
+    'rediss://u:p%40@a, rediss://u:p%40@[::1]:7000',
+    {
+      kind: 'cluster',
+      nodes: [
+        { host: 'a', port: 6379 },
+        { host: '::1', port: 7000 },
+      ],
+      access: { username: 'u', password: 'p@', tls: {} },
+    },
+  ],
 ])('%s', (url, expected) => expect(redisAddress(url)).toMatchObject(expected))
 
 test('sentinels have their own port unless another is named', () => {
@@ -160,4 +219,40 @@ test('a password is not told, wherever it stands', async () => {
     'http://a?password=secret',
   ]
   for (const url of wrong) await expect(openStore(url, () => undefined)).rejects.toThrow(/^(?!.*secret)/)
+})
+
+test('certificates that are wrong, or that nothing would use, are an error at the start', async () => {
+  const failed = () => undefined
+  const ca = certificate('ca.pem')
+  expect(redisTls({ ca: undefined, cert: undefined, key: undefined }, failed)).toBeUndefined()
+  expect(() => redisTls({ ca, cert: certificate('client.pem'), key: undefined }, failed)).toThrow(
+    '--redis-cert and --redis-key go together',
+  )
+  expect(() => redisTls({ ca: '/nowhere', cert: undefined, key: undefined }, failed)).toThrow('--redis-ca /nowhere cannot be read')
+  const mixed = { ca, cert: certificate('client.pem'), key: certificate('stranger.key') }
+  expect(() => redisTls(mixed, failed)).toThrow(/^the certificates for Redis, .*stranger\.key, cannot be used: /)
+  const tls = redisTls({ ca, cert: undefined, key: undefined }, failed)
+  await expect(openStore('redis://u:secret@a', failed, undefined, { tls })).rejects.toThrow(
+    /go with a URL of rediss:\/\/, not "redis:\/\/a"$/,
+  )
+  await expect(openStore(undefined, failed, undefined, { tls })).rejects.toThrow('go with --redis')
+  expect(() => redisAddress('redis://a,rediss://b')).toThrow('URLs of one kind')
+})
+
+test('certificates are read again at each connection, and those of before stay where the new ones are wrong', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-tls-'))
+  const ca = join(folder, 'ca.pem')
+  const errors: string[] = []
+  try {
+    copyFileSync(certificate('ca.pem'), ca)
+    const tls = redisTls({ ca, cert: undefined, key: undefined }, ({ message }) => errors.push(message))
+    const connecting = () => `${Object.assign({}, tls).ca}`
+    copyFileSync(certificate('stranger.pem'), ca)
+    expect(connecting()).toBe(readFileSync(certificate('stranger.pem'), 'utf8'))
+    writeFileSync(ca, 'half of a cert')
+    expect(connecting()).toBe(readFileSync(certificate('stranger.pem'), 'utf8'))
+    expect(errors).toEqual([expect.stringContaining('cannot be used')])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

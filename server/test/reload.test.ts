@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ConfigFile, type ReloadReport } from '../src/running/reload.ts'
+import { ConfigFiles, type ReloadReport } from '../src/running/reload.ts'
 import { call } from './support/client.ts'
 import { expectNoFailure, serviceOn, type TestService } from './support/service.ts'
 
@@ -12,7 +12,7 @@ const withBurst = (burst: number) => `limiters:\n  api:\n    limits: { type: gcr
 let folder: string
 let file: string
 let service: TestService
-let config: ConfigFile
+let config: ConfigFiles
 let reports: ReloadReport[]
 let onReport: () => void
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
   onReport = () => undefined
   writeFileSync(file, withBurst(3))
   service = await serviceOn(withBurst(3))
-  config = new ConfigFile(file, withBurst(3), service.limiters, (report) => {
+  config = new ConfigFiles([file], [{ file, text: withBurst(3) }], service.limiters, (report) => {
     reports.push(report)
     onReport()
   })
@@ -57,6 +57,56 @@ test('a bad file changes nothing, and says where it is wrong', async () => {
   writeFileSync(file, withBurst(5))
   config.reload()
   expect(await standing()).toEqual({ limit: 5, remaining: 3 })
+})
+
+test('a folder is one configuration: files that come, change and go are taken up', async () => {
+  const more = join(folder, 'more.yaml')
+  const inFolder = new ConfigFiles([folder], [{ file, text: withBurst(3) }], service.limiters, (report) => reports.push(report))
+  const names = async () => (await call(service.url, 'GET', '/v1/limiters')).body.limiters.map(({ name }: { name: string }) => name)
+  writeFileSync(more, 'limiters: { login: { limits: { type: slidingLog, limit: 5, window: 1min } } }\n')
+  writeFileSync(join(folder, 'notes.txt'), 'not: [a configuration')
+  writeFileSync(join(folder, '.hidden.yaml'), 'not: [a configuration')
+  inFolder.reload()
+  expect(reports).toEqual([{ result: 'ok', reason: undefined, changes: { added: ['login'], removed: [], changed: [] } }])
+  expect(await names()).toEqual(['login', 'api'])
+  writeFileSync(more, withBurst(9))
+  inFolder.reload()
+  expect(reports[1]).toEqual({ result: 'refused', reason: `${file}:2:3: limiter "api" stands in ${more} already` })
+  rmSync(more)
+  inFolder.reload()
+  expect(await names()).toEqual(['api'])
+  expect(await standing()).toEqual({ limit: 3, remaining: 1 })
+  rmSync(file)
+  inFolder.reload()
+  expect(reports.at(-1)?.reason).toBe(`${folder} cannot be read: there is no .yaml, .yml or .json file in it`)
+})
+
+test('the whole service goes into shadow and comes back, and keeps what keys have used', async () => {
+  const domain = 'domains: { edge: { descriptors: [{ key: ip, denied: true }] } }\n'
+  const decide = async (cost: number) => (await call(service.url, 'POST', '/v1/decide', { limiter: 'api', key: 'u1', cost })).body
+  /** By a rule, and by limits that the caller brings along. */
+  const denied = async () => {
+    const entries = [{ key: 'ip', value: '1.1.1.1' }]
+    const limits = [
+      undefined,
+      { requestsPerUnit: 0, unit: 'SECOND' },
+      { requestsPerUnit: 1, unit: 'DAY' },
+      { requestsPerUnit: 1, unit: 'DAY' },
+    ]
+    const descriptors = limits.map((limit) => ({ entries, limit }))
+    return (await call(service.url, 'POST', '/json', { domain: 'edge', descriptors })).body.statuses.map(
+      ({ code }: { code: string }) => code,
+    )
+  }
+  writeFileSync(file, `${withBurst(3)}${domain}shadow: true\n`)
+  config.reload()
+  expect(await decide(2)).toMatchObject({ allowed: true, outcome: 'limited', shadow: true })
+  expect(await denied()).toEqual(['OK', 'OK', 'OK', 'OK'])
+  writeFileSync(file, `${withBurst(3)}${domain}`)
+  config.reload()
+  expect(await decide(2)).toMatchObject({ allowed: false, outcome: 'limited', shadow: false })
+  expect(await denied()).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT'])
+  expect(await standing()).toEqual({ limit: 3, remaining: 1 })
 })
 
 test('another algorithm under the same name is refused: it could not know what was used', async () => {

@@ -63,6 +63,10 @@ export class HonoHttp implements HttpRequest {
     return last && routeText(last.method, last.path)
   }
 
+  get hasLeft(): boolean {
+    return this.#node?.incoming.stream?.destroyed === true
+  }
+
   /** Aborted when the client leaves. */
   get signal(): Abortable | undefined {
     return this.#node === undefined ? (this.#c.req.raw as { signal?: Abortable }).signal : closing(this.#node.outgoing)

@@ -12,6 +12,8 @@ import { keepAddresses } from './addresses.ts'
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined }
+  /** Only there over HTTP/2. */
+  readonly stream?: { readonly destroyed?: boolean } | undefined
 }
 
 interface Closable {
@@ -57,6 +59,10 @@ export class Incoming<Native = NodeRequest> implements HttpRequest {
 
   get route(): string | undefined {
     return this.#routeOf(this.#native)
+  }
+
+  get hasLeft(): boolean {
+    return this.#request.stream?.destroyed === true
   }
 
   header(name: string): string | undefined {

@@ -41,11 +41,15 @@ export function durationUs(duration: Duration, what: string, range = 'must be fr
 
 function parsedUs(text: string, what: string): number {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
-  // Its own units only: every object also inherits a `constructor`.
-  if (!Object.hasOwn(UNIT_US, unit)) {
+  if (!isUnit(unit)) {
     throw refused(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
   }
-  return wholeMicroseconds(Number(amount), UNIT_US[unit as DurationUnit], text, what)
+  return wholeMicroseconds(Number(amount), UNIT_US[unit], text, what)
+}
+
+/** Its own units only: every object also inherits a `constructor`. */
+function isUnit(text: string): text is DurationUnit {
+  return Object.hasOwn(UNIT_US, text)
 }
 
 function microsecondsOfMs(ms: number, what: string): number {
@@ -80,6 +84,7 @@ export function paceOf(rate: Rate, what: string): Pace {
 function splitRate(rate: string, what: string): { permits: number; per: Duration } {
   const match = /^(\d+(?:\.\d+)?(?:e\d+)?) ?\/ ?(\d+(?:\.\d+)?)? ?([a-z]+)$/.exec(rate)
   if (match === null) throw refused(what, rate, "must be permits per time, such as '10/s', '100/min' or '5/10s'")
+  if (!isUnit(match[3] as string)) throw refused(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'`)
   return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
 }
 

@@ -104,7 +104,7 @@ describe('limitFrom', () => {
       { type: 'gcra', rate: { permits: 1, pre: '1s' }, burst: 5 },
       'gcra rate "pre" is not an option',
     ],
-    ['a bad value', { type: 'gcra', rate: '1/x', burst: 5 }, 'gcra rate: period "1x" must be milliseconds or a number with a unit'],
+    ['a bad value', { type: 'gcra', rate: '1/x', burst: 5 }, 'gcra rate "1/x" must be permits per time with a unit (us, ms, s, min, h, d)'],
     ['a missing value', { type: 'slidingLog', limit: 5 }, 'slidingLog window undefined must be'],
   ])('refuses %s', (_, json, message) => {
     expect(refusal(() => limitFrom(json))).toMatchObject({ code: 'CONFIG', message: expect.stringContaining(message) })

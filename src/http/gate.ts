@@ -15,7 +15,7 @@ import { isNearLimit } from './near-limit.ts'
 import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits, type Told, withoutNames } from './options.ts'
 import { checkHttpOptions } from './options-check.ts'
 import { answeredWith, Refusals } from './refusal.ts'
-import { asError, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { asError, ClientLeft, disregard, type HttpOutcome, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { giveBack, type HttpDecision, settleAtEnd } from './settling.ts'
 import { WaitingRoom } from './waiting-room.ts'
 import { explainOnce, type WarningCode } from './warnings.ts'
@@ -110,6 +110,7 @@ export class Gate<Native, Connection = unknown> {
 
   /** A shadow refuses nobody, whatever goes wrong in it. */
   #failed(error: unknown): Entry {
+    if (error instanceof ClientLeft) return this.#choices.shadow ? PASSED : GONE
     if (!this.#choices.shadow) throw asError(error)
     explainOnce('SLUICE_SHADOW_FAILED', '', error)
     return PASSED

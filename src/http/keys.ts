@@ -5,7 +5,7 @@ import { SluiceError, shown } from '../errors.ts'
 import { addressIn, addressText, isNearby, networksOf } from './address.ts'
 import { senderOf, type Trust } from './forwarded.ts'
 import { userLooks } from './late-looks.ts'
-import { type AnyRequest, disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
+import { type AnyRequest, ClientLeft, disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
 
@@ -86,7 +86,7 @@ function peerKeys(ipv6Bits: number): (http: HttpRequest) => string {
   return (http) => {
     const { address } = http
     const peer = remembered.get(address) ?? remember(address)
-    if (peer === undefined) return keyOfNobody()
+    if (peer === undefined) return keyOfNobody(http)
     if (peer.isNearby && looks < MAX_LOOKS) look(http)
     return peer.key
   }
@@ -100,10 +100,12 @@ function peerOf(text: string, ipv6Bits: number): Peer | undefined {
 function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string {
   const peer = http.address === undefined ? undefined : addressIn(http.address)
   const sender = senderOf(peer, http.header('x-forwarded-for'), trust)
-  return sender === undefined ? keyOfNobody() : `ip:${addressText(sender, ipv6Bits)}`
+  return sender === undefined ? keyOfNobody(http) : `ip:${addressText(sender, ipv6Bits)}`
 }
 
-function keyOfNobody(): string {
+/** Over HTTP/2 the address of a client that has left is not known any more. Nobody is to be counted for it, and it wants no answer. */
+function keyOfNobody({ hasLeft }: HttpRequest): string {
+  if (hasLeft) throw new ClientLeft()
   explainOnce('SLUICE_NO_ADDRESS')
   return 'ip:unknown'
 }

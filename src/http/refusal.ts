@@ -119,10 +119,14 @@ export function answeredWith(answer: Answer | undefined, usual: Refusal): Refusa
       `answer returned ${shown(answer)}: it must return { status, headers, body }, each if it is another, or undefined`,
     )
   }
-  const { status = usual.status, headers = {}, body } = answer
+  const { status = usual.status, headers = {} } = answer
+  // What is said of a refusal does not belong into a redirect.
+  const isRedirect = status >= 300 && status < 400
+  const { body = isRedirect ? '' : undefined } = answer
   const fields = new Map<string, string | undefined>()
   for (let k = 0; k < usual.headers.length; k += 2) fields.set(usual.headers[k] as string, usual.headers[k + 1] as string)
-  if (body !== undefined) fields.set(CONTENT_TYPE, typeof body === 'string' ? CONTENT_TYPES.text : JSON_TYPE)
+  if (body === '' && isRedirect) fields.delete(CONTENT_TYPE)
+  else if (body !== undefined) fields.set(CONTENT_TYPE, typeof body === 'string' ? CONTENT_TYPES.text : JSON_TYPE)
   for (const [name, value] of Object.entries(headers)) fields.set(name.toLowerCase(), value)
   const list = [...fields].flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
   return { status: checkStatus(status, 200), headers: list, body: body === undefined ? usual.body : textOf(body) }

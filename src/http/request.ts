@@ -6,9 +6,14 @@ export interface HttpRequest {
   readonly address: string | undefined
   /** Its route as the application wrote it down, such as `GET /users/:id`; undefined where the framework has none, or does not know it yet. */
   readonly route?: string | undefined
+  /** Whether its client is known to have left: then nobody is there to answer. */
+  readonly hasLeft?: boolean
   /** The value of a header field, its name in lower case. Several lines of it are joined with commas. */
   header(name: string): string | undefined
 }
+
+/** Thrown where a request cannot be counted any more, because its client has left. */
+export class ClientLeft extends Error {}
 
 /** What servers write into their logs for a client that left before it was answered. */
 export const CLIENT_LEFT = 499

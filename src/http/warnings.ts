@@ -25,7 +25,7 @@ const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_NO_ADDRESS:
     'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
   SLUICE_NO_ROUTE:
-    'byRoute() was asked for a request whose route is not known, so that all such requests share one limit. In Express the limits belong on the routes: app.get(path, rateLimit({ ... }), handler). Koa, node:http and fetch have no routes: choose another key.',
+    'byRoute() was asked for a request whose route is not known, so that all such requests share one limit. In Express, and in Koa with @koa/router, the limits belong on the routes: app.get(path, rateLimit({ ... }), handler). node:http and fetch have no routes: choose another key.',
   SLUICE_USER_CAME_LATE:
     'A request had no user when byUser() was asked, and had one at its end: users are signed in after the limits, and counted by what `otherwise` says. Put the limits behind whatever signs users in: in Fastify by hook: "preHandler", in Nest by @UseGuards(AuthGuard, RateLimitGuard).',
   SLUICE_LIMITER_PER_REQUEST:

@@ -1,6 +1,5 @@
 /** What a call really cost: known when it is over, written down then. */
 import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
-import { refused } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Charge } from '../stores/settlement.ts'
 import { type Cost, checkNames, instantUs, type Key, spanUs } from './input.ts'
@@ -67,8 +66,9 @@ export function isEnteredLater(verdicts: readonly Verdict[]): boolean {
   return false
 }
 
-export function checkDecided(of: TakenDecision): void {
-  if (typeof of !== 'object' || of === null) throw refused('of', of, 'must be the decision that is settled, with its atMs and parts')
+export function checkDecided(of: TakenDecision | undefined): asserts of is TakenDecision {
+  if (typeof of === 'object' && of !== null) return
+  throw new SluiceError('CONFIG', `settle needs the decision that it settles, { of: decision }, not { of: ${shown(of)} }`)
 }
 
 /** What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any capacity. */

@@ -231,7 +231,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
     const plan = this.#planOf(options, SETTLE_OPTIONS)
-    const { of, cost = 1 } = options
+    const { of, cost = 1 } = options ?? {}
     checkDecided(of)
     const charges = chargesIn(plan.scope.limits, of)
     this.#checkOpen()

@@ -2,7 +2,15 @@
  * Limiters seen by OpenTelemetry: `observe(limiter)`. Counters and histograms are told as things happen; how many wait, how the store is and how
  * many keys there are is looked at when somebody collects. A limiter that is not observed pays nothing for it.
  */
-import { type BatchObservableCallback, type BatchObservableResult, type Meter, metrics, type Observable } from '@opentelemetry/api'
+import {
+  type BatchObservableCallback,
+  type BatchObservableResult,
+  type Meter,
+  metrics,
+  type Observable,
+  type Tracer,
+} from '@opentelemetry/api'
+import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
 import type { Health } from '../stores/remote/health.ts'
@@ -25,6 +33,7 @@ import {
   WAIT,
   WAIT_BOUNDS_S,
 } from './measures.ts'
+import { tracing } from './tracing.ts'
 
 /** What is needed of a limiter. */
 export interface ObservedLimiter {
@@ -38,14 +47,22 @@ export interface ObservedLimiter {
 export interface ObserveOptions {
   /** Default: the meter `sluice` of the global provider, which must be registered before. */
   readonly meter?: Meter
+  /** Makes a span of each decision within a trace: `trace.getTracer('my-app')`. Default: none. */
+  readonly tracer?: Tracer
 }
 
 /** Measures a limiter, or several, until the function that is returned is called. Limiters of one name are one in the figures. */
-export function observe(limiters: ObservedLimiter | readonly ObservedLimiter[], { meter }: ObserveOptions = {}): () => void {
+export function observe(limiters: ObservedLimiter | readonly ObservedLimiter[], options: ObserveOptions = {}): () => void {
+  onlyKnown(options, ['meter', 'tracer'], 'observe')
+  const { meter, tracer } = options
+  if (tracer !== undefined && typeof tracer?.startSpan !== 'function') {
+    throw new SluiceError('CONFIG', `tracer ${shown(tracer)} must be a tracer, such as trace.getTracer('my-app')`)
+  }
   const all = new Set([limiters].flat())
   const metered = meteredBy(meter ?? metrics.getMeter('sluice'))
   for (const limiter of all) metered.check(limiter)
   const stops = [...all].map((limiter) => metered.add(limiter))
+  if (tracer !== undefined) for (const limiter of all) stops.push(limiter.listen(tracing(tracer)))
   return () => {
     // Once: a limiter may be observed anew.
     for (const stop of stops.splice(0)) stop()

@@ -3,16 +3,20 @@
  * Over real sockets, because servers and frameworks rewrite paths.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { createRequire } from 'node:module'
 import { type AddressInfo, connect } from 'node:net'
 import { serve as serveHono } from '@hono/node-server'
+import Router from '@koa/router'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
+import Koa from 'koa'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import * as forExpress from '../../src/adapters/express.ts'
 import * as forFastify from '../../src/adapters/fastify.ts'
 import * as forHono from '../../src/adapters/hono.ts'
+import * as forKoa from '../../src/adapters/koa.ts'
 import * as forNode from '../../src/adapters/node.ts'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
@@ -31,7 +35,7 @@ afterEach(() => {
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   close = () => {
-    server.closeAllConnections()
+    server.closeAllConnections?.()
     server.close()
   }
   return (server.address() as AddressInfo).port
@@ -109,6 +113,17 @@ const ROUTED: readonly Routed[] = [
     },
   },
   {
+    name: 'Koa',
+    serve: async (limiter, reached) => {
+      const router = new Router()
+      router.all('/login', forKoa.rateLimit({ limiter, key: forKoa.byRoute() }), (ctx) => {
+        reached()
+        ctx.body = 'in'
+      })
+      return listening(createServer(new Koa().use(router.routes()).callback()))
+    },
+  },
+  {
     name: 'Hono',
     serve: async (limiter, reached) => {
       const app = new Hono({ strict: false })
@@ -153,6 +168,38 @@ describe('byRoute()', () => {
     expect(limiter.peek('route:unknown').remaining).toBe(8)
   })
 
+  test('of Koa names routes with the prefixes of their routers, and knows them only on the route', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const limiter = burst(9)
+    const limited = forKoa.rateLimit({ limiter, key: forKoa.byRoute() })
+    const users = new Router({ prefix: '/users' })
+    users.get('/:id', limited, (ctx) => {
+      ctx.body = 'user'
+    })
+    users.put('/:id', limited, (ctx) => {
+      ctx.body = 'user'
+    })
+    const outer = new Router({ prefix: '/v1' })
+    outer.use(users.routes())
+    const others = new Router()
+    others.use(limited)
+    others.get('/other', (ctx) => {
+      ctx.body = 'other'
+    })
+    const port = await listening(createServer(new Koa().use(outer.routes()).use(others.routes()).callback()))
+    for (const [method, path] of [
+      ['GET', '/v1/users/1'],
+      ['HEAD', '/v1/users/2'],
+      ['PUT', '/v1/users/1'],
+      ['GET', '/other'],
+    ] as const) {
+      await raw(port, method, path)
+    }
+    const left = ['GET /v1/users/:id', 'PUT /v1/users/:id', 'unknown'].map((route) => limiter.peek(`route:${route}`).remaining)
+    expect(left).toEqual([7, 8, 8])
+    warned.mockRestore()
+  })
+
   test('of Express knows routes only on the route, and counts all others as one', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const limiter = burst(9)
@@ -192,6 +239,30 @@ test('a client that hangs up before it is counted is counted by its own address 
   for (const next of held) next()
   expect(counts).toEqual({ reached: 3, refused: 7 })
   expect([limiter.peek('ip:127.0.0.1').remaining, limiter.peek('ip:unknown').remaining]).toEqual([0, 3])
+})
+
+test('a client that leaves over HTTP/2 before it is counted by its address is not let in, and shares no limit with others', async () => {
+  const limiter = burst(3)
+  const reached: string[] = []
+  const held: (() => void)[] = []
+  const keyed = { address: forKoa.rateLimit({ limiter }), all: forKoa.rateLimit({ limiter, key: 'all' }) }
+  const app = new Koa()
+  app.use((_ctx, next) => new Promise<void>((resolve) => void held.push(resolve)).then(next))
+  app.use((ctx, next) => (ctx.path === '/all' ? keyed.all(ctx, next) : keyed.address(ctx, next)))
+  app.use((ctx) => void reached.push(ctx.path))
+  const server = createHttp2Server(app.callback())
+  let closed = 0
+  server.on('stream', (stream) => stream.on('close', () => closed++))
+  const session = connectHttp2(`http://127.0.0.1:${await listening(server as never)}`)
+  const streams = ['/', '/', '/', '/', '/all'].map((path) => session.request({ ':path': path }).on('error', () => undefined))
+  await vi.waitFor(() => expect(held).toHaveLength(5))
+  for (const stream of streams) stream.close(8)
+  await vi.waitFor(() => expect(closed).toBe(5))
+  for (const next of held) next()
+  // A key that does not need the address counts as ever.
+  await vi.waitFor(() => expect(reached).toEqual(['/all']))
+  expect([limiter.peek('ip:unknown').remaining, limiter.peek('all').remaining]).toEqual([3, 2])
+  session.destroy()
 })
 
 test('any function may be a key: a long one is counted, and is no error', async () => {

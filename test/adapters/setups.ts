@@ -125,7 +125,7 @@ const SETUPS_BY_NAME = {
         const wanted = header(native, 'x-want')
         const xml = { 'Content-Type': 'application/xml', 'ratelimit-policy': undefined }
         if (wanted === 'xml') return { headers: xml, body: `<wait seconds="${retryAfterMs / 1000}"/>` }
-        if (wanted === 'redirect') return { status: 303, headers: { location: '/slow-down' }, body: '' }
+        if (wanted === 'redirect') return { status: 303, headers: { location: '/slow-down' } }
         return wanted === 'json' ? { body: { wait: retryAfterMs } } : undefined
       },
     }),

@@ -25,7 +25,7 @@ function partsOf(page: string): Parts {
 }
 
 test('the guides that are needed first are there', () => {
-  expect(guides).toEqual(['choosing.zh-CN.md', 'parameters.zh-CN.md', 'redis.zh-CN.md'])
+  expect(guides).toEqual(['choosing.zh-CN.md', 'coming-from.zh-CN.md', 'parameters.zh-CN.md', 'redis.zh-CN.md'])
 })
 
 describe.each(pages)('%s', (page) => {

@@ -356,13 +356,20 @@ describe('elsewhere', () => {
   })
 
   test.each([
-    [undefined, 'of undefined must be the decision'],
+    [undefined, 'settle needs the decision that it settles, { of: decision }, not { of: undefined }'],
+    [3, 'not { of: 3 }'],
     [{ parts: { default: { resetAfterMs: 1 } } }, 'atMs undefined must be milliseconds'],
     [{ atMs: 0 }, "resetAfterMs of limit 'default' undefined must be milliseconds"],
     [{ atMs: -1, parts: { default: { resetAfterMs: 1 } } }, 'atMs -1 must be milliseconds'],
   ])('of %j is refused: %s', (of, message) => {
     const { limiter } = setUp()
     expect(caught(() => limiter.settle('k', 0, { of: of as never })).message).toContain(message)
+  })
+
+  test('a call without options is told what it lacks', () => {
+    const { limiter } = setUp()
+    const error = caught(() => (limiter.settle as (key: string, actual: number) => void)('k', 0))
+    expect(error).toMatchObject({ code: 'CONFIG', message: expect.stringContaining('{ of: decision }') })
   })
 })
 

@@ -72,6 +72,7 @@ describe('imports point one way', () => {
       'adapters/nest-guard.ts': ['@nestjs/common'],
       'adapters/nest-limits.ts': ['@nestjs/common/constants.js'],
       'otel/observe.ts': ['@opentelemetry/api'],
+      'otel/tracing.ts': ['@opentelemetry/api'],
     }
     const isAllowed = (path: string, name: string) =>
       (['cli/inspect.ts', 'cli/postgres.ts'].includes(path) && peers.includes(name)) || needed[path]?.includes(name)

@@ -1,7 +1,9 @@
-/** The stream of the service. A browser comes back to it by itself; where it gives up, we try again. */
+/** The stream of the service, opened again whenever it ends. Read by `fetch`, because an `EventSource` cannot send a token. */
+import { authorization, UNAUTHORIZED } from '../token.ts'
 import type { LiveEvent } from './history.ts'
 
-export type FeedState = 'connecting' | 'live' | 'reconnecting' | 'none'
+/** `locked`: reading needs a token, and ours is none or wrong. */
+export type FeedState = 'connecting' | 'live' | 'reconnecting' | 'none' | 'locked'
 
 export interface FeedListener {
   event(event: LiveEvent): void
@@ -12,7 +14,7 @@ const AGAIN_MS = 2_000
 
 export class Feed {
   readonly #listener: FeedListener
-  #source: EventSource | undefined
+  #leaving = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
   #wasLive: boolean
 
@@ -21,37 +23,60 @@ export class Feed {
     this.#listener = listener
     this.#wasLive = wasLive
     listener.state('connecting')
-    this.#open()
+    void this.#open()
   }
 
   again(): void {
     this.close()
     this.#listener.state('connecting')
-    this.#open()
+    void this.#open()
   }
 
   close(): void {
     clearTimeout(this.#timer)
-    this.#source?.close()
+    this.#leaving.abort()
   }
 
-  #open(): void {
-    const source = new EventSource('v1/live')
-    this.#source = source
-    source.addEventListener('live', ({ data }) => {
-      this.#wasLive = true
-      this.#listener.state('live')
-      this.#listener.event(JSON.parse(data) as LiveEvent)
-    })
-    source.addEventListener('error', () => this.#failed(source))
+  async #open(): Promise<void> {
+    this.#leaving = new AbortController()
+    const { signal } = this.#leaving
+    try {
+      const response = await fetch('v1/live', { headers: authorization(), signal })
+      if (response.status === UNAUTHORIZED) {
+        this.#listener.state('locked')
+        return
+      }
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+      if (response.ok && isStream && response.body !== null) await this.#read(response.body)
+    } catch {
+      // A connection that breaks is one that has ended.
+    }
+    if (!signal.aborted) this.#lost()
   }
 
-  /**
-   * A connection that broke is opened again by the browser. One that was answered with something else is closed for good: if there was a
-   * service, it is stopping or starting; if not, nobody serves it, and asking again is for whoever looks.
-   */
-  #failed(source: EventSource): void {
+  async #read(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      const events = (text + value).split('\n\n')
+      text = events.pop() as string
+      for (const event of events) this.#told(event)
+    }
+  }
+
+  #told(event: string): void {
+    const [, data] = /^event: live\ndata: (.*)$/.exec(event) ?? []
+    if (data === undefined) return
+    this.#wasLive = true
+    this.#listener.state('live')
+    this.#listener.event(JSON.parse(data) as LiveEvent)
+  }
+
+  /** If there was a service, it is stopping or starting; if not, nobody serves it, and asking again is for whoever looks. */
+  #lost(): void {
     this.#listener.state(this.#wasLive ? 'reconnecting' : 'none')
-    if (source.readyState === EventSource.CLOSED && this.#wasLive) this.#timer = setTimeout(() => this.#open(), AGAIN_MS)
+    if (this.#wasLive) this.#timer = setTimeout(() => void this.#open(), AGAIN_MS)
   }
 }

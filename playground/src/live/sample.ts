@@ -2,6 +2,7 @@
 import { h, put } from '../dom.ts'
 import { plain } from '../numbers.ts'
 import type { Texts } from '../text/en.ts'
+import { authorization } from '../token.ts'
 import type { LiveLimiter } from './history.ts'
 
 const LENGTH_MS = 60_000
@@ -75,7 +76,11 @@ export class SampleTraffic {
   async #ask(limiter: string, key: string): Promise<void> {
     const body = JSON.stringify({ limiter, key })
     try {
-      const response = await fetch('v1/decide', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const response = await fetch('v1/decide', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...authorization() },
+        body,
+      })
       await response.arrayBuffer()
       if (!response.ok && response.status !== 429) throw new Error(`${response.status} ${response.statusText}`)
     } catch (error) {

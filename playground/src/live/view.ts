@@ -1,8 +1,9 @@
 /** Live: what the running service admits and refuses, every second. */
-import { h, put } from '../dom.ts'
+import { field, h, put } from '../dom.ts'
 import { plain, rounded } from '../numbers.ts'
 import type { View } from '../playground/view.ts'
 import type { Texts } from '../text/en.ts'
+import { tokenNow, useToken } from '../token.ts'
 import { Chart } from './chart.ts'
 import { Feed, type FeedState } from './feed.ts'
 import { ALL, History, type LiveEvent } from './history.ts'
@@ -32,6 +33,7 @@ class LiveView implements View {
   readonly #name = h('h2', {})
   readonly #figures = h('div', { class: 'figures' })
   readonly #none: HTMLElement
+  readonly #locked: HTMLElement
   readonly #watched: HTMLElement
   #chosen = ALL
 
@@ -42,6 +44,7 @@ class LiveView implements View {
     this.#top = new TopKeys(texts, history)
     this.#sample = new SampleTraffic(texts)
     this.#none = this.#noService()
+    this.#locked = this.#tokenForm()
     this.#watched = h(
       'div',
       { class: 'stacked', 'data-part': 'watched' },
@@ -51,7 +54,7 @@ class LiveView implements View {
       this.#top.element,
     )
     const intro = h('div', { class: 'intro' }, h('h1', {}, texts.live.heading), h('p', { class: 'inline' }, this.#state, this.#since))
-    this.element = h('div', { class: 'stacked' }, intro, this.#none, this.#watched)
+    this.element = h('div', { class: 'stacked' }, intro, this.#none, this.#locked, this.#watched)
     // What was last known, until the service says more.
     if (history.last !== undefined) this.#show(history.last)
     this.#feed = new Feed(
@@ -82,6 +85,19 @@ class LiveView implements View {
     return h('section', { class: 'panel stack' }, h('p', {}, none), h('p', {}, start), h('pre', {}, START), look)
   }
 
+  #tokenForm(): HTMLElement {
+    const { locked, show } = this.#texts.live
+    const input = h('input', { type: 'password', autocomplete: 'off', 'data-part': 'token', required: true, value: tokenNow() })
+    const submit = (event: Event) => {
+      event.preventDefault()
+      useToken(input.value)
+      this.#feed.again()
+    }
+    const button = h('button', { type: 'submit', class: 'primary' }, show)
+    const form = h('form', { class: 'inline', onsubmit: submit }, field(this.#texts.try.tokenOnly, input), button)
+    return h('section', { class: 'panel stack', 'data-part': 'locked', hidden: true }, h('p', {}, locked), form)
+  }
+
   #showState(next: FeedState): void {
     // A status is read out whenever it is written.
     if (this.#state.dataset.state === next) return
@@ -90,7 +106,8 @@ class LiveView implements View {
     put(this.#state, next === 'reconnecting' && seenMs !== undefined ? lastSeen(this.#time(seenMs)) : states[next])
     this.#state.dataset.state = next
     this.#none.hidden = next !== 'none'
-    this.#watched.hidden = next === 'none' || next === 'connecting'
+    this.#locked.hidden = next !== 'locked'
+    this.#watched.hidden = next !== 'live' && next !== 'reconnecting'
     // What is on the screen is old now, and looks so.
     this.#watched.classList.toggle('stale', next === 'reconnecting')
   }

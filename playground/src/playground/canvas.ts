@@ -1,5 +1,5 @@
 /** The picture on the page, and over it the place where we are and the words about it. */
-import { h } from '../dom.ts'
+import { h, put } from '../dom.ts'
 import { CanvasPen } from './pen.ts'
 import { drawPicture, type Layout, layoutFor, PALETTE_NAMES, type Palette, pictureLabel, type Scene, wordsTop } from './picture.ts'
 
@@ -15,18 +15,21 @@ export class Picture {
   readonly #line = h('div', { class: 'line', hidden: true })
   readonly #veil = h('div', { class: 'veil', hidden: true })
   readonly #over = h('div', { class: 'over', 'aria-hidden': 'true' }, this.#veil, this.#line)
+  /** Over the row of what arrives. */
+  readonly #hand = h('div', { class: 'hand' })
   readonly #resized = new ResizeObserver(() => this.#fit())
   #scene: Omit<Scene, 'palette'> | undefined
   #layout: Layout = layoutFor(320, 0)
   #atUs: number | undefined
   #hidesRest = false
   #hasState = true
+  #isByHand = false
   readonly #words: HTMLElement
 
   /** `words` has one element for each row, with its number in `--row`: it stands under the bars of that row, or below the picture on a phone. */
   constructor(words: HTMLElement, seek: (us: number) => void) {
     this.#words = words
-    this.element = h('div', { class: 'picture' }, this.#base, this.#over, words)
+    this.element = h('div', { class: 'picture' }, this.#base, this.#over, this.#hand, words)
     this.#over.addEventListener('click', ({ clientX }) => {
       if (this.#scene === undefined) return
       const share = (clientX - this.#over.getBoundingClientRect().left - this.#layout.plotX) / this.#layout.plotWidth
@@ -42,6 +45,13 @@ export class Picture {
 
   showState(hasState: boolean): void {
     this.#hasState = hasState
+    this.#draw()
+  }
+
+  /** What draws by hand, in the row of what arrives; undefined: nothing does. */
+  byHand(board: HTMLElement | undefined): void {
+    put(this.#hand, board)
+    this.#isByHand = board !== undefined
     this.#draw()
   }
 
@@ -67,9 +77,10 @@ export class Picture {
   #draw(): void {
     if (this.#scene === undefined || this.element.clientWidth === 0) return
     const scene: Scene = { ...this.#scene, palette: palette() }
-    this.#layout = layoutFor(this.element.clientWidth, scene.run.rows.length, this.#hasState)
+    this.#layout = layoutFor(this.element.clientWidth, scene.run.rows.length, this.#hasState, this.#isByHand)
     this.#over.style.height = `${this.#layout.height}px`
     this.#placeWords()
+    this.#placeHand()
     this.#base.setAttribute('aria-label', pictureLabel(scene))
     drawPicture(new CanvasPen(sized(this.#base, this.#layout)), this.#layout, scene)
     this.#showPlace()
@@ -81,6 +92,11 @@ export class Picture {
     this.#words.style.setProperty('--first', `${first}px`)
     this.#words.style.setProperty('--each', `${wordsTop(this.#layout, 1) - first}px`)
     this.#words.style.setProperty('--left', `${this.#layout.plotX}px`)
+  }
+
+  #placeHand(): void {
+    const { plotX, plotWidth, callsTop, callsHeight } = this.#layout
+    Object.assign(this.#hand.style, { left: `${plotX}px`, width: `${plotWidth}px`, top: `${callsTop}px`, height: `${callsHeight}px` })
   }
 
   /** Moved, not drawn: while playing this happens in every frame. */

@@ -2,6 +2,7 @@
 import { counted, plain } from '../numbers.ts'
 import { FIELDS, type Limits, type LimitType } from '../simulation/limits.ts'
 import { CELLS, type Row, type Run } from '../simulation/run.ts'
+import { MAX_IN_COLUMN } from '../simulation/traffic.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
 import { isOver } from './conclusion.ts'
@@ -32,9 +33,16 @@ export interface Layout {
   readonly hasState: boolean
   /** Of the bars of each row, up or down. */
   readonly sideHeight: number
+  /** Of what arrives. */
+  readonly callsTop: number
+  readonly callsHeight: number
+  /** Whether what arrives is drawn by hand there: then the columns of the hand are its bars. */
+  readonly isByHand: boolean
 }
 
 const CALLS_HEIGHT = 34
+/** With room for a hand. */
+const BY_HAND_HEIGHT = 96
 const SIDE_HEIGHT = 27
 /** Without the state there is room for higher bars. */
 const TALL_SIDE_HEIGHT = 34
@@ -49,7 +57,7 @@ const SCALE = 34
 const PADDING = 12
 const TOP = 10
 
-export function layoutFor(width: number, rows: number, hasState = true): Layout {
+export function layoutFor(width: number, rows: number, hasState = true, isByHand = false): Layout {
   const isNarrow = width < 620
   const plotX = isNarrow ? SCALE : GUTTER + SCALE
   const layout = {
@@ -61,15 +69,17 @@ export function layoutFor(width: number, rows: number, hasState = true): Layout 
     bars: isNarrow ? CELLS / 8 : CELLS / 4,
     hasState,
     sideHeight: hasState ? SIDE_HEIGHT : TALL_SIDE_HEIGHT,
+    callsTop: isNarrow ? TOP + TITLE_HEIGHT : TOP,
+    callsHeight: isByHand ? BY_HAND_HEIGHT : CALLS_HEIGHT,
+    isByHand,
   }
   return { ...layout, height: rowTop(layout, rows) + AXIS_HEIGHT }
 }
 
 /** Where a row begins. */
-function rowTop({ isNarrow, hasState, sideHeight }: Layout, row: number): number {
-  const calls = (isNarrow ? TITLE_HEIGHT : 0) + CALLS_HEIGHT + ROW_GAP
+function rowTop({ isNarrow, hasState, sideHeight, callsTop, callsHeight }: Layout, row: number): number {
   const each = (isNarrow ? TITLE_HEIGHT : 0) + 2 * sideHeight + WORDS_HEIGHT + (hasState ? GAUGE_HEIGHT : 0) + ROW_GAP
-  return TOP + calls + row * each
+  return callsTop + callsHeight + ROW_GAP + row * each
 }
 
 /** Where the words of a row stand: between its bars and its state. */
@@ -88,7 +98,7 @@ export function drawPicture(pen: Pen, layout: Layout, scene: Scene): void {
   const { run, palette } = scene
   pen.rect(0, 0, layout.width, layout.height, palette.surface)
   drawAxis(pen, layout, scene)
-  drawCalls(pen, layout, scene, TOP)
+  drawCalls(pen, layout, scene)
   const scale = Math.max(1, ...run.rows.flatMap(({ admitted, refused }) => [highest(admitted, layout.bars), highest(refused, layout.bars)]))
   for (const [k, row] of run.rows.entries()) drawRow(pen, layout, scene, row, scale, rowTop(layout, k))
 }
@@ -112,21 +122,21 @@ function tickUs(lengthUs: number, about: number): number {
   return ([1, 2, 5].find((digit) => digit * power >= raw) ?? 10) * power
 }
 
-function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene, top: number): void {
-  const y = layout.isNarrow ? top + TITLE_HEIGHT : top
+function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene): void {
+  const { callsTop: y, callsHeight } = layout
   const title = { size: 13, colour: palette.ink, bold: true }
   const total = counted(run.atUs.length)
   if (layout.isNarrow) {
-    pen.text(2, top + 13, texts.picture.calls, title)
-    pen.text(layout.width - 4, top + 13, total, { ...title, anchor: 'end' })
+    pen.text(2, TOP + 13, texts.picture.calls, title)
+    pen.text(layout.width - 4, TOP + 13, total, { ...title, anchor: 'end' })
   } else {
     pen.text(2, y + 13, texts.picture.calls, title)
     pen.text(2, y + 30, total, { size: 12, colour: palette.quiet })
   }
   const bins = binned(run.arrived, layout.bars)
-  drawBars(pen, layout, bins, y + CALLS_HEIGHT, CALLS_HEIGHT / Math.max(1, ...bins), palette.calls)
-  drawScale(pen, layout, y, Math.max(...bins), palette)
-  pen.line(layout.plotX, y + CALLS_HEIGHT + 0.5, layout.plotX + layout.plotWidth, y + CALLS_HEIGHT + 0.5, palette.quiet)
+  if (!layout.isByHand) drawBars(pen, layout, bins, y + callsHeight, callsHeight / Math.max(1, ...bins), palette.calls)
+  drawScale(pen, layout, y, layout.isByHand ? MAX_IN_COLUMN : Math.max(...bins), palette)
+  pen.line(layout.plotX, y + callsHeight + 0.5, layout.plotX + layout.plotWidth, y + callsHeight + 0.5, palette.quiet)
 }
 
 function drawRow(pen: Pen, layout: Layout, scene: Scene, row: Row, scale: number, top: number): void {

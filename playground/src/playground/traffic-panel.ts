@@ -14,7 +14,13 @@ export interface TrafficPanel {
   fail(message: string): void
 }
 
-export function trafficPanel(first: Traffic, texts: Texts, changed: (traffic: Traffic) => void): TrafficPanel {
+/** `byHand` puts what draws by hand in its place. */
+export function trafficPanel(
+  first: Traffic,
+  texts: Texts,
+  changed: (traffic: Traffic) => void,
+  byHand: (board: HTMLElement | undefined) => void,
+): TrafficPanel {
   let current = first
   const controls = h('div', { class: 'stack' })
   const error = h('p', { class: 'error', role: 'alert' })
@@ -28,6 +34,7 @@ export function trafficPanel(first: Traffic, texts: Texts, changed: (traffic: Tr
 
   function show(traffic: Traffic): void {
     current = traffic
+    if (traffic.kind !== 'drawn') byHand(undefined)
     put(controls, kindSelect(), ...NUMBERS_OF[traffic.kind].map(numberField), ...ownControls())
   }
 
@@ -73,14 +80,14 @@ export function trafficPanel(first: Traffic, texts: Texts, changed: (traffic: Tr
     const clear = () => {
       show({ ...current, columns: new Array<number>(COLUMNS).fill(0) } as Traffic)
       changed(current)
-      controls.querySelector<HTMLElement>('[tabindex="0"]')?.focus()
+      controls.querySelector<HTMLElement>('[data-part=clear]')?.focus()
     }
+    byHand(board)
     return h(
       'div',
       { class: 'stack' },
-      board,
       h('p', { class: 'note' }, texts.traffic.draw),
-      h('button', { type: 'button', class: 'small', onclick: clear }, texts.traffic.clear),
+      h('button', { type: 'button', class: 'small', 'data-part': 'clear', onclick: clear }, texts.traffic.clear),
     )
   }
 

@@ -45,7 +45,12 @@ export function playgroundView(script: string, address: string, texts: Texts, re
   })
   const bar = playBar(texts, player, { goThrough, showAll, showState: (hasState) => picture.showState(hasState) })
   const example = exampleSelect(state, texts, replace)
-  const traffic = trafficPanel(state.traffic, texts, (next) => change({ ...state, traffic: next }))
+  const traffic = trafficPanel(
+    state.traffic,
+    texts,
+    (next) => change({ ...state, traffic: next }),
+    (board) => picture.byHand(board),
+  )
   const limits = limitsPanel(state, texts, (next) => change({ ...state, ...next }))
   const share = sharePanel(texts)
   const conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })

@@ -74,10 +74,12 @@ export class AnswerPanel {
 
   /** Of a decision: what it was. */
   #badge(text: string): HTMLElement | undefined {
-    const [, allowed] = /"allowed":(true|false)/.exec(text) ?? []
-    if (allowed === undefined) return undefined
+    const [, said] = /"(?:allowed|overallCode)":(true|false|"OK"|"OVER_LIMIT")/.exec(text) ?? []
+    if (said === undefined) return undefined
     const { admitted, refused } = this.#texts.step
-    return allowed === 'true' ? h('span', { class: 'admitted' }, `▲ ${admitted}`) : h('span', { class: 'refused' }, `▼ ${refused}`)
+    return said === 'true' || said === '"OK"'
+      ? h('span', { class: 'admitted' }, `▲ ${admitted}`)
+      : h('span', { class: 'refused' }, `▼ ${refused}`)
   }
 
   #showHistory(): void {
@@ -108,8 +110,17 @@ export class AnswerPanel {
 /** Over HTTP/2 a status has no text. */
 const statusOf = ({ status, statusText }: Response): string => (statusText === '' ? String(status) : `${status} ${statusText}`)
 
+interface Sent {
+  readonly verb?: string
+  readonly key?: string
+  readonly cost?: unknown
+  readonly descriptors?: readonly { readonly entries: readonly { readonly key: string; readonly value: string }[] }[]
+}
+
 function shortRequest({ method, path, body }: WireRequest): string {
-  const { verb, key, cost } = JSON.parse(body ?? '{}') as { verb?: string; key?: string; cost?: unknown }
+  const { verb, key, cost, descriptors } = JSON.parse(body ?? '{}') as Sent
+  if (descriptors !== undefined)
+    return descriptors.flatMap(({ entries }) => entries.map((entry) => `${entry.key}=${entry.value}`)).join(', ')
   if (key === undefined) return `${method} ${decodeURIComponent(path.split('/').at(-1) as string)}`
   const name = verb ?? (path === '/v1/decide' ? 'consume' : path.slice('/v1/'.length))
   return `${name} ${key}${cost === undefined ? '' : ` × ${JSON.stringify(cost)}`}`
@@ -117,7 +128,12 @@ function shortRequest({ method, path, body }: WireRequest): string {
 
 function figuresOf(text: string): { readonly remaining?: number; readonly retryAfterMs?: number } {
   try {
-    return JSON.parse(text) as { remaining?: number; retryAfterMs?: number }
+    const { statuses, ...decision } = JSON.parse(text) as {
+      remaining?: number
+      retryAfterMs?: number
+      statuses?: { limitRemaining: number }[]
+    }
+    return statuses?.[0] === undefined ? decision : { remaining: statuses[0].limitRemaining }
   } catch {
     return {}
   }

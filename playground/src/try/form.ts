@@ -1,11 +1,17 @@
 /** The form: what is asked of the service. */
 import { field, h, put, select } from '../dom.ts'
 import type { Texts } from '../text/en.ts'
-import { type Asked, CostError, FIELDS_OF, type TryVerb, VERBS, type WireRequest, wireRequest } from './request.ts'
+import { tokenNow, useToken } from '../token.ts'
+import { type Asked, entriesOf, FIELDS_OF, FieldError, type TryVerb, VERBS, type WireRequest, wireRequest } from './request.ts'
 
 export interface Limiter {
   readonly name: string
   readonly plans: Readonly<Record<string, unknown>>
+}
+
+export interface Domain {
+  readonly name: string
+  readonly rules: readonly { readonly rule: string }[]
 }
 
 export interface FormListener {
@@ -14,7 +20,7 @@ export interface FormListener {
   submitted(wire: WireRequest, times: number): Promise<void>
 }
 
-type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'actual' | 'of' | 'token'
+type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'actual' | 'of' | 'entries' | 'token'
 
 const MAX_TIMES = 200
 
@@ -30,6 +36,8 @@ let asked: Asked = {
   atMs: '',
   actual: '1',
   of: '',
+  domain: '',
+  entries: '',
   token: '',
 }
 
@@ -39,18 +47,23 @@ export class AskForm {
   readonly #listener: FormListener
   readonly #error = h('p', { class: 'error', role: 'alert', id: 'ask-error' })
   #limiters: readonly Limiter[] = []
+  #domains: readonly Domain[] = []
   #times = 1
 
   constructor(texts: Texts, listener: FormListener) {
     this.#texts = texts
     this.#listener = listener
+    asked = { ...asked, token: tokenNow() }
     this.element = h('form', { class: 'stack', onsubmit: (event: Event) => this.#submit(event) })
     this.#show()
   }
 
   /** What there is to ask. */
-  offer(limiters: readonly Limiter[]): void {
+  offer(limiters: readonly Limiter[], domains: readonly Domain[]): void {
     this.#limiters = limiters
+    this.#domains = domains
+    const [domain] = domains
+    if (asked.domain === '' && domain !== undefined) asked = { ...asked, ...ruleChosen(domain, domain.rules[0]?.rule) }
     const first = limiters[0]?.name
     if (first !== undefined && !limiters.some(({ name }) => name === asked.limiter)) asked = { ...asked, limiter: first }
     this.#show()
@@ -65,11 +78,17 @@ export class AskForm {
       put(this.#error)
       return wire
     } catch (mistake) {
-      if (!(mistake instanceof CostError)) throw mistake
+      if (!(mistake instanceof FieldError)) throw mistake
       this.element.querySelector(`[data-ask=${mistake.field}]`)?.setAttribute('aria-invalid', 'true')
-      put(this.#error, mistake.field === 'of' ? this.#texts.try.badOf : this.#texts.try.badCost(mistake.message))
+      put(this.#error, this.#wordsOf(mistake))
       return undefined
     }
+  }
+
+  #wordsOf({ field, message }: FieldError): string {
+    const words = this.#texts.try
+    if (field === 'of') return words.badOf
+    return field === 'entries' ? words.badEntries : words.badCost(message)
   }
 
   /** The last decision is the one to settle. */
@@ -81,6 +100,7 @@ export class AskForm {
 
   #set(change: Partial<Asked>): void {
     asked = { ...asked, ...change }
+    useToken(asked.token)
     this.#tell()
   }
 
@@ -90,14 +110,17 @@ export class AskForm {
 
   #show(): void {
     const takes = FIELDS_OF[asked.verb]
+    const isRule = asked.verb === 'rule'
     const words = this.#texts.try
     const focused = (document.activeElement as HTMLElement | null)?.dataset.ask
     put(
       this.element,
       field(words.verb, this.#verb()),
-      field(words.limiter, this.#limiter()),
-      field(words.key, this.#input('key', { required: true })),
-      takes.includes('cost') && field(words.cost, this.#input('cost', { required: true }), words.costHint),
+      isRule && field(words.rule, this.#rule()),
+      isRule && field(words.entries, this.#input('entries', { required: true }), words.entriesHint),
+      !isRule && field(words.limiter, this.#limiter()),
+      !isRule && field(words.key, this.#input('key', { required: true })),
+      takes.includes('cost') && field(words.cost, this.#input('cost', { required: true }), isRule ? undefined : words.costHint),
       takes.includes('actual') && field(words.actual, this.#input('actual', { required: true })),
       takes.includes('of') && field(words.of, this.#input('of', { required: true }), words.ofHint),
       takes.includes('cost') && this.#error,
@@ -124,7 +147,8 @@ export class AskForm {
   }
 
   #verb(): HTMLSelectElement {
-    const options = VERBS.map((verb) => [verb, this.#texts.try.verbs[verb]] as const)
+    const isThere = (verb: TryVerb) => verb !== 'rule' || asked.verb === 'rule' || this.#domains.length > 0
+    const options = VERBS.filter(isThere).map((verb) => [verb, this.#texts.try.verbs[verb]] as const)
     return this.#select('verb', options, asked.verb, (verb: TryVerb) => this.#set({ verb }))
   }
 
@@ -132,6 +156,17 @@ export class AskForm {
     const names = this.#limiters.length === 0 ? [asked.limiter] : this.#limiters.map(({ name }) => name)
     const options = names.map((name) => [name, name] as const)
     return this.#select('limiter', options, asked.limiter, (limiter) => this.#set({ limiter, plan: '' }))
+  }
+
+  /** One of all rules. The entries below may be changed: they need not be those of the rule. */
+  #rule(): HTMLSelectElement {
+    const all = this.#domains.flatMap((domain) => domain.rules.map(({ rule }) => ({ ...ruleChosen(domain, rule), rule })))
+    const chosen = all.find(({ domain, entries }) => domain === asked.domain && entries === asked.entries)?.rule ?? all[0]?.rule ?? ''
+    const options = all.map(({ rule }) => [rule, rule] as const)
+    return this.#select('rule', options, chosen, (rule) => {
+      const { domain = '', entries = '' } = all.find((each) => each.rule === rule) ?? {}
+      this.#set({ domain, entries })
+    })
   }
 
   /** A choice that other fields depend on. */
@@ -180,4 +215,8 @@ export class AskForm {
       if (button !== null) button.disabled = false
     }
   }
+}
+
+function ruleChosen({ name }: Domain, rule: string | undefined): Pick<Asked, 'domain' | 'entries'> {
+  return { domain: name, entries: rule === undefined ? '' : entriesOf(name, rule) }
 }

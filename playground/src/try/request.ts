@@ -1,6 +1,7 @@
 /** A question to the service: what goes over the wire, and the same as curl and as TypeScript. */
+import { bearer } from '../token.ts'
 
-export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'charge', 'settle', 'look', 'reset'] as const
+export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'charge', 'settle', 'look', 'reset', 'rule'] as const
 export type TryVerb = (typeof VERBS)[number]
 
 export interface Asked {
@@ -17,6 +18,9 @@ export interface Asked {
   readonly actual: string
   /** The decision that is settled, as JSON. */
   readonly of: string
+  /** Of `rule`: the domain, and the entries of a descriptor as `key=value, key=value`. */
+  readonly domain: string
+  readonly entries: string
   readonly token: string
 }
 
@@ -29,11 +33,11 @@ export interface WireRequest {
 
 type JsonField = 'cost' | 'actual' | 'of'
 
-/** A field that must be JSON and is not. */
-export class CostError extends Error {
-  readonly field: JsonField
+/** A field that must be JSON, or entries, and is not. */
+export class FieldError extends Error {
+  readonly field: JsonField | 'entries'
 
-  constructor(field: JsonField, text: string) {
+  constructor(field: JsonField | 'entries', text: string) {
     super(text)
     this.field = field
   }
@@ -50,15 +54,17 @@ export const FIELDS_OF: Readonly<Record<TryVerb, readonly (JsonField | 'plan' | 
   settle: ['cost', 'plan', 'actual', 'of'],
   look: ['cost', 'plan'],
   reset: [],
+  rule: ['cost'],
 }
 
 /** Verbs with a path of their own; the others are said to `/v1/decide`. */
 const PATHS: Readonly<Partial<Record<TryVerb, string>>> = { acquire: '/v1/acquire', charge: '/v1/charge', settle: '/v1/settle' }
 
-/** Throws a CostError for a cost that is no number and no JSON. */
+/** Throws a FieldError for a cost that is no number and no JSON, and for entries that are none. */
 export function wireRequest(asked: Asked): WireRequest {
   const { verb } = asked
   if (verb === 'look' || verb === 'reset') return ofKey(asked)
+  if (verb === 'rule') return ofRule(asked)
   const takes = FIELDS_OF[verb]
   const body = {
     limiter: asked.limiter,
@@ -71,25 +77,52 @@ export function wireRequest(asked: Asked): WireRequest {
     ...numberOf(asked, 'atMs'),
     ...(takes.includes('actual') ? { actual: jsonOf(asked, 'actual'), of: jsonOf(asked, 'of') } : {}),
   }
-  const headers = { 'content-type': 'application/json', ...authorization(asked) }
+  const headers = { 'content-type': 'application/json', ...bearer(asked.token) }
   return { method: 'POST', path: PATHS[verb] ?? '/v1/decide', headers, body: JSON.stringify(body) }
 }
 
 function ofKey(asked: Asked): WireRequest {
   const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
-  if (asked.verb === 'reset') return { method: 'DELETE', path, headers: authorization(asked), body: undefined }
+  if (asked.verb === 'reset') return { method: 'DELETE', path, headers: bearer(asked.token), body: undefined }
   const query = new URLSearchParams()
   if (asked.cost.trim() !== '1') query.set('cost', JSON.stringify(jsonOf(asked, 'cost')))
   if (asked.plan !== '') query.set('plan', asked.plan)
   const text = query.toString()
-  return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: {}, body: undefined }
+  return { method: 'GET', path: text === '' ? path : `${path}?${text}`, headers: bearer(asked.token), body: undefined }
+}
+
+/** Envoy's question, in protobuf's JSON. */
+function ofRule(asked: Asked): WireRequest {
+  const { domain, cost } = asked
+  const hits = cost.trim() === '1' ? {} : { hitsAddend: jsonOf(asked, 'cost') }
+  const body = JSON.stringify({ domain, descriptors: [{ entries: entriesIn(asked.entries) }], ...hits })
+  return { method: 'POST', path: '/json', headers: { 'content-type': 'application/json', ...bearer(asked.token) }, body }
+}
+
+function entriesIn(text: string): { readonly key: string; readonly value: string }[] {
+  return text.split(',').map((entry) => {
+    const [, key, value] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(entry) ?? []
+    if (key === undefined || value === undefined) throw new FieldError('entries', text)
+    return { key, value }
+  })
+}
+
+/** What a rule is asked with, from its name in the file: `edge: tenant, verb = write` is `tenant=example, verb=write`. */
+export function entriesOf(domain: string, rule: string): string {
+  const entries = rule.slice(`${domain}: `.length).split(', ')
+  return entries
+    .map((entry) => {
+      const [key, value = 'example'] = entry.split(' = ')
+      return `${key}=${value.replace(/\*$/, 'example')}`
+    })
+    .join(', ')
 }
 
 function jsonOf(asked: Asked, field: JsonField): unknown {
   try {
     return JSON.parse(asked[field])
   } catch {
-    throw new CostError(field, asked[field])
+    throw new FieldError(field, asked[field])
   }
 }
 
@@ -112,8 +145,6 @@ function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Recor
   if (!FIELDS_OF[asked.verb].includes(name) || text === '') return {}
   return { [name]: Number.isFinite(Number(text)) ? Number(text) : text }
 }
-
-const authorization = ({ token }: Asked): Record<string, string> => (token === '' ? {} : { authorization: `Bearer ${token}` })
 
 export function curlOf({ method, path, headers, body }: WireRequest, origin: string): string {
   const parts = ['curl -i']

@@ -2,11 +2,14 @@
 import { copyButton, h, put } from '../dom.ts'
 import type { View } from '../playground/view.ts'
 import type { Texts } from '../text/en.ts'
+import { authorization, UNAUTHORIZED } from '../token.ts'
 import { type Answered, AnswerPanel, isAdmitted, isWrong } from './answer.ts'
-import { AskForm, type Limiter } from './form.ts'
+import { AskForm, type Domain, type Limiter } from './form.ts'
 import { codeOf, curlOf, decisionIn, shownRequest, type WireRequest } from './request.ts'
 
 const AGAIN_MS = 2_000
+/** After the last letter of a token. */
+const TYPED_MS = 400
 const NOT_FOUND = 404
 
 export function tryView(texts: Texts): View {
@@ -22,12 +25,14 @@ class TryView implements View {
   readonly #sent = h('div', { class: 'stack' })
   readonly #notice = h('p', { class: 'panel note', role: 'status', 'data-part': 'notice', hidden: true })
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** With which it was told that it needs another token. */
+  #refused: string | undefined
 
   constructor(texts: Texts) {
     this.#texts = texts
     this.#answer = new AnswerPanel(texts)
     this.#form = new AskForm(texts, {
-      changed: (wire) => this.#showRequest(wire),
+      changed: (wire) => this.#changed(wire),
       submitted: (wire, times) => this.#submitted(wire, times),
     })
     const request = h('section', { class: 'panel' }, h('h2', {}, texts.try.request), this.#sent)
@@ -54,18 +59,33 @@ class TryView implements View {
     clearTimeout(this.#timer)
   }
 
+  /** Another token may be the one that is wanted: tried when it is typed. */
+  #changed(wire: WireRequest | undefined): void {
+    this.#showRequest(wire)
+    if (this.#refused === undefined || this.#refused === (authorization().authorization ?? '')) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#load(), TYPED_MS)
+  }
+
   /** What there is to ask. Without a service the form still shows what would be sent. */
   async #load(): Promise<void> {
     try {
-      const response = await fetch('v1/limiters', { signal: this.#leaving.signal })
+      const headers = authorization()
+      const response = await fetch('v1/limiters', { headers, signal: this.#leaving.signal })
+      if (response.status === UNAUTHORIZED) {
+        this.#refused = headers.authorization ?? ''
+        this.#notify(this.#texts.try.locked)
+        return
+      }
+      this.#refused = undefined
       if (response.status === NOT_FOUND) {
         this.#notify(this.#texts.try.none)
         return
       }
       if (!response.ok) throw new Error(String(response.status))
-      const { limiters } = (await response.json()) as { limiters: Limiter[] }
+      const { limiters, domains } = (await response.json()) as { limiters: Limiter[]; domains: Domain[] }
       this.#notify('')
-      this.#form.offer(limiters)
+      this.#form.offer(limiters, domains)
     } catch {
       if (this.#leaving.signal.aborted) return
       // A page from a file has no service to wait for; else it is starting or stopping.

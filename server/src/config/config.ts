@@ -21,6 +21,8 @@ export const DEFAULT_MAX_QUEUE = 1_000
 
 export interface ServiceConfig {
   readonly bounds: Bounds
+  /** The whole service refuses nobody: every limiter and rule below is in shadow, and so are limits that callers bring along. */
+  readonly shadow: boolean
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   /** By the name of the domain: what Envoy asks about. */
   readonly domains: ReadonlyMap<string, DomainConfig>
@@ -85,6 +87,7 @@ export interface DescriptorRule {
 
 /** One thing that is wrong with a file, and where. */
 export interface Mistake {
+  readonly file: string
   readonly line: number
   readonly column: number
   readonly message: string
@@ -93,8 +96,8 @@ export interface Mistake {
 export class ConfigError extends Error {
   readonly mistakes: readonly Mistake[]
 
-  constructor(file: string, mistakes: readonly Mistake[]) {
-    super(mistakes.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'))
+  constructor(mistakes: readonly Mistake[]) {
+    super(mistakes.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'))
     this.name = 'ConfigError'
     this.mistakes = mistakes
   }

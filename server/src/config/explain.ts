@@ -21,7 +21,7 @@ const ON_STORE_ERROR: Readonly<Record<string, string>> = {
   local: 'this process decides by itself',
 }
 
-export function explained({ limiters, domains, bounds }: ServiceConfig): string {
+export function explained({ limiters, domains, bounds, shadow }: ServiceConfig): string {
   const lines = [...limiters.values()].flatMap((limiter) => [`limiter ${limiter.name}`, ...indented(limiterLines(limiter))])
   for (const [domain, { descriptors, headers }] of domains) {
     lines.push(`domain ${domain}`, ...indented(descriptors.flatMap(ruleLines)))
@@ -31,6 +31,7 @@ export function explained({ limiters, domains, bounds }: ServiceConfig): string 
   const then = onFull === 'deny' ? 'is refused' : 'passes uncounted'
   lines.push('the service', `  holds at most ${maxKeys} keys of each limit in memory, and a new one ${then} while all are in use`)
   lines.push(`  lets at most ${maxWaiters} wait at once`)
+  if (shadow) lines.push('  is in shadow: decides and counts, and refuses nobody')
   return lines.join('\n')
 }
 

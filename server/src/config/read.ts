@@ -17,31 +17,45 @@ import {
   RULES_PREFIX,
   type ServiceConfig,
 } from './config.ts'
+import { type ConfigPart, joinedParts, type Running } from './join.ts'
 import { readDescriptors } from './read-descriptors.ts'
 import { type Path, Source } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-const TOP = ['limiters', 'domains', 'bounds']
+const TOP = ['limiters', 'domains', 'bounds', 'shadow']
 const BOUNDS = ['maxKeys', 'onFull', 'maxWaiters'] as const
 const TUNING = ['onStoreError', 'storeTimeoutMs', 'localShare', 'maxQueue', 'maxAheadMs'] as const
 export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'shadow', ...TUNING]
 const ANY_LIMIT = limitFrom({ type: 'gcra', rate: '1/s', burst: 1 })
 
-/** A service that runs already, and is to go over to what the file says. */
-export interface Running {
-  readonly bounds: Bounds
-  /** The algorithm under which it has counted for a limit of a limiter. */
-  algorithmOf(limiter: string, limit: string): string | undefined
+/** A file, and what it says. */
+export interface ConfigText {
+  readonly file: string
+  readonly text: string
 }
 
 /** Throws a `ConfigError` with all mistakes. `file` is how the messages name it. */
 export function readConfig(text: string, file: string, running?: Running): ServiceConfig {
-  const source = new Source(text)
+  return readConfigs([{ file, text }], running)
+}
+
+/** Several files that are one configuration. */
+export function readConfigs(texts: readonly ConfigText[], running?: Running): ServiceConfig {
+  const sources = texts.map(({ file, text }) => new Source(text, file))
+  const parts = sources.map((source) => partOf(source, running))
+  const joined = joinedParts(
+    parts.filter((part) => part !== undefined),
+    running,
+  )
+  const mistakes = sources.flatMap((source) => inOrder(source.mistakes))
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return joined
+}
+
+function partOf(source: Source, running: Running | undefined): ConfigPart | undefined {
   const top = source.value()
-  const config = source.mistakes.length > 0 ? undefined : new Reader(source, running).config(top)
-  if (config === undefined || source.mistakes.length > 0) throw new ConfigError(file, inOrder(source.mistakes))
-  return config
+  return source.mistakes.length > 0 ? undefined : new Reader(source, running).part(top)
 }
 
 function inOrder(mistakes: readonly Mistake[]): Mistake[] {
@@ -57,13 +71,18 @@ export class Reader {
     this.#running = running
   }
 
-  config(top: unknown): ServiceConfig | undefined {
+  part(top: unknown): ConfigPart | undefined {
     const fields = this.fields(top, [], TOP, 'the configuration')
     if (fields === undefined) return undefined
-    if (fields.limiters === undefined && fields.domains === undefined) {
-      this.source.wrong([], 'the configuration must have limiters, domains or both')
+    const { limiters, domains, bounds, shadow } = fields
+    return {
+      source: this.source,
+      isEmpty: limiters === undefined && domains === undefined,
+      limiters: this.#limiters(limiters),
+      domains: this.#domains(domains),
+      bounds: bounds === undefined ? undefined : this.#bounds(bounds),
+      shadow: shadow === undefined ? undefined : this.flag(shadow, ['shadow'], 'shadow'),
     }
-    return { limiters: this.#limiters(fields.limiters), domains: this.#domains(fields.domains), bounds: this.#bounds(fields.bounds) }
   }
 
   /** The fields of a mapping, of which only the known ones are allowed; undefined, and a mistake, for anything else. */
@@ -161,7 +180,6 @@ export class Reader {
   }
 
   #bounds(value: unknown): Bounds {
-    if (value === undefined) return this.#keepingMemory(DEFAULT_BOUNDS)
     const fields = this.fields(value, ['bounds'], BOUNDS, 'bounds') ?? {}
     const given = BOUNDS.filter((option) => fields[option] !== undefined)
     for (const option of given) {
@@ -172,17 +190,7 @@ export class Reader {
         this.source.wrong(path, `maxWaiters ${shown(fields[option])} must be a whole number from 0 to ${MOST_WAITERS}`)
       }
     }
-    return this.#keepingMemory({ ...DEFAULT_BOUNDS, ...Object.fromEntries(given.map((option) => [option, fields[option]])) })
-  }
-
-  /** The memory is made when the service starts. */
-  #keepingMemory(bounds: Bounds): Bounds {
-    for (const option of ['maxKeys', 'onFull'] as const) {
-      const before = this.#running?.bounds[option] ?? bounds[option]
-      if (bounds[option] === before) continue
-      this.source.wrong(['bounds', option], `${option} ${shown(bounds[option])} is ${shown(before)} in the running service: start it anew`)
-    }
-    return bounds
+    return { ...DEFAULT_BOUNDS, ...Object.fromEntries(given.map((option) => [option, fields[option]])) }
   }
 
   #limiters(value: unknown): Map<string, LimiterConfig> {

@@ -107,6 +107,7 @@ export const configSchema = {
   type: 'object',
   properties: {
     bounds,
+    shadow: { ...shadow, description: 'The whole service, whatever its limiters and rules say: decide and count, but refuse nobody.' },
     limiters: {
       description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge and /v1/settle.',
       type: 'object',
@@ -132,7 +133,8 @@ export const configSchema = {
       },
     },
   },
-  anyOf: [{ required: ['limiters'] }, { required: ['domains'] }],
+  // Of several files one may have only bounds.
+  minProperties: 1,
   additionalProperties: false,
   $defs: { ...$defs, limit, limits, limiter, descriptor, descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } } },
 }

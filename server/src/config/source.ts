@@ -9,10 +9,13 @@ const MOST_ALIASES = 100
 
 export class Source {
   readonly mistakes: Mistake[] = []
+  /** How messages name it. */
+  readonly file: string
   readonly #document: Document.Parsed
   readonly #lines = new LineCounter()
 
-  constructor(text: string) {
+  constructor(text: string, file: string) {
+    this.file = file
     this.#document = parseDocument(text, { lineCounter: this.#lines, merge: true, prettyErrors: false, stringKeys: true })
     for (const { pos, message } of this.#document.errors) this.#note(pos[0], message)
   }
@@ -40,7 +43,7 @@ export class Source {
 
   #note(offset: number, message: string): void {
     const { line, col } = this.#lines.linePos(offset)
-    this.mistakes.push({ line: Math.max(line, 1), column: Math.max(col, 1), message: inYaml(message) })
+    this.mistakes.push({ file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message: inYaml(message) })
   }
 
   /** What stands nowhere itself (it is missing, or came by an alias) is looked for where it should be. */

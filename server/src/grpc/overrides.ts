@@ -29,7 +29,7 @@ export class Overrides {
       throw new InvalidRequest(`limit.requests_per_unit ${requests_per_unit} must be at most ${MAX_PERMITS}`)
     }
     if (requests_per_unit === 0) return undefined
-    const id = JSON.stringify([domain, requests_per_unit, unit])
+    const id = JSON.stringify([domain, requests_per_unit, unit, this.#limiters.shadow])
     const limiter = this.#kept.get(id) ?? this.#made(domain, requests_per_unit, seconds)
     // Again at the end of the line: the first is the one that was not asked for the longest.
     this.#kept.delete(id)
@@ -44,7 +44,7 @@ export class Overrides {
     const digest = createHash('sha256').update(domain).digest('hex').slice(0, 16)
     const name = `${RULES_PREFIX}override.${digest}`
     const rule = `${domain}: limits in requests`
-    return this.#limiters.unlisted({ name, rule, limits, plans: {}, options: {}, shadow: false })
+    return this.#limiters.unlisted({ name, rule, limits, plans: {}, options: {}, shadow: this.#limiters.shadow })
   }
 
   #dropOldest(): void {

@@ -67,7 +67,8 @@ function jobOf(counting: Counting, domain: string, rules: readonly DescriptorRul
   const countedBy = (limiter: RunningLimiter) => counted(limiter, descriptor, hits, rule?.charge === true, uncharged)
   if (limit !== null) {
     const limiter = overrides.limiterFor(domain, limit)
-    return limiter === undefined ? () => NONE_ALLOWED : () => countedBy(limiter)
+    if (limiter === undefined) return () => (limiters.shadow ? NO_LIMIT : NONE_ALLOWED)
+    return () => countedBy(limiter)
   }
   if (rule?.unlimited) return () => UNLIMITED
   if (rule?.denied) return () => denied(limiters, rule, descriptor, hits)

@@ -351,8 +351,10 @@ const document = {
     '/v1/limiters': {
       get: {
         operationId: 'limiters',
+        security: TOKEN,
         summary: 'What the configuration has.',
         responses: {
+          ...NO_TOKEN,
           200: answer(
             'All limiters, and the rules of all domains.',
             exactly({ limiters: { type: 'array', items: ref('Limiter') }, domains: { type: 'array', items: ref('Domain') } }),
@@ -363,13 +365,14 @@ const document = {
     '/v1/limiters/{name}/keys/{key}': {
       get: {
         operationId: 'peek',
+        security: TOKEN,
         summary: 'How a key stands. Takes nothing.',
         parameters: [
           ...OF_KEY,
           { name: 'cost', in: 'query', schema: { ...permits, default: 1 } },
           { name: 'plan', in: 'query', schema: { type: 'string' } },
         ],
-        responses: { 200: answer('What consume would answer.', ref('Decision')), ...BAD_INPUT, ...NO_STORE },
+        responses: { 200: answer('What consume would answer.', ref('Decision')), ...NO_TOKEN, ...BAD_INPUT, ...NO_STORE },
       },
       delete: {
         operationId: 'reset',
@@ -382,9 +385,11 @@ const document = {
     '/v1/live': {
       get: {
         operationId: 'live',
+        security: TOKEN,
         summary: 'What the limiters do, at once and then every second: server-sent events named live, whose data is Live.',
         responses: {
           200: text('The stream.', 'text/event-stream'),
+          ...NO_TOKEN,
           503: problem(`${MAX_LISTENERS} listen already, all of them since less than ten seconds ago, or the service is stopping.`),
         },
       },
@@ -405,8 +410,9 @@ const document = {
     '/metrics': {
       get: {
         operationId: 'metrics',
+        security: TOKEN,
         summary: 'For Prometheus.',
-        responses: { 200: text('Its text format.', 'text/plain') },
+        responses: { 200: text('Its text format.', 'text/plain'), ...NO_TOKEN },
       },
     },
     '/openapi.json': {

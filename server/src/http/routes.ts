@@ -52,6 +52,8 @@ export interface Context {
   readonly page: Page | undefined
   /** Who may do more than look; undefined: everybody. */
   readonly tokens: Tokens | undefined
+  /** Who may only look; undefined: everybody. */
+  readonly readTokens: Tokens | undefined
 }
 
 /** Undefined: it has answered already. */

@@ -73,7 +73,7 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
     const { handler, path, params, query } = routed(request)
     if (client.isSpare) checkSpare(path, response)
     if (options.isForSupervisors && !OF_SUPERVISORS.includes(path)) throw nothingAt(path)
-    checkToken(options, request)
+    checkToken(options, request, path)
     const call: Call = { request, response, path, params, query, client }
     const reply = await handler(options, call)
     if (reply !== undefined) send(options, response, reply)
@@ -88,10 +88,21 @@ function checkSpare(path: string, response: ServerResponse): void {
   if (!OF_SUPERVISORS.includes(path)) throw new BadRequest(503, 'BUSY', 'all connections of the service are taken')
 }
 
-/** Looking is free. */
-function checkToken({ tokens }: HttpOptions, { method, headers }: IncomingMessage): void {
-  if (tokens === undefined || method === 'GET' || method === 'HEAD' || tokens.accept(headers.authorization)) return
+/** Looking is free, unless there are tokens for it. A token that may write may look. */
+function checkToken(options: HttpOptions, { method, headers: { authorization } }: IncomingMessage, path: string): void {
+  const { tokens, readTokens } = options
+  const looks = method === 'GET' || method === 'HEAD'
+  const isFree = looks ? readTokens === undefined || !showsCallers(path) || options.isForSupervisors : tokens === undefined
+  if (isFree || tokens?.accept(authorization)) return
+  const mayRead = readTokens?.accept(authorization) ?? false
+  if (mayRead && looks) return
+  if (mayRead) throw new BadRequest(403, 'TOKEN', 'this token may only read')
   throw new BadRequest(401, 'TOKEN', 'authorization must be Bearer and one of the tokens of the service', { 'www-authenticate': 'Bearer' })
+}
+
+/** The page itself, health and the description of the service tell nothing of anybody. */
+function showsCallers(path: string): boolean {
+  return path.startsWith('/v1/') || path === '/metrics'
 }
 
 function send({ readiness, held }: HttpOptions, response: ServerResponse, { status, body, type, headers }: Reply): void {

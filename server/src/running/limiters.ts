@@ -83,6 +83,11 @@ export class Limiters {
     return this.#config.domains.get(name)
   }
 
+  /** Nobody is refused, not even by limits that callers bring along. */
+  get shadow(): boolean {
+    return this.#config.shadow
+  }
+
   get bounds(): Bounds {
     return this.#config.bounds
   }

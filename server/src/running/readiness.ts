@@ -25,12 +25,17 @@ export class Readiness {
     this.#isStopping = true
   }
 
-  /** Asked for by probes, and whenever something changes. */
   get isReady(): boolean {
-    if (this.#isStopping) return false
-    const isReady = this.#store.state.state === 'up' || this.#canDecideAlone()
-    this.#isIn ||= isReady
-    return isReady
+    return !this.#isStopping && this.#canDecide()
+  }
+
+  /** When the store was asked: it comes in then, whether a probe asks or not. */
+  storeWasAsked(): void {
+    this.#isIn ||= this.#canDecide()
+  }
+
+  #canDecide(): boolean {
+    return this.#store.state.state === 'up' || this.#canDecideAlone()
   }
 
   #canDecideAlone(): boolean {

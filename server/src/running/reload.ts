@@ -1,8 +1,9 @@
-/** The configuration file while the service runs. A bad one changes nothing. */
-import { readFileSync } from 'node:fs'
-import { ConfigError, type ServiceConfig } from '../config/config.ts'
-import { readConfig } from '../config/read.ts'
-import { watchFiles } from '../files.ts'
+/** The configuration files while the service runs. A bad one changes nothing. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ServiceConfig } from '../config/config.ts'
+import { type ConfigText, readConfigs } from '../config/read.ts'
+import { isFolder, watchFiles } from '../files.ts'
 import type { Changes, Limiters } from './limiters.ts'
 
 /** What the usual errors of the system mean. */
@@ -20,50 +21,67 @@ export interface ReloadReport {
   readonly changes?: Changes
 }
 
-export function loadConfig(file: string): { config: ServiceConfig; text: string } {
-  const text = textOf(file)
-  return { config: readConfig(text, file), text }
+export interface LoadedConfig {
+  readonly config: ServiceConfig
+  readonly texts: readonly ConfigText[]
+}
+
+/** Of files, and of folders with files. */
+export function loadConfig(paths: readonly string[]): LoadedConfig {
+  const texts = textsIn(paths)
+  return { config: readConfigs(texts), texts }
+}
+
+function textsIn(paths: readonly string[]): ConfigText[] {
+  return paths.flatMap((path) => reading(path, () => filesIn(path))).map((file) => ({ file, text: reading(file, () => textOf(file)) }))
 }
 
 function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new Error(reasonOf(error, file), { cause: error })
-  }
+  return readFileSync(file, 'utf8')
 }
 
-export class ConfigFile {
-  readonly #file: string
+/** A folder stands for its YAML and JSON files, but for hidden ones, in the order of their names. */
+function filesIn(path: string): string[] {
+  if (!isFolder(path)) return [path]
+  const names = readdirSync(path).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name))
+  if (names.length === 0) throw new Error('there is no .yaml, .yml or .json file in it')
+  return names.sort().map((name) => join(path, name))
+}
+
+export class ConfigFiles {
+  readonly #paths: readonly string[]
   readonly #limiters: Limiters
   readonly #onReload: (report: ReloadReport) => void
-  #text: string
+  #seen: string
   #stop: () => void = () => undefined
 
-  constructor(file: string, text: string, limiters: Limiters, onReload: (report: ReloadReport) => void) {
-    this.#file = file
-    this.#text = text
+  /** `texts` is what the service began with. */
+  constructor(paths: readonly string[], texts: readonly ConfigText[], limiters: Limiters, onReload: (report: ReloadReport) => void) {
+    this.#paths = paths
+    this.#seen = JSON.stringify(texts)
     this.#limiters = limiters
     this.#onReload = onReload
   }
 
-  /** Reads the file again, unless it says what it said before. */
+  /** Reads the files again, unless they say what they said before. */
   reload(): void {
     try {
-      const text = readFileSync(this.#file, 'utf8')
-      if (text === this.#text) return
+      const texts = textsIn(this.#paths)
+      const seen = JSON.stringify(texts)
+      if (seen === this.#seen) return
       // Remembered though it may be bad: the same mistake need not be told twice.
-      this.#text = text
-      const changes = this.#limiters.use(readConfig(text, this.#file, this.#limiters))
+      this.#seen = seen
+      const changes = this.#limiters.use(readConfigs(texts, this.#limiters))
       this.#onReload({ result: 'ok', reason: undefined, changes })
     } catch (error) {
-      this.#onReload({ result: 'refused', reason: reasonOf(error, this.#file) })
+      this.#onReload({ result: 'refused', reason: (error as Error).message })
     }
   }
 
   watch(): void {
-    const isLost = (error: Error) => this.#onReload({ result: 'refused', reason: `${this.#file} is no longer watched: ${error.message}` })
-    this.#stop = watchFiles([this.#file], () => this.reload(), isLost)
+    const isLost = (error: Error) =>
+      this.#onReload({ result: 'refused', reason: `${this.#paths.join(', ')}: no longer watched: ${error.message}` })
+    this.#stop = watchFiles(this.#paths, () => this.reload(), isLost)
   }
 
   close(): void {
@@ -71,8 +89,11 @@ export class ConfigFile {
   }
 }
 
-function reasonOf(error: unknown, file: string): string {
-  if (error instanceof ConfigError) return error.message
-  const { code, message } = error as NodeJS.ErrnoException
-  return `${file} cannot be read: ${REASONS[code ?? ''] ?? message}`
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Error(`${path} cannot be read: ${REASONS[code ?? ''] ?? message}`, { cause: error })
+  }
 }
