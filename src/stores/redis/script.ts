@@ -90,7 +90,9 @@ function shortsOf(types: readonly string[]): string {
 
 function shortOf(format: number, { words, rule, take, charge, settle }: Blocks): string {
   return lua.short
-    .replace(/^.*--\[\[FOURTH\]\]\n/gm, (line) => (words < 4 ? '' : line.replace('--[[FOURTH]]', '')))
+    .replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {
+      return Array.from({ length: words }, (_each, k) => lines.replace(/\b([a-z])N\b/g, `$1${k + 1}`)).join('')
+    })
     .replace('--[[FORMAT]]', `${format}`)
     .replace('--[[MOST TAG]]', words < 4 ? '0' : '15')
     .replace('--[[RULE]]', () => rule)
@@ -123,7 +125,7 @@ const scripts = new Map<string, Script>()
 
 /** The script that decides by these algorithms, whatever their order. */
 export function scriptFor(types: readonly string[]): Script {
-  const id = types.join()
+  const id = types.length === 1 ? (types[0] as string) : types.join()
   return scripts.get(id) ?? newScript(id, types)
 }
 

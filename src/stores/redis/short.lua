@@ -1,5 +1,5 @@
 -- Decisions by one limit whose states have four words at most. This stands in a script once for each such algorithm it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE
--- are put in, and lines about a fourth word are left out if there is none.
+-- are put in, and lines about WORDS stand once for each word, with its number in place of N.
 --
 -- What stands behind it are the keys that hold anything else than one state under the same numbers, and whatever could not be done: `rest.one` decides those.
 elseif format == --[[FORMAT]] then
@@ -46,18 +46,11 @@ elseif format == --[[FORMAT]] then
         isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
         if isUsual and idleAtUs > nowUs then
           isHeld = true
-          if t1 >= BACK then
-            s1 = t1 < MINUS_ONE and idleAtUs - s1 or -1
+          --[[WORDS]]
+          if tN >= BACK then
+            sN = tN < MINUS_ONE and idleAtUs - sN or -1
           end
-          if t2 >= BACK then
-            s2 = t2 < MINUS_ONE and idleAtUs - s2 or -1
-          end
-          if t3 >= BACK then
-            s3 = t3 < MINUS_ONE and idleAtUs - s3 or -1
-          end
-          if t4 >= BACK then --[[FOURTH]]
-            s4 = t4 < MINUS_ONE and idleAtUs - s4 or -1 --[[FOURTH]]
-          end --[[FOURTH]]
+          --[[END]]
         end
       end
       if isUsual then
@@ -72,10 +65,13 @@ elseif format == --[[FORMAT]] then
         local untilUs, failed = nowUs + resetUs, nil
         if changed then
           local n1, n2, n3, n4 = 0, 0, 0, 0
-          n1, s1 = tagOf(s1, untilUs)
-          n2, s2 = tagOf(s2, untilUs)
-          n3, s3 = tagOf(s3, untilUs)
-          n4, s4 = tagOf(s4, untilUs) --[[FOURTH]]
+          --[[WORDS]]
+          if sN == untilUs then
+            nN, sN = BACK, 0
+          elseif sN ~= 0 then
+            nN, sN = tagOf(sN, untilUs)
+          end
+          --[[END]]
           isUsual = n1 and n2 and n3 and n4 and untilUs < NO_NUMBER
           if isUsual then
             if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
@@ -87,8 +83,9 @@ elseif format == --[[FORMAT]] then
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
-              -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-              done = try('SET', name, record, 'PX', ttlText(resetUs, leastTtlMs), 'GET')
+              -- With GET it refuses to write over a key of another type, which looked like none.
+              local ttl = ttlText(resetUs, leastTtlMs)
+              done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end
             heldBy[name] = not isLarge and record or nil
             failed = done and done.err and done
