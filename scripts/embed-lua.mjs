@@ -1,7 +1,7 @@
 // Writes src/stores/redis/script.generated.ts: the Lua sources, verbatim, and what is generated from TypeScript, as strings. A test compares.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { algorithmFolders, luaModules, luaPhases, luaTakeAll, luaTakes } from './lua/modules.mjs'
+import { algorithmFolders, luaModules, luaPhases, luaPlain, luaTakeAll } from './lua/modules.mjs'
 
 export { algorithmFolders }
 
@@ -11,11 +11,14 @@ export const GENERATED = 'src/stores/redis/script.generated.ts'
 /** What is written by hand, by name. */
 export function luaSources() {
   return {
+    tags: 'src/algorithms/tags.lua',
     codec: 'src/algorithms/codec.lua',
     labels: 'src/algorithms/labels.lua',
     largeStates: 'src/algorithms/large-states.lua',
     pages: 'src/stores/redis/pages.lua',
     run: 'src/stores/redis/run.lua',
+    short: 'src/stores/redis/short.lua',
+    rest: 'src/stores/redis/rest.lua',
   }
 }
 
@@ -34,12 +37,21 @@ function modules() {
   return `/** Generated from TypeScript: by name, each behind those that it needs. */\nexport const LUA_MODULES = {\n${lines.join('\n')}\n} as const\n`
 }
 
-/** The take by one limit of each algorithm, with all that it calls, and those by several. */
+/** What is decided by one limit, with all that it calls, and takes by several. */
 function takes() {
-  const texts = (all) => `{\n${all.map(({ name, text }) => `  ${name}: ${quoted(text)},`).join('\n')}\n} as const\n`
+  const object = (entries) => `{\n${entries.map(([name, value]) => `  ${name}: ${value},`).join('\n')}\n}`
+  const values = ({ words, name, ...texts }) => {
+    const fields = Object.entries(texts).map(([key, text]) => [key, quoted(text)])
+    return [name, object(words === undefined ? fields : [['words', words], ...fields])]
+  }
+  const plain = luaPlain()
+  const short = plain.filter(({ words }) => words !== undefined)
+  const long = plain.filter(({ words }) => words === undefined)
+  const phases = luaPhases().map(({ name, text }) => [name, quoted(text)])
   return [
-    `/** Generated from TypeScript: by algorithm, the take by one limit with all that it calls. */\nexport const LUA_TAKES = ${texts(luaTakes())}`,
-    `/** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */\nexport const LUA_PHASES = ${texts(luaPhases())}`,
+    `/** Generated from TypeScript: by algorithm whose states are short, what is decided by one limit. */\nexport const LUA_SHORT = ${object(short.map(values))} as const\n`,
+    `/** Generated from TypeScript: the same of those whose states are long. */\nexport const LUA_LONG = ${object(long.map(values))} as const\n`,
+    `/** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */\nexport const LUA_PHASES = ${object(phases)} as const\n`,
     `/** Generated from TypeScript: the take by several limits. */\nexport const LUA_TAKE_ALL = ${quoted(luaTakeAll())}\n`,
   ].join('\n')
 }

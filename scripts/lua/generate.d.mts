@@ -15,6 +15,13 @@ export interface OfAlgorithm {
   readonly decide: string
   readonly algorithm: { readonly path: string; readonly name: string }
 }
-export function generateTake(options: OfAlgorithm): string
+export interface Plain {
+  readonly words?: number
+  readonly rule?: string
+  readonly take: string
+  readonly charge: string
+  readonly settle: string
+}
+export function generatePlain(options: OfAlgorithm): Plain
 export function generatePhases(options: OfAlgorithm): string
 export function generateTakeAll(options: { readonly root: URL; readonly decide: string }): string

@@ -4,7 +4,7 @@ import { expression, keyOf, keyText } from './expressions.mjs'
 import { camelCase, isTaken, localName, PRELUDE, preludeFor } from './names.mjs'
 import { Program } from './program.mjs'
 import { docAbove, fail } from './source.mjs'
-import { phasesFunction, takeAllFunction, takeFunction } from './take.mjs'
+import { phasesFunction, plainFunction, takeAllFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
@@ -31,17 +31,41 @@ export function generateLua({ root, entries }) {
   }
 }
 
+/** What is decided by one limit on a state under the caller's rule, without `decide`. */
+const VERBS = ['take', 'charge', 'settle']
+
+/** What the block of a verb assigns. */
+const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given'
+
 /**
- * The take by one limit of one algorithm: `decide`, and what it calls, as one function. The text is the body of a function of the
- * rule's figures. It returns `take(s, isHeld, cost, nowUs)`, how many words a state has, and whether `take` has four words in place of `s`. `take`
- * answers whether the state was changed, and the verdict: outcome, remaining, retryUs, resetUs, delayUs and enteredUs, then the four words if it
- * was given those. The state is one under the rule, and its words stand from 1 on.
+ * What one algorithm decides by one limit: `decide`, with what it calls put in place. For each verb there is a block. It uses the words of a state, `isHeld`, `cost`, `nowUs`, and to settle `ofUs`
+ * and, of what can be booked ahead, `drainedUs`. It assigns `changed` and the verdict: outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given. The state is one under the rule.
+ *
+ * Where a state has four words at most, those are `s1` to `s4`, and the answer is `{ words, rule, take, charge, settle }`: how many there are; what makes the variables of a rule out of its
+ * `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, each the body of a function of the figures. It returns `each(s, isHeld, cost, nowUs, ofUs)`, which
+ * answers what the block assigns; how many words a state may have, how many a new one has, and `neededWords(s)` if states grow. Words stand in `s` from 1 on.
  *
  * @param options.decide the path of the module of `decide`
  * @param options.algorithm the path of the algorithm's module, and its name there
  */
-export function generateTake({ root, decide, algorithm }) {
-  return generated(root, (generation) => generation.madeBy(takeFunction, decide, algorithm))
+export function generatePlain(options) {
+  const [rule, take, charge, settle, [words, , isInVariables]] = plainSections(options, VERBS)
+  if (isInVariables === 'true') return { words: Number(words), rule, take, charge, settle }
+  return Object.fromEntries(VERBS.map((verb) => [verb, plainBody(options, verb)]))
+}
+
+function plainBody(options, verb) {
+  const [rule, block, [words, freshWords, , ...needed]] = plainSections(options, [verb])
+  const body = `local ${TOLD}\n${block}return ${TOLD}\n`
+  return `${rule}local function each(s, isHeld, cost, nowUs, ofUs)\n${body}end\nreturn ${['each', words, freshWords, ...needed].join(', ')}\n`
+}
+
+function plainSections({ root, decide, algorithm }, verbs) {
+  const functionOf = (...of) => plainFunction(...of, verbs)
+  const text = generated(root, (generation) => generation.madeBy(functionOf, decide, algorithm))
+  const sections = text.split(/^--\[\[\w+\]\]\n/m)
+  const values = sections.pop().replace(/return |\n/g, '')
+  return [...sections, values.split(', ')]
 }
 
 /**

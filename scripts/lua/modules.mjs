@@ -1,6 +1,6 @@
 // The modules of the library that run in Redis: every algorithm, and the decision.
 import { readdirSync } from 'node:fs'
-import { generateLua, generatePhases, generateTake, generateTakeAll, prelude } from './generate.mjs'
+import { generateLua, generatePhases, generatePlain, generateTakeAll, prelude } from './generate.mjs'
 import { camelCase } from './names.mjs'
 
 const root = new URL('../../', import.meta.url)
@@ -23,21 +23,21 @@ export function luaModules() {
   return [{ name: 'prelude', path: 'scripts/lua/prelude.lua', text: prelude, needs: [] }, ...generated]
 }
 
-/** The take by one limit of each algorithm, by the name of the module: `{ name, text }`. */
-export function luaTakes() {
-  return ofEachAlgorithm(generateTake)
+/** What each algorithm decides by one limit, by the name of the module: `{ name, ... }`, see `generatePlain`. */
+export function luaPlain() {
+  return ofEachAlgorithm(generatePlain)
 }
 
 /** What a take by several limits does with a cell of each algorithm. */
 export function luaPhases() {
-  return ofEachAlgorithm(generatePhases)
+  return ofEachAlgorithm((options) => ({ text: generatePhases(options) }))
 }
 
 function ofEachAlgorithm(generate) {
   return algorithmFolders().map((folder) => {
     const name = camelCase(folder)
     const algorithm = { path: `${ALGORITHMS}/${folder}/${folder}.ts`, name: `${name}Algorithm` }
-    return { name, text: generate({ root, decide: `${ALGORITHMS}/decide.ts`, algorithm }) }
+    return { name, ...generate({ root, decide: `${ALGORITHMS}/decide.ts`, algorithm }) }
   })
 }
 

@@ -24,6 +24,18 @@ export const fieldsOf = (fields) => ({ type: 'Static', fields })
 export const algorithmNode = (binding) => ({ type: 'Static', algorithm: binding })
 export { literal }
 
+/** Nothing, as a value. */
+export const nothing = NOTHING
+
+/** An object of what is known, or stays what it is, need not be made. */
+function isKnownObject({ type, properties }) {
+  return type === 'ObjectExpression' && properties.every(({ value }) => isStatic(value) || isLiteral(value) || value.isFixed)
+}
+
+function fieldsIn({ properties }) {
+  return fieldsOf(Object.fromEntries(properties.map(({ key, value }) => [key.name, value])))
+}
+
 /** Something that is only known while generating would be needed when the function runs. */
 export class Escape extends Error {}
 
@@ -94,6 +106,7 @@ export class Specialiser {
   #bind(scope, name, value, type, isFixed) {
     if (isFixed && (isStatic(value) || isLiteral(value) || isNothing(value) || value.isFixed)) scope.names.set(name, value)
     else if (isStatic(value)) fail(scope.source, { start: 0 }, `'${name}' is assigned, but is only known while generating`)
+    else if (isFixed && isKnownObject(value)) scope.names.set(name, fieldsIn(value))
     else this.#declare(scope, name, type.kind === 'unknown' ? value.luaType : type, value, isFixed)
   }
 
@@ -531,6 +544,7 @@ const ORDER = { '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a >
 function sameness(a, b) {
   if (isLiteral(a) && isLiteral(b)) return a.value === b.value
   if (isStatic(a) && isStatic(b)) return a === b
+  if ((isStatic(a) || isNothing(a)) && (isStatic(b) || isNothing(b))) return isNothing(a) && isNothing(b)
   if (a.object?.known && a.object === b.object && !a.computed && !b.computed && a.property.name === b.property.name) return true
   return a.isFixed && b.isFixed && a.name === b.name ? true : undefined
 }

@@ -27,10 +27,17 @@ function statement(f, node) {
 const STATEMENTS = {
   EmptyStatement() {},
 
-  BlockStatement(f, node) {
+  BlockStatement(f, { body, names = [] }) {
     f.line('do')
-    block(f, node.body)
+    block(f, body, () => {
+      for (const { name, luaType } of names) f.declare(name, luaType)
+    })
     f.line('end')
+  },
+
+  /** A mark in the text: only what is made by take.mjs has some. */
+  Section(f, { name }) {
+    f.line(`--[[${name}]]`)
   },
 
   VariableDeclaration(f, node) {

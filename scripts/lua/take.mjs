@@ -2,7 +2,7 @@
 //
 // By one limit it is one function, with all that it calls put in place. For takes by several limits there are two functions for each algorithm, which are what
 // `decide` does with a cell in each of its two loops, and `takeAll`, which is `decide` itself and calls those of each cell.
-import { algorithmNode, assigns, Escape, fieldsOf, literal, Specialiser, variable } from './specialise.mjs'
+import { algorithmNode, assigns, Escape, fieldsOf, literal, nothing, Specialiser, variable } from './specialise.mjs'
 import { BOOLEAN, NUMBER, STRING, UNKNOWN } from './types.mjs'
 
 /** What the two loops of `decide` do with a cell. */
@@ -18,14 +18,14 @@ const WORDS = { kind: 'array', of: NUMBER }
 const OBJECT = { kind: 'object', name: 'cell' }
 
 /**
- * A function of the figures of a rule, as a syntax tree. It returns the take by that rule, how many words a state may have, whether the take is given the
- * words one by one; and `neededWords`, if states grow.
+ * What is decided by one limit, on a state under the caller's rule. A function of the figures of the rule, as a syntax tree, in sections: the rule, what each of the verbs does with a state,
+ * and the values: how many words a state may have and how many a new one has, whether the words are variables; and `neededWords`, if states grow.
  */
-export function takeFunction(program, decide, algorithm) {
-  return madeOf('newTake', program, algorithm, (rule, { words }) => {
+export function plainFunction(program, decide, algorithm, verbs) {
+  return madeOf('newPlain', program, algorithm, (rule, { words, freshWords }) => {
     const isInVariables = words.type === 'Literal' && words.value <= FEW_WORDS && rule.fields !== undefined
-    const take = takeBy(program, decide, rule, isInVariables)
-    return { functions: [take], values: [words, literal(isInVariables)] }
+    const blocks = verbs.flatMap((verb) => [section(verb), verbBy(verb, program, decide, algorithm, rule, isInVariables)])
+    return { functions: [], statements: [...blocks, section('values')], values: [words, freshWords, literal(isInVariables)] }
   })
 }
 
@@ -48,10 +48,10 @@ function madeOf(name, program, algorithm, bodyBy) {
   const rule = { ...object, properties: object.properties.filter(({ key }) => !NOT_NEEDED.has(key.name)) }
   const needed = neededBy(program, algorithm)
   const by = (...given) => {
-    const { functions, values } = bodyBy(...given)
+    const { functions, statements = [], values } = bodyBy(...given)
     const named = ({ id }) => variable(id.name, UNKNOWN)
     const several = [...functions.map(named), ...values, ...needed.map(named)]
-    return [...functions, ...needed, { type: 'ReturnStatement', several, start: 0 }]
+    return [...functions, ...needed, ...statements, { type: 'ReturnStatement', several, start: 0 }]
   }
   const body = inVariables(algorithm, made, rule, by) ?? inTable(algorithm, rule, by)
   return functionOf(name, [figures], [...lines, ...body])
@@ -128,7 +128,7 @@ function inVariables(algorithm, made, { properties }, by) {
     declared.push(declaration([{ id: local, init: value }]))
     return [name, local]
   })
-  const rule = fieldsOf({ algorithm: algorithmNode(algorithm), ...Object.fromEntries(fields) })
+  const rule = fieldsOf({ algorithm: algorithmNode(algorithm), numbers: OWN_NUMBERS, ...Object.fromEntries(fields) })
   try {
     return [...declared, ...by(rule, rule.fields)]
   } catch (error) {
@@ -139,7 +139,7 @@ function inVariables(algorithm, made, { properties }, by) {
 
 function inTable(algorithm, object, by) {
   const literals = object.properties.filter(({ value }) => value.type === 'Literal').map(({ key, value }) => [key.name, value])
-  const known = new Map([['algorithm', algorithmNode(algorithm)], ...literals])
+  const known = new Map([['algorithm', algorithmNode(algorithm)], ['numbers', OWN_NUMBERS], ...literals])
   const rule = { ...variable('rule', algorithm.type.names.R), known }
   const field = (name) => known.get(name) ?? member(rule, name, NUMBER)
   return [declaration([{ id: rule, init: object }]), ...by(rule, { words: field('words'), freshWords: field('freshWords') })]
@@ -154,25 +154,45 @@ function neededBy(program, algorithm) {
   return [functionOf('neededWords', [s], [...lines, { type: 'ReturnStatement', several: [result], start: 0 }])]
 }
 
-/** `take(s, isHeld, cost, nowUs)`, or with four words in place of `s`, which are answered behind all else. */
-function takeBy(program, decide, rule, isInVariables) {
+/**
+ * What `decide` does for one cell, as a block. It uses the words of the state (`s`, or `s1` to `s4`), `isHeld`, `cost`, `nowUs`, and to settle `ofUs` and, of what can be booked ahead,
+ * `drainedUs`: when the charge would have drained. It assigns `changed` and the fields of the verdict.
+ */
+function verbBy(verb, program, decide, algorithm, rule, isInVariables) {
   const words = isInVariables ? ['s1', 's2', 's3', 's4'].map((name) => variable(name, NUMBER, false)) : []
   const s = isInVariables ? { type: 'Static', elements: [undefined, ...words] } : variable('s', WORDS)
-  const [isHeld, cost, nowUs] = [variable('isHeld', BOOLEAN), variable('cost', NUMBER), variable('nowUs', NUMBER)]
-  const parameters = [...(isInVariables ? words : [s]), isHeld, cost, nowUs]
+  const [isHeld, ...numbers] = [
+    variable('isHeld', BOOLEAN),
+    ...['cost', 'nowUs', 'ofUs', 'drainedUs'].map((name) => variable(name, NUMBER)),
+  ]
+  const [cost, nowUs, ofUs, drainedUs] = numbers
   const changed = variable('changed', BOOLEAN, false)
-  const numbers = ['remaining', 'retryUs', 'resetUs', 'delayUs', 'enteredUs'].map((name) => variable(name, NUMBER, false))
-  const told = [variable('outcome', STRING, false), ...numbers]
+  const told = [variable('outcome', STRING, false), ...TOLD.map((name) => variable(name, NUMBER, false))]
   const verdict = fieldsOf({ ...Object.fromEntries(told.map((each) => [each.name, each])), atUs: undefined, ticket: undefined })
-  const cell = fieldsOf({ rule, own: rule, cost, s, i: literal(1), isHeld, changed, verdict })
-  const cells = { type: 'Static', elements: [cell] }
+  const ticket = isBookable(algorithm) ? fieldsOf({ numbers: OWN_NUMBERS, words: { type: 'Static', elements: [drainedUs] } }) : nothing
+  const cell = fieldsOf({ rule, own: rule, cost, ticket, s, i: literal(1), isHeld, changed, verdict })
   const { node } = program.binding(decide, 'decide', { start: 0 })
-  const answers = [changed, ...told]
   const outer = Object.values(rule.fields ?? { rule }).filter(({ name }) => name !== undefined)
-  const values = valuesFor(node, { ...PLAIN, cells, nowUs })
-  const { lines } = specialiserFor(program, [...parameters, ...answers, ...outer]).body(decide, node, values)
-  const declared = declaration(answers.map((id) => ({ id, init: null })))
-  return functionOf('take', parameters, [declared, ...lines, { type: 'ReturnStatement', several: [...answers, ...words], start: 0 }])
+  const values = valuesFor(node, { ...PLAIN, op: literal(verb), ofUs, cells: { type: 'Static', elements: [cell] }, nowUs })
+  const used = [...words, ...(isInVariables ? [] : [s]), isHeld, ...numbers, changed, ...told]
+  const { lines } = specialiserFor(program, [...used, ...outer]).body(decide, node, values)
+  // Names of variables around it are known to the writer of the block.
+  return { type: 'BlockStatement', body: lines, names: used, start: 0, end: 0 }
+}
+
+/** What a verdict says besides the outcome. */
+const TOLD = ['remaining', 'retryUs', 'resetUs', 'delayUs', 'enteredUs', 'given']
+
+/** The name of a rule's numbers, where a ticket has the same. */
+const OWN_NUMBERS = literal('own')
+
+function isBookable(algorithm) {
+  return algorithm.node.init.properties.find((each) => each.key?.name === 'bookable')?.value.value === true
+}
+
+/** Where a part of the text begins, for who puts it in place. */
+function section(name) {
+  return { type: 'Section', name, start: 0, end: 0 }
 }
 
 /** What one loop of `decide` does with a cell, as a function of the cell, the time, and the variables around the loop. Returns the one that it assigns. */

@@ -5,8 +5,7 @@
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
-local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
-local LEAD, LONG_TAGS, BACK, MINUS_ONE = 4, 6, 8, 15
+local LEAD, LONG_TAGS = 4, 6
 -- States of more words are large: their words are doubles. So many bytes tell how many.
 local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
@@ -25,23 +24,6 @@ local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1'
 -- Bytes that we did not write.
 local function foreign(what)
   error({ what = what }, 0)
-end
-
--- The figures that a label names: an array, and whether its last one is whole.
-local function figuresOf(label)
-  local byte = string.byte
-  local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1
-  for place = 4 + byte(label, 2), #label do
-    local digit = byte(label, place)
-    number, unit = number + digit % 64 * unit, unit * 64
-    if digit < 64 then
-      local zeros = number % 8
-      figures[count] = (number - zeros) / 8 * 10 ^ zeros
-      count, number, unit = count + 1, 0, 1
-    end
-  end
-  figures.length = count
-  return figures, unit == 1
 end
 
 -- What only states of more words need, made when it is first needed.
@@ -236,65 +218,34 @@ local function readWords(shape, raw, at, idleAtUs, s, least)
   return s
 end
 
--- The tag of a word that is not 0, and the number that is packed.
-local function tagOf(word, idleAtUs)
-  if word == -1 then
-    return MINUS_ONE, 0
-  end
-  local tag, back = 0, idleAtUs - word
-  if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
-    if back == 0 then
-      return BACK, 0
-    end
-    word, tag = back, BACK
-  end
-  if word < 16777216 then
-    return tag + (word < 256 and (word > 0 and 1 or foreign('a word is out of range')) or word < 65536 and 2 or 3), word
-  end
-  return tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or word < NO_NUMBER and 7 or foreign('a word is out of range')), word
-end
-
 -- The record of a state that is idle at a time: its first four words, and if there are more, `s` with all of them, so many at most. `written`: the
 -- forms and the heads of records that were written with this label.
 local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
-  local forms, heads, count, tags, tag = written.forms, written.heads, most, 0, 0
+  local forms, heads, count = written.forms, written.heads, most
   while count > LEAD and s[count] == 0 do
     count = count - 1
   end
   if not (idleAtUs < NO_NUMBER) then
     foreign('a state has no end')
   end
-  -- How many bytes the tags of the first four take.
-  local bytes = (c ~= 0 or d ~= 0 or count > LEAD) and 2 or (a ~= 0 or b ~= 0) and 1 or 0
-  if a ~= 0 then
-    tag, a = tagOf(a, idleAtUs)
-    tags = tag * 4096
+  local first, second, third, fourth
+  first, a = tagOf(a, idleAtUs)
+  second, b = tagOf(b, idleAtUs)
+  third, c = tagOf(c, idleAtUs)
+  fourth, d = tagOf(d, idleAtUs)
+  if not (first and second and third and fourth) then
+    foreign('a word is out of range')
   end
-  if b ~= 0 then
-    tag, b = tagOf(b, idleAtUs)
-    tags = tags + tag * 256
-  end
-  if c ~= 0 then
-    tag, c = tagOf(c, idleAtUs)
-    tags = tags + tag * 16
-  end
-  if d ~= 0 then
-    tag, d = tagOf(d, idleAtUs)
-    tags = tags + tag
-  end
+  local tags = ((first * 16 + second) * 16 + third) * 16 + fourth
   if count > LEAD then
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
   end
-  local number = tags + bytes * 65536
-  local form, head = forms[number], heads[number]
+  local form, head = forms[tags], heads[tags]
   if not form then
-    local second = tags % 256
-    local first, fourth = (tags - second) / 256, second % 16
-    local beside = first % 16
-    form = '>I7Bc0' .. FORMS[(first - beside) / 16] .. FORMS[beside] .. FORMS[(second - fourth) / 16] .. FORMS[fourth]
-    head = bytes == 2 and label .. string.char(first, second) or bytes == 1 and label .. string.char(first) or label
-    forms[number], heads[number] = form, head
+    form = '>I7Bc0' .. FORMS[first] .. FORMS[second] .. FORMS[third] .. FORMS[fourth]
+    head = label .. leadTags(first, second, third, fourth)
+    forms[tags], heads[tags] = form, head
   end
   return pack(form, idleAtUs, #head, head, a, b, c, d)
 end

@@ -39,7 +39,7 @@ const LEAD = 4
 /** How many bytes the tags take where words stand behind those. */
 const LONG_TAGS = 6
 /** States of more words are written as doubles. */
-const MOST_TAGGED = 20
+export const MOST_TAGGED = 20
 /** How many bytes the tags of those take, and one of their words. */
 const DOUBLE_TAGS = 3
 const DOUBLE_BYTES = 8

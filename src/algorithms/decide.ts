@@ -91,7 +91,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     cell.changed = cell.isHeld ? own.algorithm.repair(own, cell.s, cell.i, nowUs) : clear(cell)
     if (isTold) agree(cell.verdict)
     if (op === 'give') {
-      if (!giveBack(cell, nowUs, ofUs, cost)) granted = false
+      if (!giveBack(cell, nowUs, ofUs, cost, false)) granted = false
     } else if (cost > rule.capacity) {
       granted = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
     } else if (aheadUs >= 0 && rule.algorithm.bookable) {
@@ -188,7 +188,7 @@ function charge(cell: Cell, nowUs: number): number {
   if (cost <= 0) return 0
   const own = cell.own
   cell.changed = true
-  cell.own = cell.rule
+  if (own !== cell.rule) cell.own = cell.rule
   return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
 }
 
@@ -205,7 +205,7 @@ function isWithinCapacity(cell: Cell, nowUs: number): boolean {
 }
 
 function settle(cell: Cell, nowUs: number, ofUs: number): boolean {
-  if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost)
+  if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)
   return cell.cost === 0 || isCharged(cell, nowUs, ofUs) || refuse(cell.verdict, 'limited', 0)
 }
 
@@ -218,15 +218,18 @@ function isCharged(cell: Cell, nowUs: number, ofUs: number): boolean {
   const cost = chargeable(cell, nowUs)
   if (cost <= 0 || !cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs)) return false
   cell.changed = true
-  cell.own = cell.rule
+  if (cell.own !== cell.rule) cell.own = cell.rule
   return true
 }
 
-/** Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. */
-function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number): boolean {
+/**
+ * Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. `isRest`: of a charge that
+ * is settled; the ticket says what that left behind.
+ */
+function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): boolean {
   cell.verdict.given = 0
   if (cost === 0) return true
-  const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost) : -1
+  const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -1
   if (given < 0) return refuse(cell.verdict, 'limited', 0)
   cell.verdict.given = given
   cell.changed = true
@@ -237,7 +240,7 @@ function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number): boolea
  * In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
  * caller's.
  */
-function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number): number {
+function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): number {
   const own = cell.own
   const algorithm = own.algorithm
   if (cell.ticket === undefined) {
@@ -245,8 +248,8 @@ function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number): numbe
     return algorithm.giveBack(own, cell.s, cell.i, nowUs, Math.min(cost, most), ofUs, undefined)
   }
   const booked = bookedBy(own, cell.ticket)
-  if (cell.cost > 0) return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
-  return (algorithm as Required<Algorithm>).giveRest(own, cell.s, cell.i, nowUs, cost, booked)
+  if (isRest) return (algorithm as Required<Algorithm>).giveRest(own, cell.s, cell.i, nowUs, cost, booked)
+  return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
 }
 
 function bookedBy(own: Rule, ticket: Ticket): Booked {

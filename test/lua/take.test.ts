@@ -1,12 +1,12 @@
 /**
- * Takes by one limit, `decide` with all that it calls in one function of Lua for each algorithm, and takes by several. In the real Redis, on walks with
- * clocks that step back, they answer and leave what `decide` of TypeScript does.
+ * What is decided by one limit (takes, charges, settlements), `decide` with all that it calls in one block of Lua for each algorithm and verb, and takes by several limits. In the
+ * real Redis, on walks with clocks that step back, they answer and leave what `decide` of TypeScript does.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { generatePhases, generateTake, generateTakeAll } from '../../scripts/lua/generate.mjs'
-import { luaPhases, luaTakeAll, luaTakes } from '../../scripts/lua/modules.mjs'
+import { generatePhases, generatePlain, generateTakeAll, type Plain } from '../../scripts/lua/generate.mjs'
+import { luaPhases, luaPlain, luaTakeAll } from '../../scripts/lua/modules.mjs'
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict } from '../../src/algorithms/decide.ts'
+import { type Cell, decide, emptyVerdict, type Op } from '../../src/algorithms/decide.ts'
 import { Random } from '../model/random.ts'
 import { hard, decide as hardDecide } from './fixtures/taking.ts'
 import { inRedis, type LuaRedis, shown, startRedis } from './in-redis.ts'
@@ -23,35 +23,53 @@ beforeAll(async () => {
 
 afterAll(() => redis.close())
 
+const VERBS = ['take', 'charge', 'settle'] as const
+
 interface Step {
+  readonly verb: (typeof VERBS)[number]
   readonly nowUs: number
   readonly cost: number
   readonly isHeld: boolean
+  readonly ofUs: number
+  readonly drainedUs: number
 }
 
-/** A walk is { figures, words, steps }. Answers what each take says, and the words behind it. */
+/** `plain.take` and the others: functions of the figures, which answer `each(s, isHeld, cost, nowUs, ofUs, drainedUs)`, and how many words there are. */
+function plainText({ words, rule, ...texts }: Plain): string {
+  const functionOf = (verb: keyof typeof texts) =>
+    `function plain.${verb}(figures)\n${words === undefined ? texts[verb] : shortText(verb)}end`
+  const shortText = (verb: keyof typeof texts) => `${rule}
+return function(s, isHeld, cost, nowUs, ofUs, drainedUs)
+local s1, s2, s3, s4 = s[1], s[2], s[3], s[4]
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+${texts[verb]}
+s[1], s[2], s[3], s[4] = s1, s2, s3, s4
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end, ${words}
+`
+  return ['local plain = {}', ...VERBS.map(functionOf)].join('\n')
+}
+
+/** A walk is { figures, words, steps }. Answers what each step says, and the words behind it. */
 const WALK = `
 local function answer(walk)
-  local take, words, isInVariables = newTake(arrayOf(walk.figures))
-  local s, said = { length = walk.words + 1 }, { 'words ' .. words }
+  local s, said, makers = { length = walk.words + 1 }, {}, {}
   for k = 1, math.max(walk.words, 4) do
     s[k] = 7
   end
   for n, step in ipairs(walk.steps) do
-    local texts
-    if isInVariables then
-      texts = { take(s[1], s[2], s[3], s[4], step.isHeld, step.cost, step.nowUs) }
-      s[4], s[3], s[2], s[1] = table.remove(texts), table.remove(texts), table.remove(texts), table.remove(texts)
-    else
-      texts = { take(s, step.isHeld, step.cost, step.nowUs) }
-    end
-    for k = 1, #texts do
+    local each, words = plain[step.verb](arrayOf(walk.figures))
+    local texts = { each(s, step.isHeld, step.cost, step.nowUs, step.ofUs, step.drainedUs) }
+    for k = 1, 8 do
       texts[k] = shown(texts[k])
     end
-    for k = 1, walk.words do
-      texts[#texts + 1] = shown(s[k])
+    if step.verb == 'take' then
+      texts[8] = words
     end
-    said[n + 1] = table.concat(texts, ' ')
+    for k = 1, walk.words do
+      texts[8 + k] = shown(s[k])
+    end
+    said[n] = table.concat(texts, ' ')
   end
   return table.concat(said, '\\n')
 end`
@@ -94,17 +112,20 @@ type Decide = typeof decide
 
 class Walker {
   readonly steps: Step[] = []
-  readonly said: string[]
+  readonly said: string[] = []
   readonly #decide: Decide
+  readonly #verbs: readonly Step['verb'][]
   readonly #random: Random
   readonly #cell: Cell
+  /** What was charged, and what it left behind. */
+  readonly #charges: { readonly ofUs: number; readonly drainedUs: number; readonly cost: number }[] = []
   #nowUs: number
 
-  constructor(rule: Rule, random: Random, decideOf: Decide) {
+  constructor(rule: Rule, random: Random, decideOf: Decide, verbs: readonly Step['verb'][]) {
     this.#decide = decideOf
+    this.#verbs = verbs
     this.#random = random
     this.#nowUs = random.magnitude(1, LATEST_US)
-    this.said = [`words ${rule.words}`]
     const s = new Float64Array(rule.words).fill(7)
     this.#cell = { rule, cost: 0, ticket: undefined, s, i: 0, own: rule, isHeld: false, changed: false, verdict: emptyVerdict() }
   }
@@ -115,45 +136,77 @@ class Walker {
 
   step(): void {
     const cell = this.#cell
-    this.#nowUs = nextTime(this.#nowUs, cell.rule, this.#random)
-    const { capacity } = cell.rule
-    cell.cost = this.#random.pick([1, 1, 1, 0, this.#random.magnitude(1, capacity), capacity, capacity + 1])
-    this.steps.push({ nowUs: this.#nowUs, cost: cell.cost, isHeld: cell.isHeld })
-    this.#decide('take', [cell], this.#nowUs, -1, -1, true)
-    const { outcome, remaining, retryUs, resetUs, delayUs, enteredUs } = cell.verdict
-    this.said.push([cell.changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, ...cell.s].map(shown).join(' '))
+    const random = this.#random
+    const { rule } = cell
+    this.#nowUs = nextTime(this.#nowUs, rule, random)
+    const charge = this.#charges.length > 0 ? random.pick(this.#charges) : undefined
+    const verb = charge === undefined ? 'take' : random.pick(this.#verbs)
+    const { ofUs, drainedUs } = verb === 'settle' && charge !== undefined ? charge : { ofUs: -1, drainedUs: 0 }
+    cell.cost = verb === 'settle' && charge !== undefined ? this.#difference(charge.cost) : this.#cost(verb)
+    cell.ticket = verb === 'settle' && rule.algorithm.bookable ? { numbers: rule.numbers, words: Float64Array.of(drainedUs) } : undefined
+    this.steps.push({ verb, nowUs: this.#nowUs, cost: cell.cost, isHeld: cell.isHeld, ofUs, drainedUs })
+    this.#decide(verb as Op, [cell], this.#nowUs, -1, ofUs, true)
+    this.#note(verb)
+  }
+
+  #cost(verb: Step['verb']): number {
+    const { capacity } = this.rule
+    const debt = verb === 'charge' ? this.#random.magnitude(1, 1e12) : capacity + 1
+    return this.#random.pick([1, 1, 1, 0, this.#random.magnitude(1, capacity), capacity, debt])
+  }
+
+  /** More or less than was charged, and sometimes much more. */
+  #difference(cost: number): number {
+    return this.#random.pick([-cost, -cost, -1, 1, 3, -this.#random.magnitude(1, cost), this.#random.magnitude(1, 1e9)])
+  }
+
+  #note(verb: Step['verb']): void {
+    const cell = this.#cell
+    const { outcome, remaining, retryUs, resetUs, delayUs, enteredUs, atUs, given } = cell.verdict
+    if (verb !== 'settle' && cell.changed && cell.cost > 0)
+      this.#charges.push({ ofUs: enteredUs, drainedUs: atUs + resetUs, cost: cell.cost })
+    const last = verb === 'take' ? this.rule.words : given
+    this.said.push([cell.changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, last, ...cell.s].map(shown).join(' '))
     cell.isHeld ||= cell.changed
   }
 }
 
-async function expectAlike(text: string, rules: readonly Rule[], random: Random, decideOf: Decide): Promise<Set<string>> {
-  const walkers = rules.map((rule) => new Walker(rule, random, decideOf))
+async function expectAlike(
+  plain: Plain,
+  rules: readonly Rule[],
+  random: Random,
+  decideOf: Decide,
+  verbs: readonly Step['verb'][] = ['take', ...VERBS],
+): Promise<Set<string>> {
+  const walkers = rules.map((rule) => new Walker(rule, random, decideOf, verbs))
   for (const walker of walkers) for (let k = 0; k < STEPS; k++) walker.step()
   const walks = walkers.map(({ rule, steps }) => ({ figures: rule.figures, words: rule.words, steps }))
   const said = walkers.map((walker) => walker.said.join('\n'))
-  expect(await inRedis(redis, `local function newTake(figures)\n${text}end`, WALK, walks)).toEqual(said)
+  expect(await inRedis(redis, plainText(plain), WALK, walks)).toEqual(said)
+  const verbsPlayed = new Set(walkers.flatMap(({ steps }) => steps.map(({ verb }) => verb)))
+  expect(verbsPlayed).toEqual(new Set(verbs))
   return new Set(said.flatMap((walk) => walk.match(/allowed|limited|impossible/g) ?? []))
 }
 
-test.each(luaTakes().map(({ name, text }) => [name, text] as const))('%s', async (name, text) => {
+test.each(luaPlain().map((plain) => [plain.name, plain] as const))('%s', async (name, plain) => {
   const random = new Random(11)
   const rules = Array.from({ length: WALKS }, () => random.pick(rulesOf(name, random)))
-  expect(await expectAlike(text, rules, random, decide)).toEqual(new Set(['allowed', 'limited', 'impossible']))
+  expect(await expectAlike(plain, rules, random, decide)).toEqual(new Set(['allowed', 'limited', 'impossible']))
 })
 
 describe('what is hard to put in place of a call', () => {
   const root = new URL('./fixtures/', import.meta.url)
-  const text = generateTake({ root, decide: 'taking.ts', algorithm: { path: 'taking.ts', name: 'hard' } })
+  const plain = generatePlain({ root, decide: 'taking.ts', algorithm: { path: 'taking.ts', name: 'hard' } })
 
   test('is done in the same order', async () => {
     const random = new Random(12)
     const rules = Array.from({ length: 100 }, (_, k) => (hard as Algorithm).ruleOf([1 + (k % 9), 1 + (k % 5)]))
-    await expectAlike(text, rules, random, hardDecide)
+    await expectAlike(plain, rules, random, hardDecide, ['take'])
   })
 
   test('and what is known beforehand is left out', () => {
-    expect(text).not.toContain('unknown')
-    expect(text).not.toContain('algorithm')
+    expect(plain.take).not.toContain('unknown')
+    expect(plain.take).not.toContain('algorithm')
   })
 })
 

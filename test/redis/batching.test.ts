@@ -65,10 +65,19 @@ describe('one turn', () => {
     sent.length = 0
     await Promise.all(['key 1', 'key 2', 'key 1'].map((key) => limiter.consume(key)))
     expect(sent[0]?.slice(6)).toEqual([label, '1'])
-    expect(await told(1, 0, 0)).toEqual(['', 'take -1 -1', '1', '1', '1', ...part(1), 'take -1 -1', '2', '1', '1', ...part(0)])
+    expect(await told(1, 2, 2)).toEqual(['', '0', 't', '1', label, '1', 't', '2', label, '2'])
+    expect(await told(1, 0, 0)).toEqual(['', '0', 't', '1', label, '1', 'take -1 -1', '2', '1', '1', ...part(0)])
     sent.length = 0
     await limiter.peek('key 1')
-    expect(sent[0]?.slice(4)).toEqual(['', 'ask -1 -1', '1', '1', '1', ...part(1)])
+    expect(sent[0]?.slice(4)).toEqual(['', '0', 'ask -1 -1', '1', '1', '1', ...part(1)])
+    sent.length = 0
+    await limiter.charge('key 1', 3)
+    expect(sent[0]?.slice(4)).toEqual([label, '3', 'c'])
+    const [one, other] = await Promise.all([limiter.consume('a', 2), limiter.consume('b', 2)])
+    sent.length = 0
+    await Promise.all([one.settle(1), other.settle(5)])
+    const settled = ({ atMs, resetAfterMs }: typeof one) => [Math.round(atMs * 1000), Math.round((atMs + resetAfterMs) * 1000)].map(String)
+    expect(sent[0]?.slice(5)).toEqual(['', '0', 's', '2', label, '-1', ...settled(one), '3', ...settled(other)])
   })
 
   test('a lone take reads once and writes once, and one that is refused writes nothing', async () => {

@@ -15,8 +15,10 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
+import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { fakeClock } from '../../src/testing/index.ts'
+import { Random } from '../model/random.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
@@ -91,14 +93,35 @@ describe.each(LIMITS)('%s', (_, limit) => {
     ['refused', 5],
     ['asked about', 0],
     ['admitted', 1],
-  ])('a key without a time to live that is %s gets one', async (_verb, cost) => {
+  ])('a key without a time to live that is %s gets one, unless it is admitted and its state lives no longer', async (_verb, cost) => {
     const limiter = limiterOn(redis, limit)
     await limiter.consume('u1', 2)
     await redis.send(['PERSIST', nameOf('u1')])
     await limiter.consume('u1', cost)
     const ttlMs = Number(await redis.send(['PTTL', nameOf('u1')]))
+    if (cost === 1 && limit.type.endsWith('Window')) {
+      expect(ttlMs).toBe(-1)
+      return
+    }
     expect(ttlMs).toBeGreaterThan(0)
     expect(ttlMs).toBeLessThanOrEqual(110_000)
+  })
+
+  test('the time to live ends when the state is idle, however often and by whichever verb it is written', async () => {
+    const limiter = limiterOn(redis, limit)
+    const random = new Random(5)
+    for (let turn = 0; turn < 20; turn++) {
+      const decision = await limiter.consume('u0')
+      const calls = Array.from({ length: 6 }, () => `u${random.whole(0, 3)}`).map((key, k) => {
+        return k % 3 === 0 ? limiter.charge(key, 1) : k % 3 === 1 ? limiter.consume(key) : decision.settle(0)
+      })
+      await Promise.all(calls)
+      for (const key of ['u0', 'u1', 'u2', 'u3']) {
+        const [held] = await inspectKey(redis, nameOf(key))
+        // A permit takes 20 s: no stall of the server is as long.
+        if (held !== undefined) expect(Math.abs(held.ttlMs - held.resetAfterMs)).toBeLessThan(5_000)
+      }
+    }
   })
 
   test('a key without a time to live gets one when it is admitted after the one that it had', async () => {

@@ -65,12 +65,11 @@ export class RedisDriver implements StoreDriver {
     return this.#sender.nodeOf?.(slotOf(redisKey(this.#scheme, name, key)))
   }
 
-  async apply(steps: readonly Step[]): Promise<Failures> {
+  apply(steps: readonly Step[]): Promise<Failures> {
     const failures: unknown[] = []
     const calls = this.#callsFor(steps, failures)
-    if (calls.length === 1) await this.#run(calls[0] as SentStep[], failures)
-    else await Promise.all(calls.map((call) => this.#run(call, failures)))
-    return failures
+    if (calls.length === 1) return this.#run(calls[0] as SentStep[], failures)
+    return Promise.all(calls.map((call) => this.#run(call, failures))).then(() => failures)
   }
 
   /** Writes nothing, but is refused as long as a decision on the keys would be. */
@@ -132,35 +131,30 @@ export class RedisDriver implements StoreDriver {
     return new SentStep(step, keys, places, place)
   }
 
-  async #run(call: readonly SentStep[], failures: unknown[]): Promise<void> {
-    let values: unknown
-    try {
-      values = await this.#evaluated(call)
-    } catch (error) {
-      await this.#failed(call, error, failures)
-      return
-    }
-    readReply(call, values, failures)
-  }
-
-  /** By the name of the script if it has one, unless the server does not know it. */
-  async #evaluated(call: readonly SentStep[]): Promise<unknown> {
+  /** By the name of the script if it has one, unless the server does not know it. One promise: a lone decision pays for each. */
+  #run(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
     const { sha1, text } = scriptOf(call)
-    try {
-      if (sha1 !== undefined) return await this.#send(['EVALSHA', sha1], call)
-    } catch (error) {
-      if (!isNotRun(error)) throw error
-    }
-    return this.#send(['EVAL', text], call)
+    const onReply = (values: unknown) => readReply(call, values, failures)
+    const onError = (error: unknown) => this.#failed(call, error, failures)
+    if (sha1 === undefined) return this.#send(['EVAL', text], call).then(onReply, onError)
+    return this.#send(['EVALSHA', sha1], call).then(onReply, (error) => {
+      if (!isNotRun(error)) return onError(error)
+      return this.#send(['EVAL', text], call).then(onReply, onError)
+    })
   }
 
   #send(args: string[], call: readonly SentStep[]): Promise<unknown> {
     addKeys(args, call)
     addArguments(args, call)
-    return this.#sender.send(args, args[FIRST_KEY] as string)
+    try {
+      return Promise.resolve(this.#sender.send(args, args[FIRST_KEY] as string))
+    } catch (error) {
+      // A sender of the caller's own may throw where it should reject.
+      return Promise.reject(error)
+    }
   }
 
-  async #failed(call: readonly SentStep[], error: unknown, failures: unknown[]): Promise<void> {
+  async #failed(call: readonly SentStep[], error: unknown, failures: unknown[]): Promise<Failures> {
     // A cluster behind one address.
     if (isCrossSlot(error)) this.#isCluster = true
     if (call.length > 1 && (isForbidden(error) || isTryAgain(error) || isCrossSlot(error))) {
@@ -171,6 +165,7 @@ export class RedisDriver implements StoreDriver {
     } else {
       for (const { place } of call) failures[place] = storeError(error)
     }
+    return failures
   }
 
   /** A step on several servers of a cluster that was not known to be one. From now on `groupOf` tells. */
@@ -221,13 +216,18 @@ function addKeys(args: string[], call: readonly Sent[]): void {
 
 function scriptOf(call: readonly Sent[]): Script {
   const types: string[] = []
+  let last: string | undefined
   for (const { step } of call) {
-    for (const { rule } of step.parts) if (!types.includes(rule.algorithm.type)) types.push(rule.algorithm.type)
+    for (const { rule } of step.parts) {
+      const { type } = rule.algorithm
+      if (type !== last && !types.includes(type)) types.push(type)
+      last = type
+    }
   }
   return scriptFor(types)
 }
 
-function readReply(call: readonly SentStep[], values: unknown, failures: unknown[]): void {
+function readReply(call: readonly SentStep[], values: unknown, failures: unknown[]): Failures {
   let read = 0
   try {
     const reply = new Reply(values)
@@ -239,4 +239,5 @@ function readReply(call: readonly SentStep[], values: unknown, failures: unknown
   } catch (error) {
     for (const { place } of call.slice(read)) failures[place] = storeError(error)
   }
+  return failures
 }

@@ -9,7 +9,7 @@ local NEAR, MOST_OF_PIECE = 8, 2000
 -- A reply, unless it is an error.
 local function checked(reply)
   if type(reply) == 'table' then
-    others().failAs(reply)
+    failAs(reply)
   end
   return reply
 end
@@ -249,14 +249,16 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
-local function writeInPlace(key, pieces, size, untilUs)
+-- Writes pieces into a key, each at its place. `keptUs`: until when it was in use, if it holds one state. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+local function writeInPlace(key, pieces, size, untilUs, keptUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  checked(try('PEXPIRE', key, ttlOf(untilUs)))
+  if untilUs ~= keptUs then
+    checked(try('PEXPIRE', key, ttlOf(untilUs)))
+  end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
   end
@@ -264,11 +266,11 @@ end
 
 -- Writes the state of a cell that has its key for itself and was found by its numbers, if it was found: in place, where its size stays.
 local ownPieces = {}
-local function store(key, cell, untilUs)
+local function store(key, cell, untilUs, keptUs)
   local s, words = cell.s, wordsToWrite(cell)
   if s.words == words then
-    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs)
+    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs, keptUs)
   else
-    write(key, recordFor(cell, words, untilUs), untilUs)
+    write(key, recordFor(cell, words, untilUs), untilUs, keptUs)
   end
 end

@@ -9,8 +9,15 @@ import { FORMATS, KNOWN_FORMATS } from '../../algorithms/formats.ts'
 import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from '../../algorithms/rate.ts'
 import * as lua from './script.generated.ts'
 
+type Verb = 'take' | 'charge' | 'settle'
+
+/** How many words a state has, what makes the variables of a rule, and what each verb does. */
+type Blocks = { readonly words: number; readonly rule: string } & Readonly<Record<Verb, string>>
+
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
-const TAKES: Readonly<Record<string, string>> = lua.LUA_TAKES
+/** What is decided by one limit: of algorithms whose states are short, by blocks of short.lua; of the others, by functions. */
+const SHORT: Readonly<Record<string, Blocks>> = lua.LUA_SHORT
+const LONG: Readonly<Record<string, Readonly<Record<Verb, string>>>> = lua.LUA_LONG
 const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
 const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 /** How many algorithms a script holds that does not hold all. */
@@ -48,27 +55,64 @@ function textsOf(wanted: readonly string[]): string {
 }
 
 /** The pure part, with all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = withConstants([lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'))
+export const LIBRARY: string = withConstants(
+  [lua.tags, lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'),
+)
 
-/** A function for each of these algorithms, by its format. */
-function functionsOf(name: string, texts: Readonly<Record<string, string>>, types: readonly string[]): string {
-  const own = FORMATS.filter(({ algorithm: { type } }) => types.includes(type))
-  return [
-    `local ${name} = {}`,
-    ...own.map(({ format, algorithm: { type } }) => `${name}[${format}] = function(figures)\n${texts[type]}end`),
-  ].join('\n')
+/** For each of these algorithms, by its format, what stands for it in Lua. */
+function tableOf(name: string, types: readonly string[], textOf: (type: string) => string | undefined): string {
+  const lines = FORMATS.map(({ format, algorithm: { type } }) => [format, types.includes(type) ? textOf(type) : undefined])
+  return [`local ${name} = {}`, ...lines.flatMap(([format, text]) => (text === undefined ? [] : [`${name}[${format}] = ${text}`]))].join(
+    '\n',
+  )
 }
 
-/** Texts that run.lua makes where they are needed: the takes by one limit, and what decides all else. */
+const functionOf = (text: string | undefined) => `function(figures)\n${text}end`
+
+/** The functions of an algorithm whose states are long, by verb. */
+function longOf(type: string): string | undefined {
+  const texts = LONG[type]
+  return (
+    texts &&
+    `{\n${Object.entries(texts)
+      .map(([verb, text]) => `${verb} = ${functionOf(text)},\n`)
+      .join('')}}`
+  )
+}
+
+/** short.lua for each of these algorithms whose states are short. */
+function shortsOf(types: readonly string[]): string {
+  return FORMATS.map(({ format, algorithm: { type } }) => {
+    const blocks = types.includes(type) ? SHORT[type] : undefined
+    return blocks === undefined ? '' : shortOf(format, blocks)
+  }).join('')
+}
+
+function shortOf(format: number, { words, rule, take, charge, settle }: Blocks): string {
+  return lua.short
+    .replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {
+      return Array.from({ length: words }, (_each, k) => lines.replace(/\b([a-z])N\b/g, `$1${k + 1}`)).join('')
+    })
+    .replace('--[[FORMAT]]', `${format}`)
+    .replace('--[[MOST TAG]]', words < 4 ? '0' : '15')
+    .replace('--[[RULE]]', () => rule)
+    .replace('--[[TAKE]]', () => take)
+    .replace('--[[CHARGE]]', () => charge)
+    .replace('--[[SETTLE]]', () => settle)
+}
+
+/** What run.lua makes only where it is needed. */
+function restOf(types: readonly string[]): string {
+  const rest = lua.rest
+    .replace('--[[PHASES]]', () => [tableOf('phases', types, (type) => functionOf(PHASES[type])), lua.LUA_TAKE_ALL].join('\n'))
+    .replace('--[[LIBRARY]]', () => [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n'))
+    .replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n'))
+  return [lua.tags, lua.codec, tableOf('longs', types, longOf), rest].join('\n')
+}
+
 function textOf(types: readonly string[]): string {
-  const library = [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n')
-  const phases = [functionsOf('phases', PHASES, types), lua.LUA_TAKE_ALL].join('\n')
-  const pages = [lua.largeStates, lua.pages].join('\n')
-  const run = lua.run
-    .replace('--[[PHASES]]', () => phases)
-    .replace('--[[LIBRARY]]', () => library)
-    .replace('--[[PAGES]]', () => pages)
-  return withConstants([lua.codec, functionsOf('takes', TAKES, types), run].join('\n'))
+  const run = lua.run.replace('--[[REST]]', () => restOf(types)).replace('--[[SHORT]]', () => shortsOf(types))
+  return withConstants([lua.tags, run].join('\n'))
 }
 
 export interface Script {
@@ -81,7 +125,7 @@ const scripts = new Map<string, Script>()
 
 /** The script that decides by these algorithms, whatever their order. */
 export function scriptFor(types: readonly string[]): Script {
-  const id = types.join()
+  const id = types.length === 1 ? (types[0] as string) : types.join()
   return scripts.get(id) ?? newScript(id, types)
 }
 

@@ -1,7 +1,7 @@
 /** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See run.lua. */
 import type { Rule } from '../../algorithms/algorithm.ts'
-import { labelOf } from '../../algorithms/codec.ts'
-import type { Outcome, Ticket } from '../../algorithms/decide.ts'
+import { labelOf, MOST_TAGGED } from '../../algorithms/codec.ts'
+import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
 import { shown } from '../../errors.ts'
 import type { Part, Step } from '../store.ts'
 
@@ -23,25 +23,52 @@ export class Sent {
 
 /**
  * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
- * Where that is all there is, and they just take by one limit, the limit and the cost are enough.
+ * Where that is all there is, and they take or charge by one limit, the limit and the cost are enough.
  */
 export function addArguments(args: string[], sent: readonly Sent[]): void {
   const [head] = sent as [Sent]
-  if (isPlain(head) && runFrom(sent, 0) === sent.length) {
+  const { nowUs } = head.step
+  const isLarge = sent.some(hasLarge)
+  const verb = shortVerb(head)
+  let next = runFrom(sent, 0)
+  if (next === sent.length && nowUs === undefined && !isLarge && (verb === 't' || verb === 'c')) {
     const [{ rule, limit, cost }] = head.step.parts as [Part]
     args.push(knownLabel(rule, limit), `${cost}`)
+    if (verb === 'c') args.push(verb)
     return
   }
-  const { nowUs } = head.step
-  args.push(nowUs === undefined ? '' : `${nowUs}`)
-  for (let first = 0; first < sent.length; ) {
-    const next = runFrom(sent, first)
-    addRun(args, sent[first] as Sent, next - first)
-    first = next
+  args.push(nowUs === undefined ? '' : `${nowUs}`, isLarge ? '1' : '0')
+  for (let first = 0; first < sent.length; first = next) {
+    next = runFrom(sent, first)
+    addRun(args, sent, first, next)
   }
 }
 
-function addRun(args: string[], { step, keys, places }: Sent, count: number): void {
+/** Whether the script has to know how many words there are before it reads them. */
+function hasLarge({ step }: Sent): boolean {
+  for (const { rule } of step.parts) if (rule.words > MOST_TAGGED) return true
+  return false
+}
+
+function addRun(args: string[], sent: readonly Sent[], first: number, next: number): void {
+  const head = sent[first] as Sent
+  const verb = shortVerb(head)
+  if (verb === undefined) {
+    addAnyRun(args, head, next - first)
+    return
+  }
+  const [{ rule, limit, cost }] = head.step.parts as [Part]
+  args.push(verb, `${next - first}`, knownLabel(rule, limit))
+  if (verb !== 's') args.push(`${cost}`)
+  else for (let k = first; k < next; k++) addSettled(args, (sent[k] as Sent).step)
+}
+
+function addSettled(args: string[], { ofUs, parts }: Step): void {
+  const [{ cost, ticket }] = parts as [Part]
+  args.push(`${cost}`, `${ofUs}`, `${ticket?.words[0] ?? 0}`)
+}
+
+function addAnyRun(args: string[], { step, keys, places }: Sent, count: number): void {
   const { op, aheadUs, ofUs, parts } = step
   args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
@@ -52,15 +79,26 @@ function addRun(args: string[], { step, keys, places }: Sent, count: number): vo
 
 /** Where the run ends that begins there. */
 function runFrom(sent: readonly Sent[], first: number): number {
+  const head = sent[first] as Sent
+  const isSettled = shortVerb(head) === 's'
   let next = first + 1
-  while (next < sent.length && isAlike(sent[first] as Sent, sent[next] as Sent)) next += 1
+  while (next < sent.length && (isSettled ? isSettledAlike(head, sent[next] as Sent) : isAlike(head, sent[next] as Sent))) next += 1
   return next
 }
 
-/** Whether a step takes now, on the server's clock, by one limit. */
-function isPlain({ step }: Sent): boolean {
-  const { op, aheadUs, ofUs, nowUs, parts } = step
-  return op === 'take' && aheadUs === -1 && ofUs === -1 && nowUs === undefined && parts.length === 1
+/** Settlements by one limit: what each is about is written down for each. */
+function isSettledAlike({ step: a }: Sent, sent: Sent): boolean {
+  const [one, other] = [a.parts[0] as Part, sent.step.parts[0] as Part]
+  return one.rule === other.rule && one.limit === other.limit && shortVerb(sent) === 's'
+}
+
+/** What a step does by one limit, in the script's words. Undefined for anything that takes more words to say. */
+function shortVerb({ step: { op, aheadUs, ofUs, parts } }: Sent): 't' | 'c' | 's' | undefined {
+  const { cost, ticket, rule } = parts[0] as Part
+  if (parts.length > 1 || cost === 0 || aheadUs >= 0) return undefined
+  if (op === 'settle') return ofUs >= 0 && ticket?.numbers === (rule.algorithm.bookable ? rule.numbers : undefined) ? 's' : undefined
+  if (ofUs >= 0) return undefined
+  return op === 'take' ? 't' : op === 'charge' ? 'c' : undefined
 }
 
 const labels = new WeakMap<Rule, Map<string, string>>()
@@ -118,27 +156,30 @@ export class Reply {
   #readVerdict({ rule, verdict }: Part, { op, aheadUs }: Step): void {
     verdict.atUs = this.#atUs
     verdict.enteredUs = this.#atUs
-    let first = this.#number()
+    const first = this.#number()
     if (first >= 0) {
       verdict.outcome = 'allowed'
       verdict.remaining = first
       verdict.retryUs = 0
       verdict.resetUs = this.#number()
       verdict.delayUs = 0
-      return
-    }
-    if (first === ENTERED_LATER) {
+    } else this.#readInFull(first, verdict)
+    if (op === 'give' || op === 'settle') verdict.given = this.#number()
+    if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
+  }
+
+  #readInFull(first: number, verdict: Verdict): void {
+    let outcome = first
+    if (outcome === ENTERED_LATER) {
       verdict.enteredUs += this.#number()
-      first = this.#number()
+      outcome = this.#number()
     }
-    verdict.outcome = OUTCOMES[-1 - first] as Outcome
+    verdict.outcome = OUTCOMES[-1 - outcome] as Outcome
     verdict.remaining = this.#number()
     const retryUs = this.#number()
     verdict.retryUs = verdict.outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
     verdict.resetUs = this.#number()
     verdict.delayUs = this.#number()
-    if (op === 'give' || op === 'settle') verdict.given = this.#number()
-    if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 
   #number(): number {

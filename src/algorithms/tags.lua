@@ -1,0 +1,72 @@
+-- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script (short.lua) and everything else (codec.lua) need it.
+
+local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
+local BACK, MINUS_ONE = 8, 15
+
+-- The figures that a label names: an array, and whether its last one is whole.
+local function figuresOf(label)
+  local byte = string.byte
+  local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1
+  for place = 4 + byte(label, 2), #label do
+    local digit = byte(label, place)
+    number, unit = number + digit % 64 * unit, unit * 64
+    if digit < 64 then
+      local zeros = number % 8
+      figures[count] = (number - zeros) / 8 * 10 ^ zeros
+      count, number, unit = count + 1, 0, 1
+    end
+  end
+  figures.length = count
+  return figures, unit == 1
+end
+
+-- The tag of a word, and the number that is packed. Nil for a word that is out of range.
+local function tagOf(word, idleAtUs)
+  if word == 0 then
+    return 0, 0
+  elseif word == -1 then
+    return MINUS_ONE, 0
+  end
+  local tag, back = 0, idleAtUs - word
+  if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
+    if back == 0 then
+      return BACK, 0
+    end
+    word, tag = back, BACK
+  end
+  if word < 16777216 then
+    return word > 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word
+  end
+  return word < NO_NUMBER and tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or 7) or nil, word
+end
+
+-- The bytes of the tags of the first four words, as few as there have to be.
+local function leadTags(first, second, third, fourth)
+  local char = string.char
+  if third > 0 or fourth > 0 then
+    return char(first * 16 + second, third * 16 + fourth)
+  end
+  return (first > 0 or second > 0) and char(first * 16 + second) or ''
+end
+
+-- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all.
+local function packedForm(headSize, first, second, third, fourth)
+  local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
+  local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
+  return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), 7 + headSize + a + b + c + d
+end
+
+-- How a string is unpacked that is one record of a state with a label, of four words at most: whether it is that, its form, its length, and the tags.
+local function shortForm(raw, label, labelSize)
+  local byte = string.byte
+  local headSize = byte(raw, 8) or 0
+  if headSize < labelSize or headSize > labelSize + 2 or string.sub(raw, 9, 8 + labelSize) ~= label then
+    return false, '', -1, 0, 0, 0, 0
+  end
+  local high, low = byte(raw, 9 + labelSize, 8 + headSize)
+  high, low = high or 0, low or 0
+  local second, fourth = high % 16, low % 16
+  local first, third = (high - second) / 16, (low - fourth) / 16
+  local form, length = packedForm(headSize + 1, first, second, third, fourth)
+  return length == #raw, form, length, first, second, third, fourth
+end

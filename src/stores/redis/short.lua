@@ -1,0 +1,119 @@
+-- Decisions by one limit whose states have four words at most. This stands in a script once for each such algorithm it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE
+-- are put in, and lines about WORDS stand once for each word, with its number in place of N.
+--
+-- What stands behind it are the keys that hold anything else than one state under the same numbers, and whatever could not be done: `rest.one` decides those.
+elseif format == --[[FORMAT]] then
+  local byte, sub, labelSize, figures = string.byte, string.sub, #label, figuresOf(label)
+  --[[RULE]]
+  -- Of the record that was read or written last: its head, with its size before it; how all of it is packed, how long it is, and its tags.
+  local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
+  repeat
+    local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
+    if isPlain then
+      cost = tonumber(argv[2])
+    else
+      last, at = key + argv[at + 1] - 1, at + 3
+      if verb ~= 's' then
+        cost, at = tonumber(argv[at]), at + 1
+      end
+    end
+    for k = key, last do
+      if verb == 's' then
+        cost, ofUs, drainedUs, at = tonumber(argv[at]), tonumber(argv[at + 1]), tonumber(argv[at + 2]), at + 3
+      end
+      local name = keys[k]
+      local raw = heldBy[name]
+      if raw == nil then
+        raw = values[k]
+      end
+      if raw == nil then
+        raw = try('GET', name)
+        if type(raw) == 'table' then
+          raw = nil
+        end
+      end
+      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false, 0, nil, 0, 0, 0, 0
+      if raw then
+        if #raw == length then
+          idleAtUs, head, s1, s2, s3, s4 = unpackBytes(form, raw)
+        end
+        if head ~= known then
+          known, form, length, t1, t2, t3, t4 = shortForm(raw, label, labelSize)
+          if known then
+            idleAtUs, known, s1, s2, s3, s4 = unpackBytes(form, raw)
+          end
+        end
+        isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
+        if isUsual and idleAtUs > nowUs then
+          isHeld = true
+          --[[WORDS]]
+          if tN >= BACK then
+            sN = tN < MINUS_ONE and idleAtUs - sN or -1
+          end
+          --[[END]]
+        end
+      end
+      if isUsual then
+        local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+        if verb == 't' then
+          --[[TAKE]]
+        elseif verb == 'c' then
+          --[[CHARGE]]
+        else
+          --[[SETTLE]]
+        end
+        local untilUs, failed = nowUs + resetUs, nil
+        if changed then
+          local n1, n2, n3, n4 = 0, 0, 0, 0
+          --[[WORDS]]
+          if sN == untilUs then
+            nN, sN = BACK, 0
+          elseif sN ~= 0 then
+            nN, sN = tagOf(sN, untilUs)
+          end
+          --[[END]]
+          isUsual = n1 and n2 and n3 and n4 and untilUs < NO_NUMBER
+          if isUsual then
+            if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
+              local tags = leadTags(n1, n2, n3, n4)
+              t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
+              form, length = packedForm(#known, n1, n2, n3, n4)
+            end
+            local record = pack(form, untilUs, known, s1, s2, s3, s4)
+            -- As long as a state is idle at the same time, its key keeps the time to live that it has.
+            local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
+            if not done then
+              -- With GET it refuses to write over a key of another type, which looked like none.
+              local ttl = ttlText(resetUs, leastTtlMs)
+              done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
+            end
+            heldBy[name] = not isLarge and record or nil
+            failed = done and done.err and done
+          end
+        elseif not raw or try('PTTL', name) == -1 then
+          -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
+          isUsual = false
+        end
+        if failed then
+          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+          size = rest.failed(failed, name, size)
+        elseif isUsual then
+          if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+            reply[size + 1], reply[size + 2] = remaining, resetUs
+            size = size + 2
+          else
+            size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+          end
+          if verb == 's' then
+            size = size + 1
+            reply[size] = given
+          end
+        end
+      end
+      if not isUsual then
+        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+        size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
+      end
+    end
+    key, verb = last + 1, argv[at]
+  until key > #keys or argv[at + 2] ~= label or #verb > 1
