@@ -13,7 +13,7 @@ import { redisTls } from './redis-tls.ts'
 import { ConfigFiles, type LoadedConfig, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
 import { VERSION } from './sluice.ts'
-import { openFile, type OpenedStore, openStore } from './store.ts'
+import { type OpenedStore, openFile, openStore } from './store.ts'
 import { type Tls, tlsFrom } from './tls.ts'
 import { type Tokens, tokensFrom } from './tokens.ts'
 
