@@ -1,4 +1,4 @@
-// Real servers of our own, for tests and benches: PostgreSQL in a temporary folder on a free port, a standby of one, and pgbouncer in front of one.
+// Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a standby, and pgbouncer.
 import { spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 const HOST = '127.0.0.1'
 export const USER = 'postgres'
-/** Where Debian keeps the programs of each version, and pgbouncer, and Homebrew those of a version that is not its latest: not on everybody's path. */
+/** Debian keeps the programs of each version in a folder of its own, and pgbouncer beside root's; Homebrew has folders for old versions. */
 const FOLDERS = [
   ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
   ...(process.env.PATH ?? '').split(':'),

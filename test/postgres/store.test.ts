@@ -84,7 +84,7 @@ describe('every client', () => {
 })
 
 describe('statements', () => {
-  test('a turn takes two of them, whatever the number of decisions; a refusal one; and what waits for a hot key travels together', async () => {
+  test('a turn takes two, whatever the number of decisions; a refusal one; what waits for a hot key travels together', async () => {
     const owned = ownedTable()
     const { client, sent } = watched(owned)
     const store = postgresStore(client, { table: owned.table, migrate: true, denialCache: false })
