@@ -8,17 +8,21 @@ import { join } from 'node:path'
 const HOST = '127.0.0.1'
 export const USER = 'postgres'
 /** Debian keeps the programs of each version in a folder of its own, and pgbouncer beside root's; Homebrew has folders for old versions. */
-const FOLDERS = [
-  ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
-  ...(process.env.PATH ?? '').split(':'),
-  '/usr/sbin',
-  '/opt/homebrew/opt/postgresql@17/bin',
-  '/usr/local/opt/postgresql@17/bin',
-]
+function programFolders() {
+  return [
+    ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
+    ...(process.env.PATH ?? '').split(':'),
+    '/usr/sbin',
+    '/opt/homebrew/opt/postgresql@17/bin',
+    '/usr/local/opt/postgresql@17/bin',
+  ]
+}
 
-/** The path of a program of PostgreSQL or of pgbouncer, or undefined. */
+/** The path of a program of PostgreSQL or of pgbouncer, or undefined. It may have been installed a moment ago. */
 export function postgresProgram(name) {
-  return FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path))
+  return programFolders()
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path))
 }
 
 /** The newest first. */
@@ -58,7 +62,7 @@ export async function startStandby(primary, settings = {}) {
 
 async function running(folder, data, settings) {
   const port = await freePort()
-  const given = { listen_addresses: HOST, unix_socket_directories: folder, shared_buffers: '64MB', ...settings, port }
+  const given = { listen_addresses: HOST, unix_socket_directories: '', shared_buffers: '64MB', ...settings, port }
   const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data)
   let child = await open()
