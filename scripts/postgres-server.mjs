@@ -66,7 +66,10 @@ async function running(folder, data, settings) {
   const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data)
   let child = await open()
-  const end = () => child.kill('SIGQUIT')
+  const end = () => {
+    child.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  }
   process.once('exit', end)
   const stop = async (signal = 'SIGQUIT') => {
     await ended(child, signal)
