@@ -1,4 +1,4 @@
-// Real servers of our own, for tests and benches: PostgreSQL in a temporary folder on a free port, a standby of one, and pgbouncer in front of one.
+// Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a standby, and pgbouncer.
 import { spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -7,18 +7,22 @@ import { join } from 'node:path'
 
 const HOST = '127.0.0.1'
 export const USER = 'postgres'
-/** Where Debian keeps the programs of each version, and pgbouncer, and Homebrew those of a version that is not its latest: not on everybody's path. */
-const FOLDERS = [
-  ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
-  ...(process.env.PATH ?? '').split(':'),
-  '/usr/sbin',
-  '/opt/homebrew/opt/postgresql@17/bin',
-  '/usr/local/opt/postgresql@17/bin',
-]
+/** Debian keeps the programs of each version in a folder of its own, and pgbouncer beside root's; Homebrew has folders for old versions. */
+function programFolders() {
+  return [
+    ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
+    ...(process.env.PATH ?? '').split(':'),
+    '/usr/sbin',
+    '/opt/homebrew/opt/postgresql@17/bin',
+    '/usr/local/opt/postgresql@17/bin',
+  ]
+}
 
-/** The path of a program of PostgreSQL or of pgbouncer, or undefined. */
+/** The path of a program of PostgreSQL or of pgbouncer, or undefined. It may have been installed a moment ago. */
 export function postgresProgram(name) {
-  return FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path))
+  return programFolders()
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path))
 }
 
 /** The newest first. */
@@ -58,11 +62,14 @@ export async function startStandby(primary, settings = {}) {
 
 async function running(folder, data, settings) {
   const port = await freePort()
-  const given = { listen_addresses: HOST, unix_socket_directories: folder, shared_buffers: '64MB', ...settings, port }
+  const given = { listen_addresses: HOST, unix_socket_directories: '', shared_buffers: '64MB', ...settings, port }
   const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data)
   let child = await open()
-  const end = () => child.kill('SIGQUIT')
+  const end = () => {
+    child.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  }
   process.once('exit', end)
   const stop = async (signal = 'SIGQUIT') => {
     await ended(child, signal)

@@ -12,9 +12,9 @@ const UPSERT = 'one upsert'
 
 /** What was measured, as rows of the goals, and as text. */
 export async function postgresResults(isQuick) {
-  const rounds = isQuick ? 2 : 9
+  const rounds = isQuick ? 2 : 7
   const ms = isQuick ? 300 : 2_000
-  const calls = isQuick ? 200 : 2_000
+  const calls = isQuick ? 100 : 300
   const server = await startPostgres()
   try {
     const contestants = await openAll(server.url)
@@ -66,6 +66,7 @@ function textOf({ many, hot, alone }, rounds) {
 
 ${table(['', `${MANY} keys, thousand/s`, 'one key, thousand/s', 'one at a time, ms'], rows)}
 
-Medians of ${rounds} rounds that take turns, quartiles in parentheses; ratios are taken within each round. One process, a pool of ten connections each, ${IN_FLIGHT} decisions in flight. The server
-has its default settings, so that each commit is written to disk; no table is unlogged.`
+Medians of ${rounds} rounds that take turns, quartiles in parentheses; ratios are taken within each round. One process, a pool of ten
+connections each, ${IN_FLIGHT} decisions in flight. The server has its default settings, so that each commit is written to disk; no table is
+unlogged.`
 }

@@ -1,6 +1,6 @@
 /**
- * Faults of a real server, and of what lies before it. What is promised: a decision that was answered is charged once; one that was not answered is charged once or not at all, and never
- * sent again; one that the server says did not happen is sent again.
+ * Faults of a real server, and of what lies before it. What is promised: a decision that was answered is charged once; one that was not
+ * answered is charged once or not at all, and never sent again; one that the server says did not happen is sent again.
  */
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -71,7 +71,8 @@ test('backends that are terminated in the middle of batches charge nothing twice
   const hammers = limiters.map((limiter) => hammer(limiter, () => isOver))
   const admin = ownedTable().pool
   // Those that are just at work for the limiters.
-  const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
+  const atWork = `state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
+  const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${atWork}`
   let ended = 0
   for (let round = 0; ended < 10 && round < 5_000; round++) ended += (await admin.query(terminate)).rowCount ?? 0
   await vi.waitFor(() => expect(limiters.map((limiter) => limiter.health().state)).toEqual(['up', 'up']), WAIT)

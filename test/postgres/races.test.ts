@@ -1,4 +1,4 @@
-/** Several processes take from one key of a Postgres at once, half of them through a pgbouncer that shares connections between transactions. */
+/** Several processes take from one key of a Postgres at once, half of their connections through pgbouncer in transaction mode. */
 import { afterAll, beforeAll, inject, test } from 'vitest'
 import { type Pgbouncer, startPgbouncer } from '../../scripts/postgres-server.mjs'
 import { ownTable } from '../support/postgres-client.ts'

@@ -84,7 +84,7 @@ describe('every client', () => {
 })
 
 describe('statements', () => {
-  test('a turn takes two of them, whatever the number of decisions; a refusal one; and what waits for a hot key travels together', async () => {
+  test('a turn takes two, whatever the number of decisions; a refusal one; what waits for a hot key travels together', async () => {
     const owned = ownedTable()
     const { client, sent } = watched(owned)
     const store = postgresStore(client, { table: owned.table, migrate: true, denialCache: false })
@@ -136,6 +136,26 @@ describe('statements', () => {
     }
     expect(admitted).toHaveLength(300)
   })
+})
+
+test('of several new rows none stays behind when somebody else has entered one of them', async () => {
+  const owned = ownedTable()
+  const limits = { user: fixedWindow({ limit: 5, window: '366d' }), tenant: fixedWindow({ limit: 1, window: '366d' }) }
+  const other = createLimiter(limits, { name: 'api', store: owned.store() })
+  await other.peek({ user: 'b', tenant: 't' })
+  const swaps: number[] = []
+  const query = async (text: string, values: unknown[]) => {
+    const isFirst = text.includes('_swap') && swaps.length === 0
+    if (isFirst) await other.consume({ user: 'b', tenant: 't' })
+    const result = await owned.pool.query(text, values)
+    if (text.includes('_swap')) swaps.push(result.rows.length)
+    return result
+  }
+  const limiter = createLimiter(limits, { name: 'api', store: postgresStore({ query }, { table: owned.table }) })
+  expect(await limiter.consume({ user: 'a', tenant: 't' })).toMatchObject({ allowed: false, policy: 'tenant' })
+  expect(swaps).toEqual([2])
+  const { rows } = await owned.pool.query(`SELECT id FROM ${owned.table} ORDER BY id`)
+  expect(rows).toEqual([{ id: 'api:b:user' }, { id: 'api:t:tenant' }])
 })
 
 describe('rows', () => {

@@ -1,6 +1,6 @@
 /**
- * Races: several processes with several connections each take from one key at once. The store dates every decision, so they can be put in order
- * afterwards: the oracle must accept every admission in that order, and must have had no room for the call that was refused last.
+ * Races: several processes with several connections each take from one key at once. The store dates every decision, so they can be put in
+ * order afterwards: the oracle must accept every admission in that order, and must have had no room for the call that was refused last.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { expect } from 'vitest'

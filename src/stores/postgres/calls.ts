@@ -1,7 +1,7 @@
 /**
- * Which steps travel together. A row is in one call at a time: a second one would find it written by the first, and start over. So steps wait for a call that has one of their rows, and then
- * travel in one call, however many they are: a hot key costs two trips at a time, not two for each batch. Few calls are under way at a time, so that the pool's other users get
- * connections, and what comes meanwhile travels together.
+ * Which steps travel together. A row is in one call at a time: a second one would find it written by the first, and start over. So steps
+ * wait for a call that has one of their rows, and then travel in one call, however many they are: a hot key costs two trips at a time, not
+ * two for each batch. Few calls are under way at a time, so that the pool's other users get connections.
  */
 import { weightOf } from '../remote/batches.ts'
 import type { Job } from './groups.ts'

@@ -1,4 +1,7 @@
-/** Any client becomes one function that runs a statement and gives its rows. A client is recognised by what it can do, and nothing is changed on it. */
+/**
+ * Any client becomes one function that runs a statement and gives its rows. A client is recognised by what it can do, and nothing is changed
+ * on it.
+ */
 import { SluiceError, shown } from '../../errors.ts'
 
 export type SqlRow = Readonly<Record<string, unknown>>
@@ -37,7 +40,7 @@ function can(client: unknown, name: string): boolean {
   return isObject && typeof (client as Record<string, unknown>)[name] === 'function'
 }
 
-/** What it does not prepare it sends in two trips. Whether it may prepare, its user has said: not behind a pgbouncer that shares connections. */
+/** What it does not prepare it sends in two trips. Its user has said whether it may prepare: behind pgbouncer it may not. */
 function postgresJsQuery(client: PostgresJs): Query {
   const prepare = client.options?.prepare !== false
   return async (text, values) => rowsOf(await client.unsafe(text, [...values], { prepare }))

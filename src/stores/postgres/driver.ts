@@ -1,7 +1,7 @@
 /**
- * How Postgres decides a batch of steps, in two trips whatever their number: the first reads states, versions and the server's time; `decide` decides here; the second writes the rows that nobody
- * has written since, and answers with those that somebody has, which are decided again. No lock is held while anything travels, so a process that stands still or dies in between holds up
- * nobody. See docs/decisions/postgres.md.
+ * How Postgres decides a batch of steps, in two trips whatever their number. The first reads states, versions and the server's time;
+ * `decide` decides here; the second writes the rows that nobody has written since, and answers with the others, which are decided again. No
+ * lock is held while anything travels, so a process that stands still or dies in between holds up nobody. See docs/decisions/postgres.md.
  *
  * A decision is never sent twice unless Postgres said that it did not happen: one that was not answered may have been charged.
  */
@@ -63,7 +63,7 @@ export class PostgresDriver implements StoreDriver {
     })
   }
 
-  /** Writes nothing, but is refused as long as a decision would be: to delete a row and to write one, which cannot be there with that version. */
+  /** Writes nothing, but is refused as long as a decision would be: it deletes one row and updates one, and no row has that version. */
   async probe({ scope }: Step): Promise<void> {
     const ids = arrayOf([`${scope.name}::`, `${scope.name}::`], quoted)
     const values = [ids, '{-1,-1}', '{NULL,""}', '{0,0}', '{NULL,NULL}', '0']
@@ -129,7 +129,8 @@ export class PostgresDriver implements StoreDriver {
   }
 
   get #swapText(): string {
-    return `SELECT * FROM ${this.#options.names.swap}($1::text::text[], $2::text::bigint[], $3::text::bytea[], $4::text::bigint[], $5::text::int[], $6::text::int)`
+    const values = ['text[]', 'bigint[]', 'bytea[]', 'bigint[]', 'int[]', 'int'].map((type, k) => `$${k + 1}::text::${type}`)
+    return `SELECT * FROM ${this.#options.names.swap}(${values.join(', ')})`
   }
 
   #swapValues(rows: readonly Row[], groups: readonly Group[]): string[] {
@@ -188,7 +189,8 @@ export class PostgresDriver implements StoreDriver {
 }
 
 const TOO_MANY = `Postgres: others wrote the same rows first ${MOST_ATTEMPTS} times in a row, and it is not charged`
-const SILENT = `Postgres: a statement was not answered for ${SILENCE_US / 1_000_000} s, and may have been charged: make the client with a timeout, and with keepAlive`
+const SILENCE_S = SILENCE_US / 1_000_000
+const SILENT = `Postgres: no answer for ${SILENCE_S} s, and it may have been charged: make the client with a timeout, and with keepAlive`
 
 function without(groups: readonly Group[], others: readonly Group[]): Group[] {
   const left = new Set(groups)

@@ -1,4 +1,4 @@
-/** What errors of the server and of the client mean, and what to do about them. They are known by their SQLSTATE, which is the same in all languages. */
+/** What errors of the server and of the client mean, and what to do about them. Those of the server are known by their SQLSTATE. */
 import { SluiceError } from '../../errors.ts'
 
 /** The transaction was rolled back because of others: nothing happened, and the same again may succeed. */

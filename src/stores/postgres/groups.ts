@@ -1,6 +1,6 @@
 /**
- * The steps of a call, decided. Steps that share a row, or are joined by others that do, are a group: its rows are written together or not at all, and if others wrote one of them in
- * the meantime, the steps of the group are decided again, and no others.
+ * The steps of a call, decided. Steps that share a row, or are joined by others that do, are a group: its rows are written together or not
+ * at all, and if others wrote one of them in the meantime, the steps of the group are decided again, and no others.
  */
 import type { StateRecord } from '../../algorithms/codec.ts'
 import { readState, writeState } from '../../algorithms/codec.ts'

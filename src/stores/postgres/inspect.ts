@@ -9,7 +9,8 @@ import { bytesOf } from './wire.ts'
 /** What a key of a limiter holds now, by the server's clock: one state for each limit that is in use. */
 export async function inspectRows(client: PostgresClient, table: string, limiter: string, key: string): Promise<Inspected[]> {
   const before = `${limiter}:${writtenKey(key)}`
-  const text = `SELECT id, encode(state, 'hex') AS state, idle_us, ${NOW_US} AS now_us FROM ${namesOf(table).table} WHERE id > $1 AND id < $2 ORDER BY id`
+  const columns = `id, encode(state, 'hex') AS state, idle_us, ${NOW_US} AS now_us`
+  const text = `SELECT ${columns} FROM ${namesOf(table).table} WHERE id > $1 AND id < $2 ORDER BY id`
   // The sign behind the colon, in the order of the ids.
   const rows = await queryOf(client)(text, [`${before}:`, `${before};`]).catch((error) => Promise.reject(storeError(error)))
   return rows
