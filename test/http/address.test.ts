@@ -2,7 +2,7 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressIn, addressText, contains, holdAll, networksOf, networksOf } from '../../src/http/address.ts'
+import { addressIn, addressText, contains, holdAll, networksOf } from '../../src/http/address.ts'
 
 const SEED = { seed: 20_261_115, numRuns: 2_000 }
 const textOf = (entry: string, bits = 128): string | undefined => {
