@@ -31,19 +31,26 @@ export interface LimitedFetchOptions {
   readonly timeoutMs?: number
   /** How often a call that was answered with 429 or 503 is made again, when the host may be called again. Whole, default 0: it is answered so. */
   readonly retries?: number
-  /** The longest that a host is believed when it asks to be left alone, in milliseconds. Default a day. */
+  /** The longest that a host is believed when it asks to be left alone, in milliseconds. Default ten minutes: then one call asks again. */
   readonly maxPauseMs?: number
   readonly clock?: Clock
 }
 
 const OPTION_NAMES = ['limit', 'limiter', 'key', 'timeoutMs', 'retries', 'maxPauseMs', 'clock']
-const DAY_MS = 86_400_000
+const TEN_MINUTES_MS = 600_000
 /** From so many on, hosts whose pause is over are forgotten. */
 const MANY_HOSTS = 1000
 
 export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetchOptions): F {
   check(fetch, options)
-  const { limit, key = hostOf, timeoutMs = Number.POSITIVE_INFINITY, retries = 0, maxPauseMs = DAY_MS, clock = systemClock } = options
+  const {
+    limit,
+    key = hostOf,
+    timeoutMs = Number.POSITIVE_INFINITY,
+    retries = 0,
+    maxPauseMs = TEN_MINUTES_MS,
+    clock = systemClock,
+  } = options
   const limiter = (options.limiter ?? createLimiter(limit as Limits, { clock })) as Limiter
   const hosts = new Map<string, Host>()
   let sweepAt = MANY_HOSTS

@@ -171,6 +171,18 @@ export function contains({ first, bits }: Network, address: Address): boolean {
   return true
 }
 
+/** Whether networks hold all addresses of IPv4, or of IPv6, be it in pieces. Of two networks one is within the other, or they have nothing in common. */
+export function holdAll(networks: readonly Network[]): boolean {
+  const isWithin = (network: Network, k: number) =>
+    networks.some(
+      (other, j) => j !== k && contains(other, network.first) && (other.bits < network.bits || (other.bits === network.bits && j < k)),
+    )
+  const outer = networks.filter((network, k) => !isWithin(network, k))
+  const share = (of: readonly Network[], ofBits: number) => of.reduce((sum, { bits }) => sum + 2 ** (ofBits - bits), 0)
+  const isIpv4 = ({ first, bits }: Network) => bits >= 96 && first[5] === 0xffff && first.slice(0, 5).every((group) => group === 0)
+  return share(outer, 0) >= 1 || share(outer.filter(isIpv4), 96) >= 1
+}
+
 const NEAR = [...networksOf('loopback'), ...networksOf('private')]
 
 /** Whether an address can only be that of a machine nearby: a proxy, not a client from the internet. */

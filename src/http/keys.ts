@@ -2,7 +2,7 @@
 
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { addressIn, addressText, isNearby, networksOf } from './address.ts'
+import { addressIn, addressText, holdAll, isNearby, networksOf } from './address.ts'
 import { senderOf, type Trust } from './forwarded.ts'
 import { userLooks } from './late-looks.ts'
 import { type AnyRequest, ClientLeft, disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
@@ -48,7 +48,7 @@ function subnetOf(bits: number): number {
 function trustOf(trust: number | readonly string[]): Trust {
   if (Array.isArray(trust) && trust.length > 0) {
     const networks = trust.flatMap(networksOf)
-    if (networks.some(({ bits, first }) => bits === 0 || (bits === 96 && first[5] === 0xffff))) explainOnce('SLUICE_TRUSTS_EVERYONE')
+    if (holdAll(networks)) explainOnce('SLUICE_TRUSTS_EVERYONE')
     return networks
   }
   if (Number.isInteger(trust) && (trust as number) >= 0 && (trust as number) <= MAX_HOPS) return trust as number
@@ -62,6 +62,8 @@ function trustOf(trust: number | readonly string[]): Trust {
 const MAX_REMEMBERED = 1000
 /** How many requests from nearby are looked at for signs of a proxy. If there is one, it is in front of them all. */
 const MAX_LOOKS = 100
+/** Only the first is ever read. */
+const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip']
 
 interface Peer {
   readonly key: string
@@ -81,7 +83,7 @@ function peerKeys(ipv6Bits: number): (http: HttpRequest) => string {
   }
   const look = (http: HttpRequest) => {
     looks += 1
-    if (http.header('x-forwarded-for') !== undefined) explainOnce('SLUICE_BEHIND_PROXY')
+    if (PROXY_HEADERS.some((name) => http.header(name) !== undefined)) explainOnce('SLUICE_BEHIND_PROXY')
   }
   return (http) => {
     const { address } = http

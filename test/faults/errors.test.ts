@@ -468,3 +468,24 @@ async function movingSlot(nodes: readonly [RedisServer, RedisServer], tag: strin
     },
   }
 }
+
+describe('what clients say of a server that they do not reach is told with what to do', () => {
+  const told = async (store: AsyncStore) => {
+    const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store })
+    const error = (await limiter.consume('k').catch((thrown: unknown) => thrown)) as Error
+    limiter.close()
+    return error.message
+  }
+
+  test('ioredis, which does not try again', async () => {
+    const client = new Redis(1, { maxRetriesPerRequest: 0, retryStrategy: () => 1_000 })
+    client.on('error', () => undefined)
+    expect(await told(redisStore(client))).toMatch(/^Redis: .*\(the server cannot be reached: look at its address/)
+    client.disconnect()
+  })
+
+  test('redis, whose connect() was forgotten', async () => {
+    const client = createClient({ url: 'redis://127.0.0.1:1', disableOfflineQueue: true })
+    expect(await told(redisStore(client))).toMatch(/^Redis: .*\(the client is not connected: call its connect\(\) first/)
+  })
+})

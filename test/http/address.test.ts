@@ -2,7 +2,7 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressIn, addressText, contains, networksOf } from '../../src/http/address.ts'
+import { addressIn, addressText, contains, holdAll, networksOf } from '../../src/http/address.ts'
 
 const SEED = { seed: 20_261_115, numRuns: 2_000 }
 const textOf = (entry: string, bits = 128): string | undefined => {
@@ -162,4 +162,18 @@ describe('networks', () => {
   ])('%s is refused', (text, rule) => {
     expect(() => networksOf(text)).toThrow(rule)
   })
+})
+
+test.each([
+  [true, ['0.0.0.0/0']],
+  [true, ['::/0']],
+  [true, ['0.0.0.0/1', '128.0.0.0/1']],
+  [true, ['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/2', '10.0.0.0/8']],
+  [true, ['::/1', '8000::/1', 'fd00::/8']],
+  [false, ['0.0.0.0/1', '0.0.0.0/1']],
+  [false, ['128.0.0.0/1', '128.0.0.0/2', '192.0.0.0/2', '10.0.0.0/8']],
+  [false, ['loopback', 'private']],
+  [false, ['::/1', '::/2', '4000::/2']],
+])('%s: all addresses are in %j', (isAll, texts) => {
+  expect(holdAll(texts.flatMap(networksOf))).toBe(isAll)
 })

@@ -59,6 +59,12 @@ const OUTAGES: readonly Advice[] = [
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
   [saying('CLUSTERDOWN'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
   [saying('MASTERDOWN'), 'the replica has lost its primary: connect the client to the primary'],
+  // What clients say themselves, of a server that they do not reach.
+  [/max retries per request/, 'the server cannot be reached: look at its address, and at the error events of the client, which say why'],
+  [
+    /^(?:The client|Connection) is closed/,
+    'the client is not connected: call its connect() first, and close it only when nothing is limited by it any more',
+  ],
   // Whoever has not said who he is may not even send as many arguments as decisions have, or as long a script.
   [
     saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated (?:multi)?bulk'),
