@@ -30,182 +30,212 @@ export interface View {
 }
 
 export function playgroundView(script: string, address: string, texts: Texts, remember: (address: string) => void): View {
-  let state: State = fromAddress(address)
-  let run: Run | undefined
+  return new PlaygroundView(script, address, texts, remember)
+}
+
+class PlaygroundView implements View {
+  readonly element: HTMLElement
+  readonly #texts: Texts
+  readonly #remember: (address: string) => void
+  readonly #simulator: Simulator
+  readonly #player: Player
+  readonly #words: HTMLElement
+  readonly #picture: Picture
+  readonly #bar: ReturnType<typeof playBar>
+  readonly #example: ReturnType<typeof exampleSelect>
+  readonly #traffic: ReturnType<typeof trafficPanel>
+  readonly #limits: ReturnType<typeof limitsPanel>
+  readonly #share: ReturnType<typeof sharePanel>
+  readonly #conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })
+  readonly #totals = h('div')
+  readonly #tape = h('div')
+  #state: State
+  #run: Run | undefined
   /** Whether what has not come yet is veiled: from the first step until everything is shown again. */
-  let goesThrough = false
-  let lookedMs = 0
+  #goesThrough = false
+  #lookedMs = 0
 
-  const simulator = new Simulator(script, { ran, looked, failed })
-  const player = new Player({ moved })
-  const words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
-  const picture = new Picture(words, (us) => {
-    goesThrough = true
-    player.seek(us)
-  })
-  const bar = playBar(texts, player, { goThrough, showAll, showState: (hasState) => picture.showState(hasState) })
-  const example = exampleSelect(state, texts, replace)
-  const traffic = trafficPanel(
-    state.traffic,
-    texts,
-    (next) => change({ ...state, traffic: next }),
-    (board) => picture.byHand(board),
-  )
-  const limits = limitsPanel(state, texts, (next) => change({ ...state, ...next }))
-  const share = sharePanel(texts)
-  const conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })
-  const totals = h('div')
-  const tape = h('div')
+  constructor(script: string, address: string, texts: Texts, remember: (address: string) => void) {
+    this.#texts = texts
+    this.#remember = remember
+    this.#state = fromAddress(address)
+    this.#simulator = new Simulator(script, {
+      ran: (run) => this.#ran(run),
+      looked: (call, moments) => this.#looked(call, moments),
+      failed: (failure) => this.#failed(failure),
+    })
+    this.#player = new Player({ moved: (call, atUs, isPlaying) => this.#moved(call, atUs, isPlaying) })
+    this.#words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
+    this.#picture = new Picture(this.#words, (us) => this.#seek(us))
+    this.#bar = playBar(texts, this.#player, {
+      goThrough: () => this.#goThrough(),
+      showAll: () => this.#showAll(),
+      showState: (hasState) => this.#picture.showState(hasState),
+    })
+    this.#example = exampleSelect(this.#state, texts, (next) => this.#replace(next))
+    this.#traffic = trafficPanel(
+      this.#state.traffic,
+      texts,
+      (traffic) => this.#change({ ...this.#state, traffic }),
+      (board) => this.#picture.byHand(board),
+    )
+    this.#limits = limitsPanel(this.#state, texts, (next) => this.#change({ ...this.#state, ...next }))
+    this.#share = sharePanel(texts)
+    this.element = this.#layout()
+    this.#simulate()
+  }
 
-  const element = h(
-    'div',
-    { class: 'playground' },
-    h('div', { class: 'intro' }, h('h1', {}, texts.intro.heading), h('p', {}, texts.intro.text)),
-    h(
-      'aside',
-      { class: 'choices' },
-      h('section', { class: 'panel' }, field(texts.example.label, example.element)),
-      traffic.element,
-      limits.element,
-    ),
-    h(
+  repaint(): void {
+    this.#picture.redraw()
+  }
+
+  close(): void {
+    this.#player.pause()
+    this.#simulator.close()
+    this.#picture.close()
+  }
+
+  #layout(): HTMLElement {
+    const { intro } = this.#texts
+    return h(
+      'div',
+      { class: 'playground' },
+      h('div', { class: 'intro' }, h('h1', {}, intro.heading), h('p', {}, intro.text)),
+      this.#choices(),
+      this.#results(),
+    )
+  }
+
+  #choices(): HTMLElement {
+    const example = h('section', { class: 'panel' }, field(this.#texts.example.label, this.#example.element))
+    return h('aside', { class: 'choices' }, example, this.#traffic.element, this.#limits.element)
+  }
+
+  #results(): HTMLElement {
+    const { picture, totals } = this.#texts
+    const drawn = [this.#conclusion, this.#bar.element, this.#picture.element, h('p', { class: 'note' }, picture.acts)]
+    const counts = [h('h2', {}, totals.heading), this.#totals, h('p', { class: 'note' }, totals.waitNote)]
+    return h(
       'div',
       { class: 'results' },
-      h('section', { class: 'panel' }, conclusion, bar.element, picture.element, h('p', { class: 'note' }, texts.picture.acts)),
-      h('section', { class: 'panel' }, h('h2', {}, texts.totals.heading), totals, h('p', { class: 'note' }, texts.totals.waitNote)),
-      tape,
-      share.element,
-    ),
-  )
-  simulate()
-  return {
-    element,
-    repaint: () => picture.redraw(),
-    close() {
-      player.pause()
-      simulator.close()
-      picture.close()
-    },
+      h('section', { class: 'panel' }, ...drawn),
+      h('section', { class: 'panel' }, ...counts),
+      this.#tape,
+      this.#share.element,
+    )
   }
 
-  function change(next: State): void {
-    state = next
-    const written = addressOf(state)
-    if (written !== undefined) remember(written)
-    example.show(written)
-    simulate()
+  #change(next: State): void {
+    this.#state = next
+    const written = addressOf(next)
+    if (written !== undefined) this.#remember(written)
+    this.#example.show(written)
+    this.#simulate()
   }
 
-  function replace(next: State): void {
-    change(next)
-    traffic.show(next.traffic)
-    limits.show(next)
+  #replace(next: State): void {
+    this.#change(next)
+    this.#traffic.show(next.traffic)
+    this.#limits.show(next)
   }
 
-  function simulate(): void {
-    element.setAttribute('aria-busy', 'true')
-    simulator.run({ traffic: state.traffic, limits: state.shown.map((type) => state.limits[type]) })
+  #simulate(): void {
+    const { traffic, shown, limits } = this.#state
+    this.element.setAttribute('aria-busy', 'true')
+    this.#simulator.run({ traffic, limits: shown.map((type) => limits[type]) })
   }
 
-  function ran(next: Run): void {
-    run = next
-    goesThrough = false
-    traffic.fail('')
-    put(conclusion, conclusionOf(next, texts))
-    picture.show({ run: next, limits: state.limits, texts })
+  #ran(run: Run): void {
+    this.#run = run
+    this.#goesThrough = false
+    this.#traffic.fail('')
+    put(this.#conclusion, conclusionOf(run, this.#texts))
+    this.#picture.show({ run, limits: this.#state.limits, texts: this.#texts })
     // One thing in a frame: what is drawn is seen before the tables are made.
-    requestAnimationFrame(() => showTables(next))
-    player.load(next.atUs, next.lengthUs)
-    bar.load(next.atUs.length, next.lengthUs)
-    // What is worth a look first: where somebody says no.
-    player.goTo(next.firstRefused >= 0 ? next.firstRefused : next.atUs.length - 1)
+    requestAnimationFrame(() => this.#showTables(run))
+    this.#player.load(run.atUs, run.lengthUs)
+    this.#bar.load(run.atUs.length, run.lengthUs)
+    // Worth a look first: the first refusal.
+    this.#player.goTo(run.firstRefused >= 0 ? run.firstRefused : run.atUs.length - 1)
   }
 
-  function showTables(of: Run): void {
-    if (of !== run) return
-    put(totals, totalsTable(of, texts))
-    showTape()
-    share.show(state, of)
-    element.dataset.calls = String(of.atUs.length)
-    element.setAttribute('aria-busy', 'false')
+  #showTables(run: Run): void {
+    if (run !== this.#run) return
+    put(this.#totals, totalsTable(run, this.#texts))
+    this.#showTape()
+    this.#share.show(this.#state, run)
+    this.element.dataset.calls = String(run.atUs.length)
+    this.element.setAttribute('aria-busy', 'false')
   }
 
-  function showTape(): void {
-    const found = state.traffic.kind === 'tape' ? tapeOf(state.traffic.id) : undefined
-    const isAsPublished = found !== undefined && JSON.stringify(found.limit) === JSON.stringify(state.limits[found.limit.type as never])
-    if (found === undefined || !isAsPublished) put(tape)
-    else
-      put(
-        tape,
-        h(
-          'section',
-          { class: 'panel', 'data-tape': found.id },
-          h('h2', {}, texts.table.heading),
-          tapeTable(found, texts),
-          h('p', { class: 'note' }, texts.table.note),
-        ),
-      )
+  #showTape(): void {
+    const { traffic, limits } = this.#state
+    const { table } = this.#texts
+    const tape = traffic.kind === 'tape' ? tapeOf(traffic.id) : undefined
+    const isAsPublished = tape !== undefined && JSON.stringify(tape.limit) === JSON.stringify(limits[tape.limit.type as never])
+    put(this.#tape)
+    if (!isAsPublished) return
+    const note = h('p', { class: 'note' }, table.note)
+    put(this.#tape, h('section', { class: 'panel', 'data-tape': tape.id }, h('h2', {}, table.heading), tapeTable(tape, this.#texts), note))
   }
 
-  function failed(failure: Failure): void {
-    element.setAttribute('aria-busy', 'false')
-    traffic.fail(failure.kind === 'limit' ? failure.message : texts.traffic.errors[failure.reason](failure.value))
+  #failed(failure: Failure): void {
+    this.element.setAttribute('aria-busy', 'false')
+    this.#traffic.fail(failure.kind === 'limit' ? failure.message : this.#texts.traffic.errors[failure.reason](failure.value))
   }
 
-  function moved(call: number, atUs: number, isPlaying: boolean): void {
-    if (isPlaying) goesThrough = true
+  #seek(us: number): void {
+    this.#goesThrough = true
+    this.#player.seek(us)
+  }
+
+  #moved(call: number, atUs: number, isPlaying: boolean): void {
+    if (isPlaying) this.#goesThrough = true
     // Words that change many times a second are not read out.
-    if (words.ariaLive !== (isPlaying ? 'off' : 'polite')) words.ariaLive = isPlaying ? 'off' : 'polite'
-    picture.point(atUs, goesThrough)
-    words.classList.toggle('going', goesThrough)
-    bar.show(call, run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
+    const live = isPlaying ? 'off' : 'polite'
+    if (this.#words.ariaLive !== live) this.#words.ariaLive = live
+    this.#picture.point(atUs, this.#goesThrough)
+    this.#words.classList.toggle('going', this.#goesThrough)
+    this.#bar.show(call, this.#run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
     // Nobody reads faster than this, and words are laid out anew each time.
-    if (call < 0 || (isPlaying && performance.now() - lookedMs < WORDS_EVERY_MS)) return
-    lookedMs = performance.now()
-    simulator.look(call)
+    if (call < 0 || (isPlaying && performance.now() - this.#lookedMs < WORDS_EVERY_MS)) return
+    this.#lookedMs = performance.now()
+    this.#simulator.look(call)
   }
 
-  function goThrough(): boolean {
-    const isNew = !goesThrough
-    goesThrough = true
+  #goThrough(): boolean {
+    const isNew = !this.#goesThrough
+    this.#goesThrough = true
     return isNew
   }
 
-  function showAll(): void {
-    player.pause()
-    goesThrough = false
-    words.classList.remove('going')
-    picture.point(run?.atUs[Math.max(0, player.call)], false)
+  #showAll(): void {
+    this.#player.pause()
+    this.#goesThrough = false
+    this.#words.classList.remove('going')
+    this.#picture.point(this.#run?.atUs[Math.max(0, this.#player.call)], false)
   }
 
-  function looked(call: number, moments: readonly Moment[]): void {
-    if (run === undefined) return
-    const atUs = run.atUs[call] as number
-    put(
-      words,
-      h('p', { class: 'at' }, texts.step.at(seconds(atUs), counted(call + 1), counted(run.atUs.length), plain(run.cost[call] as number))),
-      h('dl', {}, ...moments.map(wordsOf)),
-    )
-    words.dataset.call = String(call + 1)
+  #looked(call: number, moments: readonly Moment[]): void {
+    if (this.#run === undefined) return
+    const { atUs, cost } = this.#run
+    const where = this.#texts.step.at(seconds(atUs[call] as number), counted(call + 1), counted(atUs.length), plain(cost[call] as number))
+    put(this.#words, h('p', { class: 'at' }, where), h('dl', {}, ...moments.map((moment, row) => wordsOf(moment, row, this.#texts))))
+    this.#words.dataset.call = String(call + 1)
   }
+}
 
-  function wordsOf(moment: Moment, row: number): HTMLElement {
-    const { outcome } = moment.after
-    const said = outcome === 'allowed' ? texts.step.admitted : outcome === 'limited' ? texts.step.refused : texts.step.impossible
-    const mark = outcome === 'allowed' ? '▲' : '▼'
-    const text = explained(moment, texts)
-    const element = h(
-      'div',
-      { class: 'row', title: text },
-      h(
-        'dt',
-        {},
-        h('span', { class: 'name' }, texts.types[moment.type]),
-        h('span', { class: outcome === 'allowed' ? 'admitted' : 'refused' }, `${mark} ${said}`),
-      ),
-      h('dd', {}, text),
-    )
-    element.style.setProperty('--row', String(row))
-    return element
-  }
+/** What one algorithm did with a call. */
+function wordsOf(moment: Moment, row: number, texts: Texts): HTMLElement {
+  const { outcome } = moment.after
+  const { admitted, refused, impossible } = texts.step
+  const text = explained(moment, texts)
+  const said =
+    outcome === 'allowed'
+      ? h('span', { class: 'admitted' }, `▲ ${admitted}`)
+      : h('span', { class: 'refused' }, `▼ ${outcome === 'limited' ? refused : impossible}`)
+  const name = h('span', { class: 'name' }, texts.types[moment.type])
+  const element = h('div', { class: 'row', title: text }, h('dt', {}, name, said), h('dd', {}, text))
+  element.style.setProperty('--row', String(row))
+  return element
 }
