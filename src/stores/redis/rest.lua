@@ -515,7 +515,8 @@ end
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, settledAt = (isLarge or neededWords) and pages(), run.settledAt
-  local held = large and { key = '', raw = false, size = 0 }
+  -- A large state goes on reading from what it was found in, also one that is used again.
+  local held = run.held
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
@@ -617,6 +618,8 @@ local function newLongRun(verb, label)
     small = s,
     own = false,
     most = words,
+    held = { key = '', raw = false, size = 0 },
+    known = false,
   }
   run.own, longRuns[verb .. label] = run, run
   return run
