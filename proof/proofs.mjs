@@ -318,28 +318,14 @@ export const PROOFS = [
     proof: 'Where both places are one, words are copied onto themselves in either order.',
   },
   {
-    file: 'src/algorithms/labels.lua',
+    file: 'src/algorithms/codec.lua',
     scope: 'foreign',
     line: 'error({ what = what }, 0)',
     becomes: ['error({ what = what }, 1)'],
     proof: 'The level says whose place stands before the text of an error. A table has none.',
   },
   {
-    file: 'src/stores/redis/run.lua',
-    scope: '',
-    line: 'local last = math.min(first + MOST_AT_ONCE - 1, #KEYS)',
-    becomes: ['local last = math.min(first + MOST_AT_ONCE + 1, #KEYS)', 'local last = math.min(first + MOST_AT_ONCE - 0, #KEYS)'],
-    proof: 'The first keys of the next reading are read twice, before anything is written. So few more fit the stack of Lua.',
-  },
-  {
-    file: 'src/stores/redis/run.lua',
-    scope: '',
-    line: 'for k = first, found.err and 0 or last do',
-    becomes: ['for k = first, found.err and 1 or last do'],
-    proof: 'An error has no first element: the first key is set to nil, which it is.',
-  },
-  {
-    file: 'src/stores/redis/run.lua',
+    file: 'src/stores/redis/rest.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",
     becomes: [
@@ -350,17 +336,10 @@ export const PROOFS = [
       'string.find begins with the first byte where it is told to begin before it; and as a pattern these letters stand for themselves.',
   },
   {
-    file: 'src/stores/redis/run.lua',
+    file: 'src/stores/redis/rest.lua',
     scope: 'failAs',
     line: 'error(isOther and { what = reply.err } or { said = reply.err }, 0)',
     becomes: ['error(isOther and { what = reply.err } or { said = reply.err }, 1)'],
     proof: 'The level says whose place stands before the text of an error. A table has none.',
-  },
-  {
-    file: 'src/stores/redis/run.lua',
-    scope: 'find',
-    line: 'local at, last, byName = 1, raw and #raw or -1, run.byName',
-    becomes: ['local at, last, byName = 1, raw and #raw or -2, run.byName'],
-    proof: 'Below 0 the loop is not entered.',
   },
 ]

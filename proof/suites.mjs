@@ -9,7 +9,15 @@ import { basename } from 'node:path'
 export const SEED = 20_260_417
 
 /** The Lua that is written by hand. */
-export const LUA_SOURCES = ['src/algorithms/codec.lua', 'src/algorithms/labels.lua', 'src/stores/redis/run.lua', 'scripts/lua/prelude.lua']
+export const LUA_SOURCES = [
+  'src/algorithms/tags.lua',
+  'src/algorithms/codec.lua',
+  'src/algorithms/labels.lua',
+  'src/stores/redis/run.lua',
+  'src/stores/redis/short.lua',
+  'src/stores/redis/rest.lua',
+  'scripts/lua/prelude.lua',
+]
 
 /** By algorithm: its folder, what the names of its tests contain, and which of the shared suites it is in. */
 const KINDS = {
@@ -55,11 +63,17 @@ const OF_STATES = [
   testNamed('conformance/redis'),
 ]
 
+/** The Lua that touches Redis. */
+const RUNNING = ['run', 'short', 'rest']
+
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
+  tags: OF_STATES,
   codec: OF_STATES,
   labels: OF_STATES,
   run: OF_STATES,
+  short: OF_STATES,
+  rest: OF_STATES,
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
 }
 
@@ -108,7 +122,7 @@ function luaTests(name, kinds) {
     name === 'prelude' ? ['lua/algorithms', 'lua/decide'] : ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn']
   return [
     ...withTraces(5, [...agreeing, ...OF_LUA[name]], true),
-    ...withTraces(5, [...long.map(testNamed), ...(name === 'run' ? OF_SERVERS : [])]),
+    ...withTraces(5, [...long.map(testNamed), ...(RUNNING.includes(name) ? OF_SERVERS : [])]),
     ...withTraces(30, agreeing),
   ]
 }

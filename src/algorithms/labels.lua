@@ -2,6 +2,15 @@
 
 local rules = {}
 
+-- Makes the functions of an algorithm when they are first needed, where the script does not have all of them. (Tests do.)
+local function algorithmOf(format)
+  local name = FORMATS[format]
+  if not algorithms[name] then
+    --[[ALGORITHM]]
+  end
+  return algorithms[name]
+end
+
 -- The rule that a label names. `isKnown`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = string.byte(label, 1)
@@ -14,7 +23,7 @@ local function ruleOf(label, isKnown)
       foreign('a figure is out of range')
     end
   end
-  local rule = algorithms[FORMATS[format]].ruleOf(figures)
+  local rule = algorithmOf(format).ruleOf(figures)
   local capacity, windowUs = rule.capacity, rule.windowUs
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])

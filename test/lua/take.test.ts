@@ -2,6 +2,7 @@
  * What is decided by one limit (takes, charges, settlements), `decide` with all that it calls in one block of Lua for each algorithm and verb, and takes by several limits. In the
  * real Redis, on walks with clocks that step back, they answer and leave what `decide` of TypeScript does.
  */
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generatePhases, generatePlain, generateTakeAll, type Plain } from '../../scripts/lua/generate.mjs'
 import { luaPhases, luaPlain, luaTakeAll } from '../../scripts/lua/modules.mjs'
@@ -192,6 +193,16 @@ test.each(luaPlain().map((plain) => [plain.name, plain] as const))('%s', async (
   const random = new Random(11)
   const rules = Array.from({ length: WALKS }, () => random.pick(rulesOf(name, random)))
   expect(await expectAlike(plain, rules, random, decide)).toEqual(new Set(['allowed', 'limited', 'impossible']))
+})
+
+test('no variable of a rule hides one that its block stands among', async () => {
+  const script = await readFile(new URL('../../src/stores/redis/short.lua', import.meta.url), 'utf8')
+  const used = new Set(script.replace(/--.*/g, '').match(/[a-zA-Z]\w*/g))
+  used.delete('figures')
+  const rules = luaPlain().flatMap(({ rule = '' }) => [...rule.matchAll(/^local (?:function )?([\w, ]+)/gm)])
+  const declared = rules.flatMap(([, names = '']) => names.trim().split(', '))
+  expect(declared).toContain('capacity')
+  expect(declared.filter((name) => used.has(name))).toEqual([])
 })
 
 describe('what is hard to put in place of a call', () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { systemClock } from '../../src/clock/clock.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
-import { scriptFor } from '../../src/stores/redis/script.ts'
+import { script } from '../../src/stores/redis/script.ts'
 import { Dispatcher } from '../../src/stores/remote/dispatcher.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
@@ -91,18 +91,13 @@ describe('one turn', () => {
     expect(sender.counts).toEqual({ get: 1, pttl: 1 })
   })
 
-  test('a script holds the algorithms of its decisions, and there are no more than 22', () => {
-    const types = ['gcra', 'tokenBucket', 'leakyBucket', 'fixedWindow', 'slidingWindow', 'slidingLog']
-    const texts = new Set<string>()
-    for (let set = 1; set < 1 << types.length; set++) {
-      const chosen = types.filter((_, k) => (set >> k) & 1)
-      const { text } = scriptFor(chosen)
-      expect(scriptFor([...chosen].reverse()).text).toBe(text)
-      const held = types.filter((type) => text.includes(`algorithms.${type} = {`))
-      expect(held).toEqual(chosen.length > 2 ? types : chosen)
-      texts.add(text)
-    }
-    expect(texts.size).toBe(22)
+  test('one script decides everything, and has a bounded size', async () => {
+    const [one, other] = [limiterOn(LIMIT), limiterOn(slidingLog({ limit: 1_000, window: '1min' }))]
+    await Promise.all([one.consume('u1'), other.consume('u1')])
+    sent.length = 0
+    for (const call of [() => one.peek('u1'), () => one.reserve('u1'), () => other.charge('u1', 2), () => one.reset('u1')]) await call()
+    expect(new Set(sent.map(([command, name]) => `${command} ${name}`)).size).toBe(1)
+    expect(script().text.length).toBeLessThan(350_000)
   })
 
   test('maxBatch bounds a call, and 1 sends each by itself', async () => {

@@ -4,13 +4,13 @@ import { RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { labelOf, readState, writeState } from '../../src/algorithms/codec.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { type LuaRedis, startRedis } from '../lua/in-redis.ts'
 import { Random } from '../model/random.ts'
-import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { fromHex, toHex } from '../support/state-bytes.ts'
 
-let redis: TestRedis
+let redis: LuaRedis
 beforeAll(async () => {
-  redis = await connectRedis()
+  redis = await startRedis()
 })
 afterAll(() => redis.close())
 

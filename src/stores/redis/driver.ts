@@ -13,7 +13,7 @@ import type { Failures, StoreDriver } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { bySlot, type KeyScheme, redisKey, slotOf } from './keys.ts'
-import { type Script, scriptFor } from './script.ts'
+import { script } from './script.ts'
 import { addArguments, Reply, Sent } from './wire.ts'
 
 /** No name of a limit has such a sign in it. */
@@ -133,7 +133,7 @@ export class RedisDriver implements StoreDriver {
 
   /** By the name of the script if it has one, unless the server does not know it. One promise: a lone decision pays for each. */
   #run(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
-    const { sha1, text } = scriptOf(call)
+    const { sha1, text } = script()
     const onReply = (values: unknown) => readReply(call, values, failures)
     const onError = (error: unknown) => this.#failed(call, error, failures)
     if (sha1 === undefined) return this.#send(['EVAL', text], call).then(onReply, onError)
@@ -212,19 +212,6 @@ function addKeys(args: string[], call: readonly Sent[]): void {
   args.push('')
   for (const { keys } of call) for (const key of keys) args.push(key)
   args[FIRST_KEY - 1] = `${args.length - FIRST_KEY}`
-}
-
-function scriptOf(call: readonly Sent[]): Script {
-  const types: string[] = []
-  let last: string | undefined
-  for (const { step } of call) {
-    for (const { rule } of step.parts) {
-      const { type } = rule.algorithm
-      if (type !== last && !types.includes(type)) types.push(type)
-      last = type
-    }
-  }
-  return scriptFor(types)
 }
 
 function readReply(call: readonly SentStep[], values: unknown, failures: unknown[]): Failures {

@@ -77,7 +77,11 @@ end
 
 -- Makes what decides anything else than what has a function of its own.
 function others()
-  --[[PHASES]]
+  -- What a take by several limits does with a cell of an algorithm, and that take.
+  local function phasesOf(format, figures)
+    --[[PHASES]]
+  end
+  --[[TAKE ALL]]
 
   -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
   local library
@@ -376,7 +380,7 @@ function others()
   -- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of the states that are written by its rule.
   local function addCell(run, label, place, cost)
     local cells = run.cells
-    local agree, finish, words, freshWords, neededWords = phases[byte(label)](figuresOf(label))
+    local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
     local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
     local s = { 0, 0, 0, 0 }
     -- With all that is put into them later: tables that grow are made anew.
@@ -511,12 +515,13 @@ end
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, settledAt = (isLarge or neededWords) and pages(), run.settledAt
-  local held = large and { key = '', raw = false, size = 0 }
+  -- A large state goes on reading from what it was found in, also one that is used again.
+  local held = run.held
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
     if settledAt then
-      cost, ofUs = tonumber(ARGV[settledAt + (k - run.first) * 3]), tonumber(ARGV[settledAt + (k - run.first) * 3 + 1])
+      cost, ofUs = ARGV[settledAt + (k - run.first) * 3] + 0, ARGV[settledAt + (k - run.first) * 3 + 1] + 0
     end
     if isLarge then
       raw = large.open(held, key)
@@ -583,11 +588,16 @@ local function longEach(run, first, last)
   end
 end
 
+-- What decides by one limit of an algorithm whose states are long.
+local function longOf(format, verb, figures)
+  --[[LONG]]
+end
+
 -- By its verb and its label: a run of those. It is the cell too, and what is known of its rule.
 local longRuns = {}
 
 local function newLongRun(verb, label)
-  local decide, words, freshWords, neededWords = longs[byte(label)][OPS[verb]](figuresOf(label))
+  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
   local s = { 0, 0, 0, 0 }
   local run = {
     keys = 1,
@@ -608,6 +618,8 @@ local function newLongRun(verb, label)
     small = s,
     own = false,
     most = words,
+    held = { key = '', raw = false, size = 0 },
+    known = false,
   }
   run.own, longRuns[verb .. label] = run, run
   return run

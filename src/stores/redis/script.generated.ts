@@ -334,6 +334,15 @@ export const labels = `-- The rules that labels name, each made once for a scrip
 
 local rules = {}
 
+-- Makes the functions of an algorithm when they are first needed, where the script does not have all of them. (Tests do.)
+local function algorithmOf(format)
+  local name = FORMATS[format]
+  if not algorithms[name] then
+    --[[ALGORITHM]]
+  end
+  return algorithms[name]
+end
+
 -- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = string.byte(label, 1)
@@ -346,7 +355,7 @@ local function ruleOf(label, isKnown)
       foreign('a figure is out of range')
     end
   end
-  local rule = algorithms[FORMATS[format]].ruleOf(figures)
+  local rule = algorithmOf(format).ruleOf(figures)
   local capacity, windowUs = rule.capacity, rule.windowUs
   if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
@@ -761,28 +770,27 @@ return rest and rest.failure(size) or reply
 `
 
 /** src/stores/redis/short.lua */
-export const short = `-- Decisions by one limit whose states have four words at most. This stands in a script once for each such algorithm it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE
--- are put in, and lines about WORDS stand once for each word, with its number in place of N.
---
--- What stands behind it are the keys that hold anything else than one state under the same numbers, and whatever could not be done: \`rest.one\` decides those.
+export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; \`rest.one\` decides all others. This stands in a
+-- script once for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and lines about WORDS stand once for each word, with its number in place
+-- of N.
 elseif format == --[[FORMAT]] then
-  local byte, sub, labelSize, figures = string.byte, string.sub, #label, figuresOf(label)
+  local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
   -- Of the record that was read or written last: its head, with its size before it; how all of it is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
   repeat
     local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
     if isPlain then
-      cost = tonumber(argv[2])
+      cost = argv[2] + 0
     else
       last, at = key + argv[at + 1] - 1, at + 3
       if verb ~= 's' then
-        cost, at = tonumber(argv[at]), at + 1
+        cost, at = argv[at] + 0, at + 1
       end
     end
     for k = key, last do
       if verb == 's' then
-        cost, ofUs, drainedUs, at = tonumber(argv[at]), tonumber(argv[at + 1]), tonumber(argv[at + 2]), at + 3
+        cost, ofUs, drainedUs, at = argv[at] + 0, argv[at + 1] + 0, argv[at + 2] + 0, at + 3
       end
       local name = keys[k]
       local raw = heldBy[name]
@@ -962,7 +970,11 @@ end
 
 -- Makes what decides anything else than what has a function of its own.
 function others()
-  --[[PHASES]]
+  -- What a take by several limits does with a cell of an algorithm, and that take.
+  local function phasesOf(format, figures)
+    --[[PHASES]]
+  end
+  --[[TAKE ALL]]
 
   -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
   local library
@@ -1261,7 +1273,7 @@ function others()
   -- One limit's share in the decisions of a run: a cell of decide.ts, and \`numbers\`: what is known of the states that are written by its rule.
   local function addCell(run, label, place, cost)
     local cells = run.cells
-    local agree, finish, words, freshWords, neededWords = phases[byte(label)](figuresOf(label))
+    local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
     local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
     local s = { 0, 0, 0, 0 }
     -- With all that is put into them later: tables that grow are made anew.
@@ -1396,12 +1408,13 @@ end
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, settledAt = (isLarge or neededWords) and pages(), run.settledAt
-  local held = large and { key = '', raw = false, size = 0 }
+  -- A large state goes on reading from what it was found in, also one that is used again.
+  local held = run.held
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
     if settledAt then
-      cost, ofUs = tonumber(ARGV[settledAt + (k - run.first) * 3]), tonumber(ARGV[settledAt + (k - run.first) * 3 + 1])
+      cost, ofUs = ARGV[settledAt + (k - run.first) * 3] + 0, ARGV[settledAt + (k - run.first) * 3 + 1] + 0
     end
     if isLarge then
       raw = large.open(held, key)
@@ -1468,11 +1481,16 @@ local function longEach(run, first, last)
   end
 end
 
+-- What decides by one limit of an algorithm whose states are long.
+local function longOf(format, verb, figures)
+  --[[LONG]]
+end
+
 -- By its verb and its label: a run of those. It is the cell too, and what is known of its rule.
 local longRuns = {}
 
 local function newLongRun(verb, label)
-  local decide, words, freshWords, neededWords = longs[byte(label)][OPS[verb]](figuresOf(label))
+  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
   local s = { 0, 0, 0, 0 }
   local run = {
     keys = 1,
@@ -1493,6 +1511,8 @@ local function newLongRun(verb, label)
     small = s,
     own = false,
     most = words,
+    held = { key = '', raw = false, size = 0 },
+    known = false,
   }
   run.own, longRuns[verb .. label] = run, run
   return run

@@ -1,8 +1,8 @@
 /**
- * The scripts that Redis runs: the algorithms that are needed with what they need, the decision, the codec, and run.lua, which reads and writes.
+ * The script that Redis runs, of whole texts: what is decided by one limit, the algorithms with what they need, the decision, the codec, and run.lua, which reads and writes.
  *
- * Redis makes every function of a script anew for each call, so a script holds no more algorithms than it needs: there is one for each
- * algorithm, one for each two, and one with all. That bounds how many a server may come to hold: 22.
+ * Redis makes every function of a script anew for each call. So the texts of an algorithm stand where nothing is made of them unless a call needs that algorithm: in branches. Then one
+ * script is enough for all calls, and one is all that a server holds of a version of Sluice.
  */
 import { MAX_WORDS } from '../../algorithms/codec.ts'
 import { FORMATS, KNOWN_FORMATS } from '../../algorithms/formats.ts'
@@ -20,8 +20,6 @@ const SHORT: Readonly<Record<string, Blocks>> = lua.LUA_SHORT
 const LONG: Readonly<Record<string, Readonly<Record<Verb, string>>>> = lua.LUA_LONG
 const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
 const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
-/** How many algorithms a script holds that does not hold all. */
-const MOST_APART = 2
 
 /** What codec.lua knows from codec.ts. */
 const CONSTANTS = `local FORMATS = { ${FORMATS.map(({ format, algorithm }) => `[${format}] = '${algorithm.type}'`).join(', ')} }
@@ -59,31 +57,22 @@ export const LIBRARY: string = withConstants(
   [lua.tags, lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'),
 )
 
-/** For each of these algorithms, by its format, what stands for it in Lua. */
-function tableOf(name: string, types: readonly string[], textOf: (type: string) => string | undefined): string {
-  const lines = FORMATS.map(({ format, algorithm: { type } }) => [format, types.includes(type) ? textOf(type) : undefined])
-  return [`local ${name} = {}`, ...lines.flatMap(([format, text]) => (text === undefined ? [] : [`${name}[${format}] = ${text}`]))].join(
-    '\n',
-  )
+/** A branch for each algorithm that has such a text, by its format. */
+function branchesOf(textOf: (type: string) => string | undefined): string {
+  const texts = FORMATS.map(({ format, algorithm: { type } }) => [format, textOf(type)] as const).filter(([, text]) => text !== undefined)
+  return `${texts.map(([format, text], k) => `${k === 0 ? '' : 'else'}if format == ${format} then\n${text}\n`).join('')}end`
 }
 
-const functionOf = (text: string | undefined) => `function(figures)\n${text}end`
-
-/** The functions of an algorithm whose states are long, by verb. */
+/** The functions of an algorithm whose states are long, a branch for each verb. */
 function longOf(type: string): string | undefined {
   const texts = LONG[type]
-  return (
-    texts &&
-    `{\n${Object.entries(texts)
-      .map(([verb, text]) => `${verb} = ${functionOf(text)},\n`)
-      .join('')}}`
-  )
+  return texts && `if verb == 't' then\n${texts.take}\nelseif verb == 'c' then\n${texts.charge}\nelse\n${texts.settle}\nend`
 }
 
-/** short.lua for each of these algorithms whose states are short. */
-function shortsOf(types: readonly string[]): string {
+/** short.lua for each algorithm whose states are short. */
+function shorts(): string {
   return FORMATS.map(({ format, algorithm: { type } }) => {
-    const blocks = types.includes(type) ? SHORT[type] : undefined
+    const blocks = SHORT[type]
     return blocks === undefined ? '' : shortOf(format, blocks)
   }).join('')
 }
@@ -101,17 +90,27 @@ function shortOf(format: number, { words, rule, take, charge, settle }: Blocks):
     .replace('--[[SETTLE]]', () => settle)
 }
 
-/** What run.lua makes only where it is needed. */
-function restOf(types: readonly string[]): string {
-  const rest = lua.rest
-    .replace('--[[PHASES]]', () => [tableOf('phases', types, (type) => functionOf(PHASES[type])), lua.LUA_TAKE_ALL].join('\n'))
-    .replace('--[[LIBRARY]]', () => [textsOf([...types, 'decide']), CONSTANTS, lua.labels].join('\n'))
-    .replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n'))
-  return [lua.tags, lua.codec, tableOf('longs', types, longOf), rest].join('\n')
+/** An algorithm with the modules that it needs. */
+function moduleOf(type: string): string {
+  const names = [...(MODULES[type]?.needs ?? []).filter((name) => name !== 'prelude'), type]
+  return names.map((name) => MODULES[name]?.text).join('\n')
 }
 
-function textOf(types: readonly string[]): string {
-  const run = lua.run.replace('--[[REST]]', () => restOf(types)).replace('--[[SHORT]]', () => shortsOf(types))
+/** What run.lua makes only where it is needed. */
+function restText(): string {
+  const algorithms = branchesOf(moduleOf)
+  const library = [textsOf(['decide']), CONSTANTS, lua.labels.replace('--[[ALGORITHM]]', () => algorithms)]
+  const rest = lua.rest
+    .replace('--[[LONG]]', () => branchesOf(longOf))
+    .replace('--[[PHASES]]', () => branchesOf((type) => PHASES[type]))
+    .replace('--[[TAKE ALL]]', () => lua.LUA_TAKE_ALL)
+    .replace('--[[LIBRARY]]', () => library.join('\n'))
+    .replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n'))
+  return [lua.tags, lua.codec, rest].join('\n')
+}
+
+function scriptText(): string {
+  const run = lua.run.replace('--[[REST]]', () => restText()).replace('--[[SHORT]]', () => shorts())
   return withConstants([lua.tags, run].join('\n'))
 }
 
@@ -121,23 +120,15 @@ export interface Script {
   sha1: string | undefined
 }
 
-const scripts = new Map<string, Script>()
+let made: Script | undefined
 
-/** The script that decides by these algorithms, whatever their order. */
-export function scriptFor(types: readonly string[]): Script {
-  const id = types.length === 1 ? (types[0] as string) : types.join()
-  return scripts.get(id) ?? newScript(id, types)
+export function script(): Script {
+  made ??= newScript()
+  return made
 }
 
-function newScript(id: string, types: readonly string[]): Script {
-  const held = types.length > MOST_APART ? ALL : ALL.filter((type) => types.includes(type))
-  const script = held.join() === id ? composed(held) : scriptFor(held)
-  scripts.set(id, script)
-  return script
-}
-
-function composed(types: readonly string[]): Script {
-  const text = textOf(types)
+function newScript(): Script {
+  const text = scriptText()
   const script: Script = { text, sha1: undefined }
   // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
   void digest(text).then((sha1) => {

@@ -1,25 +1,24 @@
--- Decisions by one limit whose states have four words at most. This stands in a script once for each such algorithm it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE
--- are put in, and lines about WORDS stand once for each word, with its number in place of N.
---
--- What stands behind it are the keys that hold anything else than one state under the same numbers, and whatever could not be done: `rest.one` decides those.
+-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; `rest.one` decides all others. This stands in a
+-- script once for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and lines about WORDS stand once for each word, with its number in place
+-- of N.
 elseif format == --[[FORMAT]] then
-  local byte, sub, labelSize, figures = string.byte, string.sub, #label, figuresOf(label)
+  local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
   -- Of the record that was read or written last: its head, with its size before it; how all of it is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
   repeat
     local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
     if isPlain then
-      cost = tonumber(argv[2])
+      cost = argv[2] + 0
     else
       last, at = key + argv[at + 1] - 1, at + 3
       if verb ~= 's' then
-        cost, at = tonumber(argv[at]), at + 1
+        cost, at = argv[at] + 0, at + 1
       end
     end
     for k = key, last do
       if verb == 's' then
-        cost, ofUs, drainedUs, at = tonumber(argv[at]), tonumber(argv[at + 1]), tonumber(argv[at + 2]), at + 3
+        cost, ofUs, drainedUs, at = argv[at] + 0, argv[at + 1] + 0, argv[at + 2] + 0, at + 3
       end
       local name = keys[k]
       local raw = heldBy[name]

@@ -1,0 +1,109 @@
+/**
+ * Runs of takes, charges and settlements, mixed in one turn and thus in one script call, on few keys, by two plans, with a clock that steps back now and then: every answer is the one
+ * that the memory store gives, and what stands in Redis are the bytes that codec.ts would write.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readState, writeState } from '../../src/algorithms/codec.ts'
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limit,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { redisKey } from '../../src/stores/redis/keys.ts'
+import { fakeClock } from '../../src/testing/index.ts'
+import { Random } from '../model/random.ts'
+import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { bytesAt, toHex } from '../support/state-bytes.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await connectRedis()
+})
+afterAll(() => redis.close())
+
+const KEYS = ['a', 'b', 'c', 'd']
+const TURNS = 60
+
+/** A limit, and the same for another plan. */
+const LIMITS: readonly (readonly [name: string, limit: Limit, other: Limit])[] = [
+  ['gcra', gcra({ rate: '7/s', burst: 20 }), gcra({ rate: '11/s', burst: 9 })],
+  ['tokenBucket', tokenBucket({ refill: '7/s', capacity: 20 }), tokenBucket({ refill: '1/s', capacity: 40 })],
+  ['leakyBucket', leakyBucket({ leak: '7/s', capacity: 20 }), leakyBucket({ leak: '1/s', capacity: 40 })],
+  ['fixedWindow', fixedWindow({ limit: 20, window: '3s' }), fixedWindow({ limit: 9, window: '5s', anchor: 'first' })],
+  ['slidingWindow', slidingWindow({ limit: 20, window: '3s' }), slidingWindow({ limit: 9, window: '5s' })],
+  ['slidingWindow of 40 slots', slidingWindow({ limit: 20, window: '3s', slots: 40 }), slidingWindow({ limit: 9, window: '5s' })],
+  ['slidingLog', slidingLog({ limit: 20, window: '3s' }), slidingLog({ limit: 9, window: '5s' })],
+]
+
+interface Verb {
+  readonly name: 'consume' | 'charge' | 'settle'
+  readonly key: string
+  readonly cost: number
+  readonly plan: 'other' | undefined
+  readonly of: number
+}
+
+type Settleable = Decision & { settle(actual: number): unknown }
+
+const told = ({ outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: Decision) => [
+  outcome,
+  remaining,
+  retryAfterMs,
+  resetAfterMs,
+  delayMs,
+]
+
+test.each(LIMITS)('%s', async (_, limit, other) => {
+  const random = new Random(21)
+  const clock = fakeClock(1_763_200_000_000)
+  const prefix = randomUUID()
+  const plans = { other }
+  const memory = createLimiter(limit, { clock, plans })
+  const remote = createLimiter(limit, { name: 'api', clock, plans, store: redisStore(redis, { prefix, denialCache: false }) })
+  const taken: (readonly [ours: Settleable, theirs: Settleable])[] = []
+  const seen = new Set<string>()
+
+  const verb = (): Verb => {
+    const name = random.pick(['consume', 'consume', 'charge', 'settle'] as const)
+    const cost = random.pick([1, 1, 1, 2, random.magnitude(1, 20)])
+    return { name, key: random.pick(KEYS), cost, plan: random.whole(1, 8) === 1 ? 'other' : undefined, of: random.whole(0, 1e6) }
+  }
+  const run = (limiter: typeof memory | typeof remote, place: 0 | 1, { name, key, cost, plan, of }: Verb) => {
+    if (name === 'settle' && taken.length > 0) return taken[of % taken.length]?.[place].settle(cost - 1)
+    return name === 'charge' ? limiter.charge(key, cost, { plan }) : limiter.consume(key, cost, { plan })
+  }
+
+  for (let turn = 0; turn < TURNS; turn++) {
+    clock.setMs(
+      clock.nowUs() / 1000 + random.pick([0, 0.001, 17, random.magnitude(1, 700), random.magnitude(1, 9_000), -random.magnitude(1, 400)]),
+    )
+    const verbs = Array.from({ length: random.whole(1, 12) }, verb)
+    const expected = verbs.map((each) => run(memory, 0, each))
+    const answers = await Promise.all(verbs.map((each) => run(remote, 1, each)))
+    answers.forEach((answer, k) => {
+      const mine = expected[k] as Settleable | undefined
+      if (mine === undefined || answer === undefined) return
+      seen.add(mine.outcome)
+      expect(told(answer as Decision), `turn ${turn}, ${JSON.stringify(verbs[k])}`).toEqual(told(mine))
+      if (mine.allowed && (verbs[k] as Verb).name !== 'charge') taken.push([mine, answer as Settleable])
+    })
+    taken.splice(0, taken.length - 20)
+    for (const key of KEYS) {
+      const bytes = await bytesAt(redis, redisKey({ prefix, hashTag: undefined }, 'api', key))
+      if (bytes === undefined) continue
+      const { rule, words, idleAtUs, name } = readState(bytes, 0)
+      expect(toHex(writeState(rule, words, 0, idleAtUs, name))).toBe(toHex(bytes))
+    }
+  }
+  expect([...seen]).toEqual(expect.arrayContaining(['allowed', 'limited']))
+  memory.close()
+  remote.close()
+})
