@@ -135,7 +135,7 @@ describe('a file whose lock another process holds', () => {
     expect(store.collisions).toBeGreaterThan(0)
     other.exec('COMMIT')
     expect(limiter.consume('full').allowed).toBe(false)
-    // A limiter that refuses looks first, and needs no lock for what is refused.
+    // A key that was refused is looked at first, which needs no lock.
     other.exec('BEGIN IMMEDIATE')
     expect(limiter.consume('full').allowed).toBe(false)
     other.exec('COMMIT')
