@@ -183,6 +183,8 @@ describe('sluice serve', () => {
     [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],
     [['--top-refused', '101'], '--top-refused "101" must be'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
+    [['--redis', 'redis://localhost', '--sqlite', 'x.db'], '--redis and --sqlite are two places to count in: choose one'],
+    [['--sqlite', '/nowhere/at/all/x.db'], 'SQLite could not open /nowhere/at/all/x.db'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {
     const { status, stderr } = sluice('serve', ...args)
