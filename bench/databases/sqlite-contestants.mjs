@@ -1,4 +1,5 @@
-// Limiters on a SQLite file, each made on a path: `make(path)` gives `call(key)`, which answers whether it was allowed, at once or later, and `fill(key)`, after which
+// Limiters on a SQLite file, each made on a path: `make(path)` gives `call(key)`, which answers whether it was allowed,
+// at once or later, and `fill(key)`, after which
 // the key is refused.
 import Database from 'better-sqlite3'
 import flexible from 'rate-limiter-flexible'

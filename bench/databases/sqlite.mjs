@@ -11,7 +11,10 @@ import { spreadOf } from '../statistics.mjs'
 const PEER = 'rate-limiter-flexible'
 const KEYS = 10_000
 
-/** Everything that is measured, as sections of a report in Markdown and goals: `{ lines, goals: [{ title, target, value, isReached }] }`. */
+/**
+ * Everything that is measured, as sections of a report in Markdown and goals: `{ lines, goals: [{ title, target, value,
+ * isReached }] }`.
+ */
 export async function sqliteReport(quick) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   try {

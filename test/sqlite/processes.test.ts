@@ -1,6 +1,6 @@
 /**
- * Real processes on one file: they race, are killed, and are started again. The file dates every decision, so they can be put in order afterwards, and the
- * oracle judges them.
+ * Real processes on one file: they race, are killed, and are started again. The file dates every decision, so they can
+ * be put in order afterwards, and the oracle judges them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,7 @@
-/** What the SQLite store alone promises: its file, its errors, what it writes and when. By `better-sqlite3`; test/sqlite/nodes.test.ts has the other driver. */
+/**
+ * What the SQLite store alone promises: its file, its errors, what it writes and when. By `better-sqlite3`;
+ * test/sqlite/nodes.test.ts has the other driver.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * The states of a memory store as bytes, to go on with after a restart: a head, then every state that is in use. A state is its limiter's name, its key, and the
- * record of codec.ts, which has the name of the limit and the numbers that it is written under.
+ * The states of a memory store as bytes, to go on with after a restart: a head, then every state that is in use. A
+ * state is its limiter's name, its key, and the record of codec.ts, which has the name of the limit and the numbers
+ * that it is written under.
  *
  *   6 bytes    "sluice"
  *   1          the version of this format
@@ -23,8 +24,8 @@ const HEAD_BYTES = MAGIC.length + 1 + 4
 const NOT_NAMED = /^(unnamed|by-request)-\d+$/
 
 /**
- * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that: states of others are left out, and idle
- * ones, which equal no state.
+ * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
+ * states of others are left out, and idle ones, which equal no state.
  */
 export function dump(store: MemoryStore): Uint8Array {
   const parts: Uint8Array[] = []
@@ -38,7 +39,10 @@ export function dump(store: MemoryStore): Uint8Array {
   return joined([...new TextEncoder().encode(MAGIC), VERSION, ...bytesOf(count, 4)], parts)
 }
 
-/** Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with nothing restored; and at the first key that has no room. */
+/**
+ * Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with nothing restored;
+ * and at the first key that has no room.
+ */
 export function restore(store: MemoryStore, bytes: Uint8Array): void {
   const states = statesIn(bytes)
   if (store.size > 0) throw new SluiceError('CONFIG', `restore needs a store that holds nothing, and this one holds ${store.size} keys`)

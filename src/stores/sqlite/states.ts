@@ -1,7 +1,8 @@
 /**
- * The steps of one limiter in the file. A step that may write is one short transaction: it takes the file's lock, reads the states, reads the time, decides and
- * writes what changed. A question takes no lock: the states as they were at one moment are a correct answer of that moment. Nor does a call for a key that was refused
- * before, as long as it is refused again: a client that floods a limiter keeps nobody from writing.
+ * The steps of one limiter in the file. A step that may write is one short transaction: it takes the file's lock, reads
+ * the states, reads the time, decides and writes what changed. A question takes no lock: the states as they were at one
+ * moment are a correct answer of that moment. Nor does a call for a key that was refused before, as long as it is
+ * refused again: a client that floods a limiter keeps nobody from writing.
  */
 import { type Expected, readState, type StateRecord, writeState } from '../../algorithms/codec.ts'
 import { decide } from '../../algorithms/decide.ts'
