@@ -187,6 +187,8 @@ describe('sluice serve', () => {
     [['--postgres', 'nonsense'], 'the Postgres URL "nonsense" must be such as'],
     [['--postgres', 'postgres://a', '--redis', 'redis://b'], '--redis and --postgres are two places'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
+    [['--redis', 'redis://localhost', '--sqlite', 'x.db'], '--redis and --sqlite are two places to count in: choose one'],
+    [['--sqlite', '/nowhere/at/all/x.db'], 'SQLite could not open /nowhere/at/all/x.db'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {
     const { status, stderr } = sluice('serve', ...args)

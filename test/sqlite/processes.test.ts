@@ -1,6 +1,6 @@
 /**
- * Real processes on one file: they race, are killed, and are started again. The file dates every decision, so they can be put in order afterwards, and the
- * oracle judges them.
+ * Real processes on one file: they race, are killed, and are started again. The file dates every decision, so they can
+ * be put in order afterwards, and the oracle judges them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,19 +22,18 @@ interface Judge {
   ask(nowUs: number, cost: number, aheadUs: number): string
 }
 
-const level = (kind: 'gcra' | 'tokenBucket' | 'leakyBucket') => () =>
-  new Oracle(kind, { capacity: 100, permits: 2_000, periodUs: 1_000_000 })
+const level = (kind: 'gcra' | 'tokenBucket' | 'leakyBucket') => () => new Oracle(kind, { capacity: 100, permits: 300, periodUs: 1_000_000 })
 const window = (kind: 'fixedWindow' | 'slidingWindow' | 'slidingLog', slots: number) => () =>
-  new WindowOracle(kind, { limit: 100, lengthUs: 50_000, anchor: 0, slots })
+  new WindowOracle(kind, { limit: 100, lengthUs: 300_000, anchor: 0, slots })
 
 /** Limits that are refilled while the race is on. */
 const LIMITS: Readonly<Record<string, { readonly data: object; readonly oracle: () => Judge }>> = {
-  gcra: { data: { type: 'gcra', rate: '2000/s', burst: 100 }, oracle: level('gcra') },
-  tokenBucket: { data: { type: 'tokenBucket', refill: '2000/s', capacity: 100 }, oracle: level('tokenBucket') },
-  leakyBucket: { data: { type: 'leakyBucket', leak: '2000/s', capacity: 100 }, oracle: level('leakyBucket') },
-  fixedWindow: { data: { type: 'fixedWindow', limit: 100, window: 50 }, oracle: window('fixedWindow', 1) },
-  slidingWindow: { data: { type: 'slidingWindow', limit: 100, window: 50, slots: 5 }, oracle: window('slidingWindow', 5) },
-  slidingLog: { data: { type: 'slidingLog', limit: 100, window: 50 }, oracle: window('slidingLog', 1) },
+  gcra: { data: { type: 'gcra', rate: '300/s', burst: 100 }, oracle: level('gcra') },
+  tokenBucket: { data: { type: 'tokenBucket', refill: '300/s', capacity: 100 }, oracle: level('tokenBucket') },
+  leakyBucket: { data: { type: 'leakyBucket', leak: '300/s', capacity: 100 }, oracle: level('leakyBucket') },
+  fixedWindow: { data: { type: 'fixedWindow', limit: 100, window: 300 }, oracle: window('fixedWindow', 1) },
+  slidingWindow: { data: { type: 'slidingWindow', limit: 100, window: 300, slots: 5 }, oracle: window('slidingWindow', 5) },
+  slidingLog: { data: { type: 'slidingLog', limit: 100, window: 300 }, oracle: window('slidingLog', 1) },
 }
 const RACES = [...Object.keys(LIMITS).map((name) => [name]), ['tokenBucket', 'fixedWindow'], Object.keys(LIMITS)]
 
@@ -67,8 +66,8 @@ function judge(names: readonly string[], inOrder: readonly Decided[]): void {
   for (const [atUs, cost, allowed] of inOrder) {
     if (allowed) for (const each of judges) expect(each.take(atUs, cost, -1), names.join()).toBe('allowed')
   }
-  expect(inOrder.filter(([, , allowed]) => allowed).length).toBeGreaterThan(60)
-  expect(inOrder.filter(([, , allowed]) => !allowed).length).toBeGreaterThan(60)
+  expect(inOrder.filter(([, , allowed]) => allowed).length).toBeGreaterThan(40)
+  expect(inOrder.filter(([, , allowed]) => !allowed).length).toBeGreaterThan(40)
   const [lastUs, cost, allowed] = inOrder.at(-1) as Decided
   expect(judges.some((each) => each.ask(lastUs, allowed ? 100 : cost, -1) === 'limited')).toBe(true)
 }

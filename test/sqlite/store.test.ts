@@ -1,4 +1,7 @@
-/** What the SQLite store alone promises: its file, its errors, what it writes and when. By `better-sqlite3`; test/sqlite/nodes.test.ts has the other driver. */
+/**
+ * What the SQLite store alone promises: its file, its errors, what it writes and when. By `better-sqlite3`;
+ * test/sqlite/nodes.test.ts has the other driver.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -135,7 +138,7 @@ describe('a file whose lock another process holds', () => {
     expect(store.collisions).toBeGreaterThan(0)
     other.exec('COMMIT')
     expect(limiter.consume('full').allowed).toBe(false)
-    // A limiter that refuses looks first, and needs no lock for what is refused.
+    // A key that was refused is looked at first, which needs no lock.
     other.exec('BEGIN IMMEDIATE')
     expect(limiter.consume('full').allowed).toBe(false)
     other.exec('COMMIT')

@@ -68,7 +68,7 @@ describe('the time of all processes', () => {
     expect(machine.read(0)).toBe(machine.wallUs)
   })
 
-  test('never runs backwards and never leads by more than ten seconds, whatever small is done to the clock, in 20,000 steps of three processes', () => {
+  test('never runs backwards, whatever small is done to the clock, in 20,000 steps of three processes', () => {
     const random = new Random(7)
     const machine = new Machine(3)
     const leads: number[] = []

@@ -1,6 +1,7 @@
 /**
- * The states of a memory store as bytes, to go on with after a restart: a head, then every state that is in use. A state is its limiter's name, its key, and the
- * record of codec.ts, which has the name of the limit and the numbers that it is written under.
+ * The states of a memory store as bytes, to go on with after a restart: a head, then every state that is in use. A
+ * state is its limiter's name, its key, and the record of codec.ts, which has the name of the limit and the numbers
+ * that it is written under.
  *
  *   6 bytes    "sluice"
  *   1          the version of this format
@@ -23,31 +24,47 @@ const HEAD_BYTES = MAGIC.length + 1 + 4
 const NOT_NAMED = /^(unnamed|by-request)-\d+$/
 
 /**
- * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that: states of others are left out, and idle
- * ones, which equal no state.
+ * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
+ * states of others are left out, and idle ones, which equal no state.
  */
 export function dump(store: MemoryStore): Uint8Array {
   const parts: Uint8Array[] = []
-  let count = 0
-  for (const { limiter, limit, key, rule, s, i, nowUs } of store.states()) {
-    const resetUs = rule.algorithm.resetUs(rule, s, i, nowUs)
-    if (resetUs === 0 || NOT_NAMED.test(limiter)) continue
-    parts.push(sized(limiter, 1), sized(key, 2), writeState(rule, s, i, nowUs + resetUs, limit))
-    count += 1
+  for (const [limiter, { tables, nowUs }] of store.limiters) {
+    if (NOT_NAMED.test(limiter)) continue
+    const atUs = nowUs()
+    for (const table of tables) {
+      table.each((key, { rule, s, i }) => {
+        const resetUs = rule.algorithm.resetUs(rule, s, i, atUs)
+        if (resetUs > 0) parts.push(joined([sized(limiter, 1), sized(key, 2), writeState(rule, s, i, atUs + resetUs, table.limit)]))
+      })
+    }
   }
-  return joined([...new TextEncoder().encode(MAGIC), VERSION, ...bytesOf(count, 4)], parts)
+  return joined([new TextEncoder().encode(MAGIC), bytesOf(VERSION, 1), bytesOf(parts.length, 4), ...parts])
 }
 
-/** Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with nothing restored; and at the first key that has no room. */
+/**
+ * Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with nothing restored; and at
+ * the first key that has no room.
+ */
 export function restore(store: MemoryStore, bytes: Uint8Array): void {
   const states = statesIn(bytes)
   if (store.size > 0) throw new SluiceError('CONFIG', `restore needs a store that holds nothing, and this one holds ${store.size} keys`)
-  for (const { limiter, key, record } of states) {
-    const part = new Part(record.name, record.rule, key, 0)
-    load(part, record)
-    if (store.put(limiter, part)) continue
+  for (const state of states) {
+    if (isPut(store, state)) continue
     throw new SluiceError('CONFIG', `restore needs room for ${states.length} keys: make the store with a larger maxKeys`)
   }
+}
+
+/** As a limiter of that name would, which is open for this moment: if there is no other, the state leaves when it is idle. */
+function isPut(store: MemoryStore, { limiter, key, record }: DumpedState): boolean {
+  const { name, rule } = record
+  const part = new Part(name, rule, key, 0)
+  load(part, record)
+  const open = store.open({ name: limiter, limits: [{ name, rule }] }, store.limiters.get(limiter)?.nowUs ?? (() => 0))
+  const table = store.limiters.get(limiter)?.tables.find(({ limit }) => limit === name)
+  table?.insert(part, 0)
+  open.close()
+  return table?.inspect(key) !== undefined
 }
 
 interface DumpedState {
@@ -85,13 +102,12 @@ function stateAt(bytes: Uint8Array, at: number): DumpedState {
 
 function sized(text: string, sizeBytes: number): Uint8Array {
   const bytes = new TextEncoder().encode(text)
-  return joined(bytesOf(bytes.length, sizeBytes), [bytes])
+  return joined([bytesOf(bytes.length, sizeBytes), bytes])
 }
 
-function joined(head: readonly number[], parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, head.length))
-  all.set(head)
-  let at = head.length
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
   for (const part of parts) {
     all.set(part, at)
     at += part.length
@@ -99,8 +115,8 @@ function joined(head: readonly number[], parts: readonly Uint8Array[]): Uint8Arr
   return all
 }
 
-function bytesOf(number: number, size: number): number[] {
-  return Array.from({ length: size }, (_, k) => Math.floor(number / 256 ** (size - 1 - k)) % 256)
+function bytesOf(number: number, size: number): Uint8Array {
+  return Uint8Array.from({ length: size }, (_, k) => Math.floor(number / 256 ** (size - 1 - k)) % 256)
 }
 
 /** What lies behind the end counts as 0: the record there is missed then. */

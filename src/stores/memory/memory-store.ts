@@ -1,7 +1,7 @@
 /**
  * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
  */
-import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
+import type { StateFields } from '../../algorithms/algorithm.ts'
 import { decide } from '../../algorithms/decide.ts'
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { limitedFor } from '../step.ts'
@@ -26,21 +26,15 @@ export interface MemoryStore extends SyncStore {
   readonly size: number
   /** How many of them one limit of a limiter holds. */
   sizeOf(limiter: string, limit: string): number
-  /** Every state that is held, where it lies: for `dump` of `sluice/store`. */
-  states(): Iterable<HeldState>
-  /** Holds the state that a part points at, of a limiter that need not be open yet. Tells whether there was room. For `restore` of `sluice/store`. */
-  put(limiter: string, part: Part): boolean
+  /** What is held, by limiter: for `dump` and `restore` of `sluice/store`. */
+  readonly limiters: ReadonlyMap<string, HeldLimiter>
 }
 
-/** A state in memory, and what time it is for its limiter. */
-export interface HeldState {
-  readonly limiter: string
-  readonly limit: string
-  readonly key: string
-  readonly rule: Rule
-  readonly s: Float64Array
-  readonly i: number
-  readonly nowUs: number
+/** What is held for the limiters of one name. */
+export interface HeldLimiter {
+  readonly tables: readonly Table[]
+  /** Reads the clock of the limiter that was opened last. */
+  readonly nowUs: () => number
 }
 
 const DEFAULT_MAX_KEYS = 1_000_000
@@ -58,12 +52,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 }
 
 /** What is held for the limiters of one name: their tables, and how often it was opened. */
-class Held {
+class Held implements HeldLimiter {
   readonly name: string
   tables: readonly Table[] = []
   open = 0
-  /** The clock of the limiter that was opened last. */
-  nowUs: () => number = () => 0
+  declare nowUs: () => number
 
   constructor(name: string) {
     this.name = name
@@ -119,6 +112,10 @@ class ProcessMemory implements MemoryStore {
     return this.#held.get(limiter)?.table(limit)?.inspect(key)
   }
 
+  get limiters(): ReadonlyMap<string, HeldLimiter> {
+    return this.#held
+  }
+
   get size(): number {
     let size = 0
     for (const held of this.#held.values()) size += held.size
@@ -127,23 +124,6 @@ class ProcessMemory implements MemoryStore {
 
   sizeOf(limiter: string, limit: string): number {
     return this.#held.get(limiter)?.table(limit)?.size ?? 0
-  }
-
-  *states(): Generator<HeldState> {
-    for (const { name: limiter, tables, nowUs } of this.#held.values()) {
-      for (const table of tables) for (const state of table.states()) yield { limiter, limit: table.limit, nowUs: nowUs(), ...state }
-    }
-  }
-
-  put(limiter: string, part: Part): boolean {
-    const held = this.#heldFor(limiter)
-    const table = held.table(part.limit) ?? held.add(new Table(part.limit, part.rule, this.#maxKeys))
-    table.check(part.rule)
-    table.makeRoomFor(part.rule)
-    table.insert(part, 0)
-    // Nobody may ever open it: then it leaves when its keys are idle.
-    if (held.open === 0) this.#letGo(held)
-    return table.inspect(part.key) !== undefined
   }
 
   /** Looks at some keys of what nobody has open: more than one, so that it shrinks faster than it grows. */
@@ -171,11 +151,7 @@ class ProcessMemory implements MemoryStore {
 
   #close(held: Held): void {
     held.open -= 1
-    if (held.open === 0) this.#letGo(held)
-  }
-
-  /** Of what nobody has open: it leaves when all its keys are idle. */
-  #letGo(held: Held): void {
+    if (held.open > 0) return
     if (held.size === 0) {
       this.#drop(held)
       return

@@ -19,6 +19,13 @@ export function wordsFor(rule: Rule, s: Float64Array, i: number): number {
   return rule.algorithm.neededWords?.(s, i) ?? rule.words
 }
 
+/** A state where it lies, and the rule that it is written under. */
+export interface RowState {
+  readonly rule: Rule
+  readonly s: Float64Array
+  readonly i: number
+}
+
 export class Rows {
   readonly #grow: boolean
   /** A page has 2 to the power of this many rows. */
@@ -96,7 +103,7 @@ export class Rows {
   }
 
   /** The state of a row, where it lies. */
-  at(row: number): { readonly rule: Rule; readonly s: Float64Array; readonly i: number } {
+  at(row: number): RowState {
     const s = this.#page(row)
     const at = (row & this.#mask) * this.#stride
     return { rule: this.#rules.of(s[at] as number), s, i: at + 1 }

@@ -3,7 +3,7 @@ import type { Cell } from '../../algorithms/decide.ts'
 import { clearWords } from '../../algorithms/words.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Part } from '../store.ts'
-import { Rows, wordsFor } from './rows.ts'
+import { type RowState, Rows, wordsFor } from './rows.ts'
 
 /** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
 const SWEEP = 2
@@ -87,9 +87,9 @@ export class Table {
     return row === undefined ? undefined : this.#rows.fields(row)
   }
 
-  /** Every key with its state, and the rule that it is written under. */
-  *states(): Generator<{ readonly key: string; readonly rule: Rule; readonly s: Float64Array; readonly i: number }> {
-    for (const [key, row] of this.#rowOf) yield { key, ...this.#rows.at(row) }
+  /** Calls `fn` with every key and its state. */
+  each(fn: (key: string, state: RowState) => void): void {
+    for (const [key, row] of this.#rowOf) fn(key, this.#rows.at(row))
   }
 
   /** Lets keys go that have been idle for so long, a few at a time. */

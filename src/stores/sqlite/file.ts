@@ -1,8 +1,10 @@
 /**
- * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the record of codec.ts, and when it is idle. `sluice_clock` has one
- * row: the anchor of the common time (time.ts), and where the sweep of idle rows goes on.
+ * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the record of codec.ts, and
+ * when it is idle. `sluice_clock` has one row: the anchor of the common time (time.ts), and where the sweep of idle
+ * rows goes on.
  *
- * A lock that another connection holds is waited for here, a fraction of a millisecond at a time: SQLite itself would sleep for whole ones.
+ * A lock that another connection holds is waited for here, a fraction of a millisecond at a time: SQLite itself would
+ * sleep for whole ones.
  */
 import { SluiceError } from '../../errors.ts'
 import { rest } from '../shared-memory/thread.ts'
@@ -37,7 +39,7 @@ export interface Row {
   readonly state: Uint8Array | null
 }
 
-/** `api:user:42:default`. Names have no colon, so the key can be read back in one way only; and all limits of a key stand side by side. */
+/** `api:user:42:default`. Names have no colon, so it can be read back in one way only. The limits of a key stand side by side. */
 export function idOf(limiter: string, key: string, limit: string): string {
   return `${limiter}:${key}:${limit}`
 }
@@ -74,7 +76,10 @@ export class StateFile {
   }
 
   row(id: string): Row {
-    return this.#sql.row.get(id) as Row
+    const row = this.#sql.row.get(id)
+    if (row === undefined)
+      throw new SluiceError('STORE', 'SQLite: the table sluice_clock is empty (drop both tables of Sluice, or move the file away)')
+    return row as Row
   }
 
   update(id: string, idleAtUs: number, state: Uint8Array): void {
@@ -134,16 +139,8 @@ export class StateFile {
       this.#sql.commit.run()
       return result
     } catch (error) {
-      this.#rollBack()
+      rollBack(() => this.#sql.rollback.run())
       throw error
-    }
-  }
-
-  #rollBack(): void {
-    try {
-      this.#sql.rollback.run()
-    } catch {
-      // After some errors SQLite has done so itself.
     }
   }
 
@@ -188,8 +185,16 @@ function makeTables(database: SqliteDatabase, { steadyUs, timeUs, leadUs }: Anch
       )
     database.exec('COMMIT')
   } catch (error) {
-    database.exec('ROLLBACK')
+    rollBack(() => database.exec('ROLLBACK'))
     throw error
+  }
+}
+
+function rollBack(run: () => unknown): void {
+  try {
+    run()
+  } catch {
+    // After some errors SQLite has done so itself.
   }
 }
 

@@ -13,8 +13,8 @@ import { CommonTime, machineClocks } from './time.ts'
 
 export interface SqliteStoreOptions {
   /**
-   * How long a decision may wait for the lock of the file while other processes hold it, in milliseconds. The event loop stands still meanwhile; then `STORE` is
-   * thrown. 0 to 60,000, default 1,000.
+   * How long a decision may wait for the lock of the file while other processes hold it, in milliseconds. The event
+   * loop stands still meanwhile; then `STORE` is thrown. 0 to 60,000, default 1,000.
    */
   readonly busyTimeoutMs?: number
 }

@@ -1,7 +1,8 @@
 /**
- * The steps of one limiter in the file. A step that may write is one short transaction: it takes the file's lock, reads the states, reads the time, decides and
- * writes what changed. A question takes no lock: the states as they were at one moment are a correct answer of that moment. Nor does a caller that comes after a
- * refusal, as long as it is refused too: whoever floods a limiter keeps nobody from writing.
+ * The steps of one limiter in the file. A step that may write is one short transaction: it takes the file's lock, reads
+ * the states, reads the time, decides and writes what changed. A question takes no lock: the states as they were at one
+ * moment are a correct answer of that moment. Nor does a call for a key that was refused before, as long as it is
+ * refused again: a client that floods a limiter keeps nobody from writing.
  */
 import { type Expected, readState, type StateRecord, writeState } from '../../algorithms/codec.ts'
 import { decide } from '../../algorithms/decide.ts'
@@ -11,14 +12,17 @@ import type { OpenStates, Part, Step } from '../store.ts'
 import { idOf, type StateFile } from './file.ts'
 import type { CommonTime } from './time.ts'
 
+/** How many keys are known to be refused. Then all are forgotten. */
+const MOST_REFUSED = 10_000
+
 export class SqliteStates implements OpenStates {
   readonly #file: StateFile
   readonly #limiter: string
   readonly #nowUs: () => number
   /** The time of all processes, unless the limiter goes by a clock of its own. */
   readonly #time: CommonTime | undefined
-  /** Whether the last call that wanted to take was refused. */
-  #isRefusing = false
+  /** Keys that were refused when they last wanted to take. A hint only: it says whether to look first. */
+  readonly #refused = new Set<string>()
 
   constructor(file: StateFile, limiter: string, nowUs: () => number, time: CommonTime | undefined) {
     this.#file = file
@@ -30,11 +34,18 @@ export class SqliteStates implements OpenStates {
   apply(step: Step, isTold: boolean): boolean {
     const { op, parts } = step
     if (op === 'forget') return this.#forget(parts)
-    const looksFirst = op === 'ask' || (op === 'take' && this.#isRefusing)
+    const [{ key }] = parts as [Part]
+    const looksFirst = op === 'ask' || (op === 'take' && this.#refused.has(key))
     const seen = looksFirst ? this.#file.read(parts.length === 1, () => this.#decide(step, isTold, false)) : undefined
     const granted = seen ?? this.#file.write(() => this.#decide(step, isTold, true) as boolean)
-    if (op === 'take') this.#isRefusing = !granted
+    if (op === 'take') this.#note(key, granted)
     return granted
+  }
+
+  #note(key: string, granted: boolean): void {
+    if (granted) this.#refused.delete(key)
+    else if (this.#refused.size < MOST_REFUSED) this.#refused.add(key)
+    else this.#refused.clear()
   }
 
   /** Nothing is held for the limiter alone. */
