@@ -1,13 +1,11 @@
 export interface ComposedScript {
-  readonly types: readonly string[]
   readonly text: string
   readonly sha1: string
 }
 export interface Place {
-  readonly types: readonly string[]
   readonly line: number
   readonly text: string
   readonly source: string
 }
-export function composedScripts(): Promise<ComposedScript[]>
-export function placeOf(scripts: readonly ComposedScript[], message: string): Place | undefined
+export function composedScript(): Promise<ComposedScript>
+export function placeOf(script: ComposedScript, message: string): Place | undefined

@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { table } from '../tables.mjs'
 import { postgresResults } from './postgres.mjs'
+import { sqliteResults } from './sqlite.mjs'
 
-const PARTS = [postgresResults]
+const PARTS = [postgresResults, sqliteResults]
 
 const isQuick = process.argv.includes('--quick')
 const results = []

@@ -101,6 +101,18 @@ function goalsOf(speed, crowds) {
   ]
 }
 
+/** What was measured, as rows of the goals, and as text. */
+export async function sqliteResults(isQuick) {
+  const { lines, goals } = await sqliteReport(isQuick)
+  const rows = goals.map(({ title, target, value, isReached }) => [
+    title,
+    target,
+    `${Number(value.toPrecision(3))}`,
+    isReached ? 'reached' : '**not reached**',
+  ])
+  return { goals: rows, text: lines.join('\n') }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
   const { lines, goals } = await sqliteReport(values.quick)
