@@ -344,7 +344,7 @@ test('where reading needs a token, Live asks for it, and Try knows it then', asy
     await expectNoSeriousIssue(page)
     await page.fill('[data-part=token]', 'a-token-that-is-wrong')
     await page.keyboard.press('Enter')
-    await page.waitForSelector('[data-state=locked]')
+    await page.waitForSelector('[data-part=locked] .error:has-text("does not accept")')
     await page.fill('[data-part=token]', 'a-token-that-may-only-read')
     await page.keyboard.press('Enter')
     await page.waitForSelector('[data-limiter=api]')

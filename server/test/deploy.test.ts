@@ -27,7 +27,7 @@ describe('the image', () => {
     image = await built(instructions, root, folder)
   }, 600_000)
 
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }), 600_000)
 
   const listed = (name: string): string[] => JSON.parse((image.said[name] as string).replace(/^.*?CMD /, ''))
 

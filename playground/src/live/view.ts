@@ -34,6 +34,7 @@ class LiveView implements View {
   readonly #figures = h('div', { class: 'figures' })
   readonly #none: HTMLElement
   readonly #locked: HTMLElement
+  readonly #wrongToken = h('p', { class: 'error', role: 'alert' })
   readonly #watched: HTMLElement
   #chosen = ALL
 
@@ -95,7 +96,7 @@ class LiveView implements View {
     }
     const button = h('button', { type: 'submit', class: 'primary' }, show)
     const form = h('form', { class: 'inline', onsubmit: submit }, field(this.#texts.try.tokenOnly, input), button)
-    return h('section', { class: 'panel stack', 'data-part': 'locked', hidden: true }, h('p', {}, locked), form)
+    return h('section', { class: 'panel stack', 'data-part': 'locked', hidden: true }, h('p', {}, locked), form, this.#wrongToken)
   }
 
   #showState(next: FeedState): void {
@@ -107,6 +108,7 @@ class LiveView implements View {
     this.#state.dataset.state = next
     this.#none.hidden = next !== 'none'
     this.#locked.hidden = next !== 'locked'
+    put(this.#wrongToken, next === 'locked' && tokenNow() !== '' && this.#texts.live.wrongToken)
     this.#watched.hidden = next !== 'live' && next !== 'reconnecting'
     // What is on the screen is old now, and looks so.
     this.#watched.classList.toggle('stale', next === 'reconnecting')

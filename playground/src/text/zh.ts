@@ -253,6 +253,7 @@ export const zh: Texts = {
     states: { connecting: '连接中', live: '实时', reconnecting: '重新连接中', none: '没有服务', locked: '需要访问令牌' },
     locked: '该服务的运行情况只对持有访问令牌的人可见。',
     show: '显示',
+    wrongToken: '服务不接受这个访问令牌。',
     lastSeen: (time) => `服务没有回应，最后一次看到是 ${time}。重新连接中`,
     noCalls: '还没有调用。可以发送示例流量，或逐次发送：',
     sample: '发送一分钟示例流量',
