@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type AsyncStore, createLimiter, gcra, type Limiter, type LimiterOptions, SluiceError, slidingWindow } from '../../src/index.ts'
+import { type AsyncStore, createLimiter, gcra, type Limiter, type LimiterOptions, SluiceError } from '../../src/index.ts'
 import { type RedisClient, redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
 import { ofScripts, startProxy } from '../support/fault-proxy.ts'
@@ -232,10 +232,11 @@ describe('nobody is let in', () => {
     const admin = await clientOf(server)
     await admin.sendCommand(['CONFIG', 'SET', 'requirepass', 'right'])
     const client = await clientOf(server, { RESP: 2 })
-    // From whom it does not know it takes no long commands at all, and says it in other words. A script is sent in full by its first call.
-    const first = createLimiter(slidingWindow({ limit: 5, window: '1h' }), {
-      store: redisStore(await clientOf(server, { RESP: 2 })),
-      name: 'first',
+    // From whom it does not know it takes no long commands at all, and says it in other words. The first call of a process sends the script in full.
+    const firstClient = await clientOf(server, { RESP: 2 })
+    const first = limiterOn({
+      send: (args) =>
+        args[0] === 'EVALSHA' ? Promise.reject(new Error('NOSCRIPT it is the first call')) : firstClient.sendCommand([...args]),
     })
     expectAdvice(await failureOf(first.consume('u1')), /unauthenticated bulk/)
     await expectIllThenWell(client, /NOAUTH|unauthenticated/, () => admin.sendCommand(['CONFIG', 'SET', 'requirepass', '']))
