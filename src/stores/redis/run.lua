@@ -4,11 +4,11 @@
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), then runs of decisions that differ in nothing but their keys, each run:
 --       the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label (see codec.ts), which of the keys it has, its cost, and to `give` and `settle` the ticket's numbers and the ticket's words ('' for none).
+--       its label (see codec.ts), which of the keys it has, its cost, and to `give`, `settle`, `renew` and `line` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost: each key is a decision, which takes by it, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give`
--- and `settle` how many permits were given back; where it was entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
+-- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs, and in a reservation the ticket's words, to `give`,
+-- `settle`, `renew` and `line` what decide.ts says was given; where it was entered later than nowUs, -4 and by how much before all that. For `forget` one 0. In place of all that stands the text of an error for a
 -- decision that could not be made.
 --
 -- Every decision goes one way: find the states, decide, write (`decideEach`). Takes by one limit whose key holds nothing but a state by the same numbers
@@ -577,7 +577,7 @@ function others()
       keys = count,
       mustLook = op ~= 'take' or count > 1,
       isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle',
+      isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
       cells = { length = 0 },
       byName = {},
       each = false,
@@ -597,6 +597,7 @@ function others()
     for word in string.gmatch(text, '%S+') do
       words[count], count = tonumber(word), count + 1
     end
+    words.length = count
     return words
   end
 

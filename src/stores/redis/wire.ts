@@ -46,8 +46,13 @@ function addRun(args: string[], { step, keys, places }: Sent, count: number): vo
   args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
     args.push(knownLabel(rule, limit), `${places[k]}`, `${cost}`)
-    if (op === 'give' || op === 'settle') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+    if (isGiven(op)) args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
+}
+
+/** Whether a step may have tickets, and is told how much was given. */
+function isGiven(op: Step['op']): boolean {
+  return op === 'give' || op === 'settle' || op === 'renew' || op === 'line'
 }
 
 /** Where the run ends that begins there. */
@@ -137,7 +142,7 @@ export class Reply {
     verdict.retryUs = verdict.outcome === 'impossible' ? Number.POSITIVE_INFINITY : retryUs
     verdict.resetUs = this.#number()
     verdict.delayUs = this.#number()
-    if (op === 'give' || op === 'settle') verdict.given = this.#number()
+    if (isGiven(op)) verdict.given = this.#number()
     if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 
