@@ -1,4 +1,4 @@
-// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
+// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:concurrency`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`. `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
 import { ensureChromium, ensurePostgres, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
@@ -9,6 +9,7 @@ const BENCHES = {
   redis: { file: 'bench/redis/run.mjs', check: ['--quick', '--sample'] },
   databases: { file: 'bench/databases/run.mjs', check: ['--quick'] },
   shared: { file: 'bench/shared.mjs', check: ['--quick'] },
+  concurrency: { file: 'bench/concurrency.mjs', check: ['--quick'] },
   against: { file: 'bench/against.mjs', check: ['--quick', '--only', 'gcra one-key', 'HEAD'] },
   http: { file: 'bench/http-run.mjs', check: ['--quick', '--only', 'admitted'] },
   server: { file: 'bench/server/run.mjs', folders: ['server'], check: ['--quick'] },
@@ -40,7 +41,7 @@ function check() {
 function prepare(names) {
   installPackages()
   for (const folder of new Set(names.flatMap((name) => BENCHES[name].folders ?? ['bench']))) installFolder(folder)
-  if (names.includes('redis')) ensureRedis()
+  if (names.includes('redis') || names.includes('concurrency')) ensureRedis()
   if (names.includes('databases')) ensurePostgres()
   if (names.includes('page')) ensureChromium()
 }

@@ -12,6 +12,7 @@ export type SluiceErrorCode =
   | 'QUEUE_FULL' // too many are waiting already
   | 'STORE' // the store failed or did not understand what it holds
   | 'CLOSED' // the limiter was closed
+  | 'LOST' // a permit is no longer held: its lease ran out
 
 export interface SluiceErrorOptions {
   readonly cause?: unknown

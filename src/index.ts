@@ -6,15 +6,19 @@ export { type Clock, type StopTimer, systemClock } from './clock/clock.ts'
 export { turnClock } from './clock/turn-clock.ts'
 export { SluiceError, type SluiceErrorCode, type SluiceErrorOptions } from './errors.ts'
 export { type AcquireSyncOptions, acquireSync } from './limiter/acquire-sync.ts'
+// In place of the one of algorithms/all.ts: it brings the limiter that makes permits.
+export { concurrency } from './limiter/concurrency.ts'
 export type { Decision, DecisionPart } from './limiter/decision.ts'
-export type { DecisionEvent, FailureEvent, Listener } from './limiter/events.ts'
+export type { DecisionEvent, FailureEvent, Listener, ReleaseEvent, ReleaseOutcome } from './limiter/events.ts'
 export type { Abortable } from './limiter/input.ts'
 export {
   type Acquired,
   type AcquireOptions,
   type AtOnceOptions,
   createLimiter,
+  type HoldingLimiter,
   type Limiter,
+  type Permit,
   type RefundOptions,
   type Reservation,
   type ReserveOptions,
@@ -26,6 +30,7 @@ export {
 } from './limiter/limiter.ts'
 export type { LimiterOptions, LimitName, Limits } from './limiter/options.ts'
 export type { PaceOptions, Wrapped } from './limiter/pacing.ts'
+export type { ReleaseOptions } from './limiter/permit.ts'
 export type { TakenDecision } from './limiter/settling.ts'
 export { WaitError } from './limiter/wait-error.ts'
 export { type HeldLimiter, type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts'

@@ -2,6 +2,7 @@
  * What the service uses of the library. The only file here that reaches out of this folder: it is built together with the library's sources, so
  * that it needs neither a link in node_modules nor a library that was built before.
  */
+export { RULE } from '../../src/algorithms/algorithm.ts'
 export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
 export { LIBRARY_COMMANDS } from '../../src/cli/commands.ts'
 export { type Command, FAILED, misused, runCommand, said } from '../../src/cli/run.ts'

@@ -106,7 +106,11 @@ describe('a mistake is shown with its line and column:', () => {
       'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s, burst: 0 }',
       'x.yaml:3:45: gcra burst 0 must be a whole number',
     ],
-    ['a bad rate', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/x, burst: 1 }', 'x.yaml:3:33: gcra rate "1/x" must be permits per time with a unit'],
+    [
+      'a bad rate',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: 1/x, burst: 1 }',
+      'x.yaml:3:33: gcra rate "1/x" must be permits per time with a unit',
+    ],
     ['a missing number', 'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s }', 'x.yaml:3:13: gcra burst is missing: it must be'],
     ['an unknown algorithm', 'limiters:\n  api:\n    limits: { type: gcar }', 'x.yaml:3:21: limit type "gcar" must be one of'],
     [

@@ -1,5 +1,6 @@
 /** What others are told of each algorithm, in the order in which they are shown. */
 import type { About } from './about.ts'
+import { concurrencyAbout } from './concurrency/concurrency.about.ts'
 import { fixedWindowAbout } from './fixed-window/fixed-window.about.ts'
 import { gcraAbout } from './gcra/gcra.about.ts'
 import { leakyBucketAbout } from './leaky-bucket/leaky-bucket.about.ts'
@@ -14,4 +15,5 @@ export const ABOUTS: readonly About[] = [
   tokenBucketAbout,
   gcraAbout,
   leakyBucketAbout,
+  concurrencyAbout,
 ]

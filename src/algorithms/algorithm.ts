@@ -30,6 +30,9 @@ export interface Algorithm<R extends Rule = Rule> {
   /** Whether all that is used leaves at one moment, as a fixed window ends. Without it, each charge is felt for a window of its own. */
   readonly endsAtOnce?: boolean
 
+  /** Whether what is charged stays in use until it is given back: then decisions are permits, and a wait may end before its time. */
+  readonly untilReleased?: boolean
+
   /** The rule that these figures stand for. */
   ruleOf(figures: readonly number[]): R
 
@@ -76,6 +79,18 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   giveRest?(own: R, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<R>): number
 
+  /**
+   * If released: lets leases run anew from now, by the lease of `to`. Answers how many of these tokens are still held. With a cost, one that a lost state gave
+   * out is written anew.
+   */
+  renew?(own: R, to: R, s: Float64Array, i: number, nowUs: number, tokens: Float64Array, cost: number): number
+
+  /** If released: `untilUs` of a caller that stands in line at `place`, or has no place there, 0. */
+  inLineUs?(own: R, s: Float64Array, i: number, nowUs: number, room: number, place: number): number
+
+  /** If released: keeps the place of a caller that has to wait, or gives it one behind all others. Answers the place, -1 if the line is full. */
+  stand?(own: R, to: R, s: Float64Array, i: number, nowUs: number, place: number): number
+
   /** If bookable: when the holder of the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
   actUs?(rule: R, ticket: Float64Array, cost: number): number
 
@@ -110,12 +125,19 @@ export interface Rule {
   readonly words: number
   /** So many zeros are the state of a key that has used nothing. */
   readonly freshWords: number
+  /** Whether what is charged never comes back by itself. Then only the memory of one process may hold it. */
+  readonly endless?: boolean
 }
 
 /** What a factory such as `gcra()` returns: plain data for people and JSON, with its algorithm under a symbol for the machine. */
 export interface Limit {
   readonly type: string
   readonly [RULE]: Rule
+}
+
+/** A limit that is in use until it is released: decisions by it are permits. */
+export interface ReleasedLimit extends Limit {
+  readonly [RULE]: Rule & { readonly algorithm: { readonly untilReleased: true } }
 }
 
 /** A limit carries its own rule, so that importing one algorithm bundles one. */

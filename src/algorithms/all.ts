@@ -1,4 +1,5 @@
 /** The one list of algorithms: whoever adds a folder adds a line here. */
+export { type ConcurrencyLimit, type ConcurrencyOptions, concurrency } from './concurrency/concurrency.ts'
 export { type FixedWindowLimit, type FixedWindowOptions, fixedWindow } from './fixed-window/fixed-window.ts'
 export { type GcraLimit, type GcraOptions, gcra } from './gcra/gcra.ts'
 export { type LeakyBucketLimit, type LeakyBucketOptions, leakyBucket } from './leaky-bucket/leaky-bucket.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SluiceError } from '../errors.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
-import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
+import { concurrency, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
 import { labelOf, readState, writeState } from './codec.ts'
 import { FORMATS, formatOf } from './formats.ts'
 
@@ -243,7 +243,7 @@ test('a label is text below 128, and differs where limit or numbers do', () => {
 })
 
 test('every algorithm has a format of its own', () => {
-  const types = Object.keys({ gcra, tokenBucket, leakyBucket, fixedWindow, slidingWindow, slidingLog })
+  const types = Object.keys({ concurrency, gcra, tokenBucket, leakyBucket, fixedWindow, slidingWindow, slidingLog })
   expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(types.sort())
   expect(new Set(FORMATS.map(({ format }) => format)).size).toBe(FORMATS.length)
   for (const { format, algorithm } of FORMATS) expect(formatOf(algorithm.type)).toBe(format)

@@ -14,8 +14,11 @@ import { clearWords } from './words.ts'
  * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there was nothing to give back.
  * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than the capacity: debt.
  * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below 0). Each by itself: `limited` where nothing changed.
+ * - `renew`: let the leases run anew whose tokens are in the ticket. Each by itself: `limited` where one is no longer held. `given`: how many are.
+ * - `line`: `take`, and if it is refused, a place in line where a limit has one. The ticket is the place so far. `given`: 1 if that was kept, 0 if there is a
+ *   new one, which is told by `enteredUs`, -1 if there is none.
  */
-export type Op = 'take' | 'ask' | 'give' | 'charge' | 'settle'
+export type Op = 'take' | 'ask' | 'give' | 'charge' | 'settle' | 'renew' | 'line'
 
 /** No more permits than this are in use: so sums of them are exact. What is charged beyond it is dropped. */
 export const MAX_USED = 1_000_000_000_000
@@ -34,7 +37,7 @@ export interface Cell {
   /** The numbers of the caller. */
   rule: Rule
   cost: number
-  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. */
+  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`: tokens. For `line`: the place. */
   ticket: Ticket | undefined
   s: Float64Array
   i: number
@@ -80,7 +83,7 @@ export function emptyVerdict(): Verdict {
  * reservation, -1 otherwise. `ofUs`: for giving back, when the cost was entered, or -1.
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
-  if (op === 'charge' || op === 'settle') return writeDown(op, cells, nowUs, ofUs)
+  if (op !== 'take' && op !== 'ask' && op !== 'give') return op === 'line' ? takeInLine(cells, nowUs) : writeDown(op, cells, nowUs, ofUs)
   const count = cells.length
   let granted = true
   for (let k = 0; k < count; k += 1) {
@@ -175,11 +178,72 @@ function writeDown(op: Op, cells: readonly Cell[], nowUs: number, ofUs: number):
       describe(cell, nowUs, charge(cell, nowUs), false)
       if (!isWithinCapacity(cell, nowUs)) granted = false
     } else {
-      if (!settle(cell, nowUs, ofUs)) granted = false
+      if (op === 'renew' ? !isRenewed(cell, nowUs) : !settle(cell, nowUs, ofUs)) granted = false
       describe(cell, nowUs, 0, false)
     }
   }
   return granted
+}
+
+function isRenewed(cell: Cell, nowUs: number): boolean {
+  const tokens = (cell.ticket as Ticket).words
+  const renewed = (cell.own.algorithm as Required<Algorithm>).renew(cell.own, cell.rule, cell.s, cell.i, nowUs, tokens, cell.cost)
+  if (renewed > 0) cell.changed = true
+  cell.verdict.given = renewed
+  return renewed === tokens.length || refuse(cell.verdict, 'limited', 0)
+}
+
+/** Takes, or keeps the caller's place in line. One whose cost can never fit has none. */
+function takeInLine(cells: readonly Cell[], nowUs: number): boolean {
+  let granted = true
+  let isPossible = true
+  for (let k = 0; k < cells.length; k += 1) {
+    const cell = cells[k] as Cell
+    cell.changed = cell.isHeld ? cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs) : clear(cell)
+    agree(cell.verdict)
+    cell.verdict.given = 0
+    if (cell.cost > cell.rule.capacity) {
+      isPossible = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
+      granted = false
+    } else if (cell.cost > 0 && !fitsInLine(cell, nowUs)) granted = false
+  }
+  for (let k = 0; k < cells.length; k += 1) {
+    const cell = cells[k] as Cell
+    if (granted || !isPossible) leaveLine(cell, nowUs)
+    describe(cell, nowUs, granted ? charge(cell, nowUs) : isPossible ? standInLine(cell, nowUs) : 0, false)
+  }
+  return granted
+}
+
+function fitsInLine(cell: Cell, nowUs: number): boolean {
+  const own = cell.own
+  const room = cell.rule.capacity - cell.cost
+  const waitUs =
+    own.algorithm.inLineUs === undefined
+      ? own.algorithm.untilUs(own, cell.s, cell.i, nowUs, room)
+      : own.algorithm.inLineUs(own, cell.s, cell.i, nowUs, room, placeOf(cell))
+  if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
+  if (cell.rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
+  return true
+}
+
+function placeOf(cell: Cell): number {
+  return cell.ticket === undefined ? 0 : (cell.ticket.words[0] as number)
+}
+
+function leaveLine(cell: Cell, nowUs: number): void {
+  if (cell.ticket === undefined || cell.own.algorithm.stand === undefined) return
+  if (cell.own.algorithm.giveBack(cell.own, cell.s, cell.i, nowUs, 0, placeOf(cell), undefined) >= 0) cell.changed = true
+}
+
+/** Answers how much later than now the place is, if it is a new one. */
+function standInLine(cell: Cell, nowUs: number): number {
+  if (cell.cost === 0 || cell.own.algorithm.stand === undefined) return 0
+  const before = placeOf(cell)
+  const place = cell.own.algorithm.stand(cell.own, cell.rule, cell.s, cell.i, nowUs, before)
+  if (place > 0) cell.changed = true
+  cell.verdict.given = place < 0 ? -1 : place === before ? 1 : 0
+  return cell.verdict.given === 0 ? place - nowUs : 0
 }
 
 /** Charges as much as there may be. Answers how much later than now it was entered. */

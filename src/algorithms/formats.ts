@@ -3,6 +3,7 @@
  * either is another format, with the next free number. Numbers are below 128 and are never used again.
  */
 import type { Algorithm, Rule } from './algorithm.ts'
+import { concurrencyAlgorithm } from './concurrency/concurrency.ts'
 import { fixedWindowAlgorithm } from './fixed-window/fixed-window.ts'
 import { gcraAlgorithm } from './gcra/gcra.ts'
 import { leakyBucketAlgorithm } from './leaky-bucket/leaky-bucket.ts'
@@ -26,6 +27,7 @@ export const FORMATS: readonly Format[] = [
   // 5 and 6 were these two, with their counts and entries in another order.
   { format: 7, algorithm: any(slidingWindowAlgorithm), figures: 3 },
   { format: 8, algorithm: slidingLogAlgorithm, figures: 2 },
+  { format: 9, algorithm: any(concurrencyAlgorithm), figures: 2 },
 ]
 
 /** An algorithm whose rules have more in them: `ruleOf` makes the ones that its other functions are called with. */

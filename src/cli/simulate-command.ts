@@ -1,6 +1,7 @@
 /** `sluice simulate`: what limits do to traffic, drawn in the terminal. */
 import { parseArgs } from 'node:util'
 import { ABOUTS } from '../algorithms/abouts.ts'
+import { RULE } from '../algorithms/algorithm.ts'
 import { limitFrom } from '../config/config.ts'
 import { SluiceError } from '../errors.ts'
 import { type Colours, drawn, explained, slicesFor } from './draw.ts'
@@ -19,11 +20,12 @@ const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
 
   It is as wide as the terminal, or as COLUMNS says. NO_COLOR turns colours off.`
 
+/** All that has a pace: what is held until it is released has none, and traffic does not release. */
 const CONTESTANTS: readonly Contestant[] = ABOUTS.map(({ type, sample, explanation }) => ({
   name: type,
   limit: sample(10, { permits: 10, per: '1s' }),
   explanation,
-}))
+})).filter(({ limit }) => !limit[RULE].algorithm.untilReleased)
 
 /** For other programs, whatever the terminal is like. */
 const SLICES_OF_JSON = 60

@@ -59,6 +59,7 @@ const limitJson: fc.Arbitrary<Json> = fc.oneof(
     optional(['limit', 'window']),
   ),
   fc.record({ type: fc.constant('slidingLog'), limit: fc.integer({ min: 1, max: 100_000 }), window: duration }),
+  fc.record({ type: fc.constant('concurrency'), max: permits, lease: fc.integer({ min: 100, max: 31_622_400_000 }) }, optional(['max'])),
 )
 
 describe('limitFrom', () => {
@@ -94,9 +95,9 @@ describe('limitFrom', () => {
     ['null', null, 'limit null must be an object such as {'],
     ['a list', [{ type: 'gcra' }], 'limit [{"type":"gcra"}] must be an object such as {'],
     ['the name alone', 'gcra', 'limit "gcra" must be an object such as {'],
-    ['no type', { rate: '1/s', burst: 5 }, 'limit {"rate":"1/s","burst":5} must have a type, one of fixedWindow, gcra,'],
-    ['a type that is no text', { type: 7 }, 'limit type 7 must be one of fixedWindow, gcra,'],
-    ['a type of another world', { type: 'quantum' }, 'limit type "quantum" must be one of fixedWindow, gcra,'],
+    ['no type', { rate: '1/s', burst: 5 }, 'limit {"rate":"1/s","burst":5} must have a type, one of concurrency, fixedWindow,'],
+    ['a type that is no text', { type: 7 }, 'limit type 7 must be one of concurrency, fixedWindow,'],
+    ['a type of another world', { type: 'quantum' }, 'limit type "quantum" must be one of concurrency, fixedWindow,'],
     ['a type that every object inherits', { type: 'constructor' }, 'limit type "constructor" must be one of'],
     ['an option that there is not', { type: 'gcra', rate: '1/s', brust: 5 }, 'gcra "brust" is not an option'],
     [
@@ -192,6 +193,7 @@ describe('limitSchema', () => {
 
   /** The rules that a schema cannot express: what `limitFrom` says when one of them, and nothing else, is broken. */
   const BEYOND_A_SCHEMA: Readonly<Record<string, (message: string, json: Json) => boolean>> = {
+    'leases of 100 ms at least': (message) => message.includes('must be at least 100 ms'),
     'at most 10 million permits a second': (message) => /must be at most 10 million permits per second$/.test(message),
     'at most 100 years to fill up': (message) => /would take more than 100 years to fill$/.test(message),
     'whole microseconds': (message) => /must be a whole number of microseconds$|whole to the microsecond$/.test(message),
@@ -209,6 +211,7 @@ describe('limitSchema', () => {
     ['at most 100 years to fill up', { type: 'gcra', rate: '1/366d', burst: 1_000 }],
     ['whole microseconds', { type: 'slidingLog', limit: 1, window: 0.0015 }],
     ['whole microseconds', { type: 'fixedWindow', limit: 1, window: '1s', anchor: 0.0001 }],
+    ['leases of 100 ms at least', { type: 'concurrency', max: 1, lease: 99 }],
     ['at most one slot per microsecond', { type: 'slidingWindow', limit: 1, window: 0.002, slots: 3 }],
     ['at most 366 days, written with a unit', { type: 'slidingLog', limit: 1, window: '367d' }],
     ['whole permits up to 1e9, written with an exponent', { type: 'gcra', rate: '1e10/1d', burst: 1 }],

@@ -5,11 +5,12 @@
 import type { Limit } from '../algorithms/algorithm.ts'
 import * as factories from '../algorithms/all.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { concurrency } from '../limiter/concurrency.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 const FACTORIES: ReadonlyMap<string, (options: Fields) => Limit> = new Map(
-  Object.entries(factories as unknown as Readonly<Record<string, (options: Fields) => Limit>>),
+  Object.entries({ ...factories, concurrency } as unknown as Readonly<Record<string, (options: Fields) => Limit>>),
 )
 
 const TYPES = [...FACTORIES.keys()]

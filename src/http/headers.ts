@@ -3,6 +3,7 @@
  * as HTTP/2 wants them: frameworks keep headers by such names, and one that has to be converted first takes longer than all of ours.
  */
 
+import type { Rule } from '../algorithms/algorithm.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import type { Scope } from '../stores/store.ts'
@@ -60,7 +61,14 @@ export function secondsOf(ms: number): number {
  * the longest of these, so the two never contradict each other.
  */
 function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): number {
-  return outcome === 'limited' ? retryAfterMs : resetAfterMs
+  return knownMs(outcome === 'limited' ? retryAfterMs : resetAfterMs)
+}
+
+/** Where only a release helps, nobody knows when: a client should ask again soon. */
+const UNKNOWN_MS = 1_000
+
+export function knownMs(ms: number): number {
+  return ms === Number.POSITIVE_INFINITY ? UNKNOWN_MS : ms
 }
 
 /**
@@ -107,10 +115,15 @@ function windowSeconds(windowUs: number): number {
   return Math.max(1, Math.ceil(windowUs / 1_000_000))
 }
 
+/** What a quota counts: calls in a window, or those that run at once. */
+function unitOf({ algorithm, windowUs }: Rule): string {
+  return algorithm.untilReleased ? ';qu="concurrent-requests"' : `;w=${windowSeconds(windowUs)}`
+}
+
 function draft11(): HeaderWriter {
   const textsOf = oncePerScope(({ limits }) => {
     const named = limits.map(({ name, rule }) => ({ name, text: sfString(name), rule }))
-    const items = named.map(({ text, rule }) => `${text};q=${rule.capacity};w=${windowSeconds(rule.windowUs)}`)
+    const items = named.map(({ text, rule }) => `${text};q=${rule.capacity}${unitOf(rule)}`)
     return { named, items, policy: items.join(',') }
   })
   return (decision, scope, partition) => {
@@ -127,7 +140,7 @@ function draft11(): HeaderWriter {
 }
 
 function draft7(): HeaderWriter {
-  const policies = oncePerScope(({ limits }) => limits.map(({ rule }) => `${rule.capacity};w=${windowSeconds(rule.windowUs)}`).join(', '))
+  const policies = oncePerScope(({ limits }) => limits.map(({ rule }) => `${rule.capacity}${unitOf(rule)}`).join(', '))
   return (decision, scope) => {
     const { limit, remaining } = decision
     const reset = secondsOf(effectiveMs(bindingPart(decision)))

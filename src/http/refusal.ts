@@ -2,7 +2,7 @@
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
-import { secondsOf } from './headers.ts'
+import { knownMs, secondsOf } from './headers.ts'
 import type { HttpChoices } from './options.ts'
 import { disregard, type HttpRequest, isPromise } from './request.ts'
 import { waitInWords } from './words.ts'
@@ -70,7 +70,7 @@ export class Refusals<Native> {
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
     const { retryAfterMs } = decision
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
-    if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
+    if (decision.outcome !== 'impossible') headers.push('retry-after', `${Math.max(1, secondsOf(knownMs(retryAfterMs)))}`)
     // A shared cache that stores a refusal answers everybody with it.
     headers.push('cache-control', 'no-store', CONTENT_TYPE)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)

@@ -4,6 +4,7 @@
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { anyUntilReleased } from '../stores/step.ts'
 import type { SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision } from './decision.ts'
 import { type Cost, type Key, timeoutUs } from './input.ts'
@@ -34,6 +35,9 @@ export function acquireSync<L extends Limits, P extends string = string>(
   const { cost = 1, plan } = options
   const withinUs = timeoutUs(options.timeoutMs)
   checkBlocking()
+  if (anyUntilReleased(limiter.scope(plan).limits)) {
+    throw new SluiceError('UNSUPPORTED', 'acquireSync cannot be used where a limit is held until it is released: use acquire')
+  }
   const of = plan === undefined ? {} : { plan }
   const nowUs = () => inUs(atOnce(limiter.peek(key, 0, of)).atMs)
   const startUs = nowUs()

@@ -29,6 +29,22 @@ export interface FailureEvent {
   readonly error: unknown
 }
 
+/** A permit that was released. One that was lost, because its lease ran out, is told as `ignored`. */
+export interface ReleaseEvent {
+  /** The name of the limiter. */
+  readonly limiter: string
+  readonly key: Key<string>
+  readonly plan: string | undefined
+  /** How long it was held, by the limiter's clock, in milliseconds. */
+  readonly heldMs: number
+  /** What the holder said: it went well, it failed because of too much load, or it says nothing about that. */
+  readonly outcome: ReleaseOutcome
+  /** How many permits of the key this limiter of this process held, this one included. */
+  readonly inflight: number
+}
+
+export type ReleaseOutcome = 'ok' | 'dropped' | 'ignored'
+
 /** What is told of a limiter: `limiter.listen(listener)`. Nothing waits for what a listener promises; a rejection becomes a warning. */
 export interface Listener {
   /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
@@ -37,6 +53,8 @@ export interface Listener {
   onFailure?(event: FailureEvent): void
   /** When the store goes down and when it is up again. An error it throws becomes a warning. */
   onHealth?(event: HealthEvent): void
+  /** Of every permit that was released. An error it throws becomes a warning. */
+  onRelease?(event: ReleaseEvent): void
 }
 
 interface Channel {
@@ -58,7 +76,7 @@ const channel = diagnostics?.channel('sluice:decision') ?? NOBODY
 const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 
 /** What a listener may have. */
-const HANDLERS = ['onDecision', 'onFailure', 'onHealth'] as const
+const HANDLERS = ['onDecision', 'onFailure', 'onHealth', 'onRelease'] as const
 type Handler = (typeof HANDLERS)[number]
 
 /** Somebody who listens: who does so twice has two. */
@@ -71,6 +89,7 @@ export class Listeners {
   /** Whether one of them wants decisions: looked at for each. */
   #hasEars = false
   hearFailures = false
+  hearReleases = false
 
   add(listener: Listener): () => void {
     for (const name of HANDLERS) {
@@ -103,8 +122,12 @@ export class Listeners {
     healthChannel.publish(event)
   }
 
+  tellRelease(event: ReleaseEvent): void {
+    this.#tellEach('onRelease', event)
+  }
+
   /** `onThrown`: without it, an error is a warning: the caller of the verb has nothing to do with it. */
-  #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent, onThrown?: (error: unknown) => void): void {
+  #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent | ReleaseEvent, onThrown?: (error: unknown) => void): void {
     const warnOf = (how: string) => (error: unknown) =>
       warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' ${how}: ${String(error)}`, error)
     for (const { listener } of this.#all) {
@@ -123,13 +146,14 @@ export class Listeners {
     this.#all = seats
     this.#hasEars = hear('onDecision')
     this.hearFailures = hear('onFailure')
+    this.hearReleases = hear('onRelease')
   }
 }
 
 /** What is given to `listen` must hear something, and a misspelt handler must not go unnoticed. It may have properties of its own besides. */
 export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
-    throw refused('listener', listener, 'must be an object with onDecision, onFailure or onHealth')
+    throw refused('listener', listener, `must be an object with ${HANDLERS.join(', ')}`)
   }
   for (const [name, value] of Object.entries(listener)) {
     if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.includes(name as Handler)) {
@@ -137,6 +161,6 @@ export function checkListener(listener: Listener): void {
     }
   }
   if (HANDLERS.every((name) => listener[name] === undefined)) {
-    throw refused('listener', listener, 'must have onDecision, onFailure or onHealth')
+    throw refused('listener', listener, `must have one of ${HANDLERS.join(', ')}`)
   }
 }

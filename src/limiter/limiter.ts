@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** What a user holds: the verbs. On a synchronous store they answer at once, on any other with promises; they are the same functions. */
 
+import type { Limit, ReleasedLimit } from '../algorithms/algorithm.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { Health } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
@@ -9,8 +10,10 @@ import { AsyncLimiter } from './async-limiter.ts'
 import type { Decision } from './decision.ts'
 import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
-import { checkOptions, type LimiterOptions, type LimitName, type Limits, type SameLimits } from './options.ts'
+import { checkOptions, type LimiterOptions, type LimitName, type Limits, permitClassOf, type SameLimits } from './options.ts'
 import type { AnyFunction, PaceOptions, Wrapped } from './pacing.ts'
+import type { ReleaseOptions, Signal } from './permit.ts'
+import type { PermitLimiter } from './permit-limiter.ts'
 import type { TakenDecision } from './settling.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
@@ -78,6 +81,60 @@ export interface Reservation<S> {
   /** Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling it again does nothing. */
   cancel(): Answer<S, void>
 }
+
+/** What is held until it is released: `using permit = limiter.consume(key)`. Of a refused decision nothing is held. */
+export interface Permit<S = SyncStore> {
+  /**
+   * Gives the place back: at once in memory, else as soon as the store hears of it, and that is tried again until the lease is over. It never fails, and
+   * calling it again does nothing.
+   */
+  release(options?: ReleaseOptions): Answer<S, void>
+  /** Whether it is still held, by the clock of now: false once it was released, or its lease may have run out. */
+  readonly held: boolean
+  /** An `AbortSignal`, aborted with `LOST` when the permit is lost: its lease ran out before it could be renewed. */
+  readonly signal: Signal
+  /** Increases with each permit of a key: for writes that shall be refused once somebody later has written. -1 where nothing was taken. */
+  readonly token: number
+  /** `release()`, for `using`. */
+  [Symbol.dispose](): void
+  /** `release()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A limiter with a limit that is in use until it is released: its decisions are permits. */
+export interface HoldingLimiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string>
+  extends Omit<Limiter<L, S, P>, 'tryAcquire' | 'pace' | 'consume' | 'reserve' | 'acquire'> {
+  /** Takes if allowed, and tells all about it. What was taken is held until it is released. */
+  consume(
+    key: Key<LimitName<L>>,
+    cost?: Cost<LimitName<L>>,
+    options?: VerbOptions<P>,
+  ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S> & Permit<S>>
+  /** The same: what is held until it is released cannot be booked ahead. */
+  reserve(
+    key: Key<LimitName<L>>,
+    cost?: Cost<LimitName<L>>,
+    options?: ReserveOptions<P>,
+  ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S> & Permit<S>>
+  /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
+  acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>, S> & Permit<S>>
+  /** Waits its turn, runs a function, and releases when what it promises has settled. */
+  run<T>(
+    key: Key<LimitName<L>>,
+    fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
+    options?: AcquireOptions<LimitName<L>, P>,
+  ): Promise<Awaited<T>>
+  /** How many permits this limiter holds in this process: for a key, or at all. What all hold together, `peek` tells. */
+  inflight(key?: Key<LimitName<L>>): number
+}
+
+/** Whether one of the limits is in use until it is released. */
+export type Holds<L extends Limits> = L extends Limit
+  ? IsReleased<L>
+  : true extends { [Name in keyof L]: IsReleased<L[Name]> }[keyof L]
+    ? true
+    : false
+type IsReleased<T> = T extends ReleasedLimit ? true : false
 
 export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
   /** The name under which the store keeps its states. */
@@ -147,10 +204,20 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
 }
 
 export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
+  limits: L & (Holds<L> extends true ? unknown : never),
+  options?: LimiterOptions<L, S, P>,
+): HoldingLimiter<L, S, P>
+export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
+  limits: L,
+  options?: LimiterOptions<L, S, P>,
+): Limiter<L, S, P>
+export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
   limits: L,
   options: LimiterOptions<L, S, P> = {},
-): Limiter<L, S, P> {
+): unknown {
   checkOptions(options)
+  const Permitting = permitClassOf<typeof PermitLimiter>(limits)
+  if (Permitting !== undefined) return new Permitting<L, S, P>(limits, options)
   const isAsync = options.store?.mode === 'async'
-  return (isAsync ? new AsyncLimiter<L, P>(limits, options as never) : new StoreLimiter<L, S, P>(limits, options)) as Limiter<L, S, P>
+  return isAsync ? new AsyncLimiter<L, P>(limits, options as never) : new StoreLimiter<L, S, P>(limits, options)
 }

@@ -7,6 +7,7 @@ import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { HealthEvent } from '../stores/remote/health.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
+import { anyUntilReleased } from '../stores/step.ts'
 import type { Scope, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
@@ -167,6 +168,21 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 function isLimit(value: unknown): value is Limit {
   return typeof value === 'object' && value !== null && RULE in value
+}
+
+/** A limit that is in use until it is released carries the limiter that knows permits, so that no other bundle has it. */
+export const PERMITS: unique symbol = Symbol.for('sluice.permits')
+
+/** The class that knows permits, if one of the limits needs it. */
+export function permitClassOf<Class>(limits: Limits): Class | undefined {
+  if (!anyUntilReleased(compiled(limits))) return undefined
+  const all = (isLimit(limits) ? [limits] : Object.values(limits)) as unknown as readonly { readonly [PERMITS]?: Class }[]
+  const found = all.find((limit) => limit[PERMITS] !== undefined)?.[PERMITS]
+  if (found !== undefined) return found
+  throw new SluiceError(
+    'CONFIG',
+    "a limit that is held until it is released must be made by a factory of 'sluice', or by limitFrom(json) of sluice/config",
+  )
 }
 
 let unnamed = 0

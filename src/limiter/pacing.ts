@@ -97,6 +97,7 @@ async function* pacedItems<Name extends string, P extends string, Item>(
   }
 }
 
-function found<Value, From extends readonly unknown[]>(given: Value | ((...from: From) => Value), from: From): Value {
+/** What was given, or what it finds from the arguments. */
+export function found<Value, From extends readonly unknown[]>(given: Value | ((...from: From) => Value), from: From): Value {
   return typeof given === 'function' ? (given as (...from: From) => Value)(...from) : given
 }

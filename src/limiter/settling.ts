@@ -83,5 +83,9 @@ export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what: 
 /** By how much what was used differs from what was charged, limit by limit. */
 export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
   checkNames('', actual, limits)
-  return limits.map(({ name }) => usedOf(actual, name, 'actual') - usedOf(cost, name, 'cost'))
+  return limits.map(({ name, rule }) => {
+    const difference = usedOf(actual, name, 'actual') - usedOf(cost, name, 'cost')
+    // What is released is held as it was taken.
+    return rule.algorithm.untilReleased ? 0 : difference
+  })
 }

@@ -3,7 +3,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { Turn } from '../stores/queue/waiter.ts'
+import type { Turn, Answer as WaitAnswer } from '../stores/queue/waiter.ts'
 import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
@@ -81,15 +81,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   readonly store: Store
   readonly onStoreError: FailurePolicy
   /** The same, behind a circuit breaker if it is remote. */
-  readonly #store: SyncStore | GuardedStore
+  protected readonly guarded: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
   /** What this process goes by. */
-  readonly #ownClock: Clock
+  protected readonly ownClock: Clock
   readonly #maxAheadUs: number
-  readonly #listeners = new Listeners()
-  readonly #waiting: Waiting
-  readonly #plans: Plans<LimitName<L>>
+  protected readonly listeners: Listeners = new Listeners()
+  protected readonly queues: Waiting
+  protected readonly plans: Plans<LimitName<L>>
   #closed = false
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
@@ -98,14 +98,14 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.store = store
     this.onStoreError = options.onStoreError ?? 'throw'
     this.#clock = clockOf(options.clock, store)
-    this.#ownClock = this.#clock ?? systemClock
-    if (options.onDecision !== undefined || options.onHealth !== undefined) this.#listeners.add(options as Listener)
-    const onHealth = (health: Health) => this.#listeners.tellHealth({ limiter: this.name, ...health })
-    this.#store = store.mode === 'sync' ? store : connected(store, this.#ownClock, options, onHealth)
+    this.ownClock = this.#clock ?? systemClock
+    if (options.onDecision !== undefined || options.onHealth !== undefined) this.listeners.add(options as Listener)
+    const onHealth = (health: Health) => this.listeners.tellHealth({ limiter: this.name, ...health })
+    this.guarded = store.mode === 'sync' ? store : connected(store, this.ownClock, options, onHealth)
     this.#maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
-    this.#waiting = waitingAt(this.#store, this.#ownClock, this.#clock, this.#maxAheadUs, options)
+    this.queues = waitingAt(this.guarded, this.ownClock, this.#clock, this.#maxAheadUs, options)
     const plans = options.plans === undefined ? {} : options.plans
-    this.#plans = new Plans(limits, plans, this.name, this.#store, this.#ownClock.nowUs, (of, plan) => this.#settlerFor(of, plan))
+    this.plans = new Plans(limits, plans, this.name, this.guarded, this.ownClock.nowUs, (of, plan) => this.#settlerFor(of, plan))
   }
 
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -116,8 +116,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>> = 1,
     options?: VerbOptions<P> | TimedOptions<P>,
   ): Answer<S, boolean> | Promise<boolean> {
-    const { base } = this.#plans
-    if (options !== undefined || base.states === undefined || this.#closed || this.#listeners.any)
+    const { base } = this.plans
+    if (options !== undefined || base.states === undefined || this.#closed || this.listeners.any)
       return this.#tryAcquireWith(key, cost, options)
     return base.states.apply(filled(base, key, cost), false) as Answer<S, boolean>
   }
@@ -129,39 +129,39 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     options: VerbOptions<P> | TimedOptions<P> | undefined,
   ): Answer<S, boolean> | Promise<boolean> {
     if (options !== undefined && isTimed(options)) return this.#tryToWait(key, cost, options)
-    const plan = this.#planOf(options, TIMED_OPTIONS)
+    const plan = this.planOf(options, TIMED_OPTIONS)
     if (plan.states === undefined) {
-      if (this.#listeners.any) return this.#consumeLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
+      if (this.listeners.any) return this.#consumeLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
       return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
     }
-    if (this.#listeners.any) return this.#consumeNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
-    this.#checkOpen()
+    if (this.listeners.any) return this.#consumeNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
+    this.checkOpen()
     return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
-    const plan = options === undefined ? this.#plans.base : this.#planOf(options)
+    const plan = options === undefined ? this.plans.base : this.planOf(options)
     if (plan.states === undefined) return this.#consumeLater('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
     return this.#consumeNow('consume', plan, plan.states, key, cost, options) as Answer<S, Taken<L, S>>
   }
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
-    const plan = this.#planOf(options)
+    const plan = this.planOf(options)
     return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
   reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
-    const plan = this.#planOf(options, RESERVE_OPTIONS)
+    const plan = this.planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
     const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
-    const sinceUs = this.#heardSinceUs()
+    const sinceUs = this.heardSinceUs()
     return this.#apply(verb, plan, parts, (verdicts) => {
-      const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.#ownClock.nowUs() : undefined)
+      const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.ownClock.nowUs() : undefined)
       const cancel = () => this.#cancel(reserved, options.plan)
       const settler = reserved.settledBy(plan.settler)
       const decision = Object.assign(decisionOf(plan.scope.limits, verdicts, settler, key, cost), { cancel })
-      this.#tell('reserve', key, cost, options, decision, sinceUs)
+      this.tell('reserve', key, cost, options, decision, sinceUs)
       return decision as unknown as Taken<L, S> & Reservation<S>
     })
   }
@@ -178,18 +178,18 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Promise<Acquired<LimitName<L>, S>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
-    if (timeoutMs === undefined && signal === undefined && plan === undefined && this.#goesAtOnce()) {
+    if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
       const decision = this.consume(key, cost) as Taken<L, S>
       if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
     }
-    const acquired = await this.#wait('acquire', key, cost, options, ended)
+    const acquired = await this.wait('acquire', key, cost, options, ended)
     if (acquired instanceof WaitError) throw acquired
     return acquired
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
-  #goesAtOnce(): boolean {
-    return this.#store.mode === 'sync' && this.#waiting.isEmpty && !this.#listeners.any && !this.#plans.base.spaced
+  protected goesAtOnce(): boolean {
+    return this.guarded.mode === 'sync' && this.queues.isEmpty && !this.listeners.any && !this.plans.base.spaced
   }
 
   wrap<Fn extends AnyFunction>(
@@ -197,7 +197,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    const takesAtOnce = (of: KeyOf<L>, cost: CostOf<L>) => this.#goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
+    const takesAtOnce = (of: KeyOf<L>, cost: CostOf<L>) => this.goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
     return wrapped(this, takesAtOnce, key, fn, options)
   }
 
@@ -210,72 +210,72 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   scope(plan?: P): Scope {
-    return (plan === undefined ? this.#plans.base : this.#plans.of(plan)).scope
+    return (plan === undefined ? this.plans.base : this.plans.of(plan)).scope
   }
 
   waiting(key?: KeyOf<L>): number {
-    if (key === undefined) return this.#waiting.count()
-    return this.#waiting.queues(partsOf(this.#plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+    if (key === undefined) return this.queues.count()
+    return this.queues.queues(partsOf(this.plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
   }
 
   charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
-    const plan = this.#planOf(options)
+    const plan = this.planOf(options)
     if (plan.states === undefined) return this.#chargeLater(plan, key, cost, options)
-    const sinceUs = this.#heardSinceUs()
-    this.#checkOpen()
+    const sinceUs = this.heardSinceUs()
+    this.checkOpen()
     plan.states.apply(filledWithUsed(plan, key, cost), true)
     const decision = decisionOf(plan.scope.limits, plan.verdicts)
-    if (sinceUs >= 0) this.#tell('charge', key, cost, options, decision, sinceUs)
+    if (sinceUs >= 0) this.tell('charge', key, cost, options, decision, sinceUs)
     return decision as Answer<S, DecisionOf<L>>
   }
 
   settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
-    const plan = this.#planOf(options, SETTLE_OPTIONS)
+    const plan = this.planOf(options, SETTLE_OPTIONS)
     const { of, cost = 1 } = options ?? {}
     checkDecided(of)
     const charges = chargesIn(plan.scope.limits, of)
-    this.#checkOpen()
+    this.checkOpen()
     const isTaken = of.allowed !== false && !of.degraded
     return this.#settle(plan.scope.limits, options.plan, { charges, key: isTaken ? key : undefined, cost, actual })
   }
 
   refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
-    const plan = this.#planOf(options, REFUND_OPTIONS)
+    const plan = this.planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
     const parts = partsOf(plan, key, cost)
-    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.#waiting.given(parts, verdicts, options.plan))
+    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.queues.given(parts, verdicts, options.plan))
   }
 
   reset(key: KeyOf<L>): Answer<S, void> {
-    const parts = partsOf(this.#plans.base, key, 0)
-    return this.#apply(FORGET, this.#plans.base, parts, () => {
-      for (const queue of this.#waiting.queues(parts)) queue.startAnew()
+    const parts = partsOf(this.plans.base, key, 0)
+    return this.#apply(FORGET, this.plans.base, parts, () => {
+      for (const queue of this.queues.queues(parts)) queue.startAnew()
     })
   }
 
   listen(listener: Listener): () => void {
     checkListener(listener)
-    return this.#listeners.add(listener)
+    return this.listeners.add(listener)
   }
 
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void {
-    this.#checkOpen()
-    const change = this.#plans.changed(limits as Limits, plans)
-    const queues = this.#waiting.all()
+    this.checkOpen()
+    const change = this.plans.changed(limits as Limits, plans)
+    const queues = this.queues.all()
     // What is booked is given back under the old numbers, and everybody asks anew, in order, under the new.
     for (const queue of queues) queue.unbook()
     change()
-    for (const queue of queues) queue.renumber(this.#plans.still(queue.planName))
+    for (const queue of queues) queue.renumber(this.plans.still(queue.planName))
   }
 
   health(): Health {
-    return this.#store.mode === 'async' ? this.#store.health : UP_SINCE_EVER
+    return this.guarded.mode === 'async' ? this.guarded.health : UP_SINCE_EVER
   }
 
   close(): void {
-    for (const queue of this.#waiting.all()) queue.close(this.#closedError())
-    if (this.#store.mode === 'async') this.#store.close()
-    if (!this.#closed) this.#plans.close()
+    for (const queue of this.queues.all()) queue.close(this.#closedError())
+    if (this.guarded.mode === 'async') this.guarded.close()
+    if (!this.#closed) this.plans.close()
     this.#closed = true
   }
 
@@ -283,10 +283,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.close()
   }
 
-  #planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
-    if (options === undefined) return this.#plans.base
+  protected planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
+    if (options === undefined) return this.plans.base
     onlyKnown(options, known, 'the options of a verb')
-    return this.#plans.of(options.plan)
+    return this.plans.of(options.plan)
   }
 
   /** What decisions by a plan are settled through. Wrong input to a store that answers later is a rejection. */
@@ -294,7 +294,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const settle = (settled: Settled) => this.#settle(limits, planName as P | undefined, settled as Settled<LimitName<L>>)
     return {
       chargesOf: (decision) => chargesIn(limits, decision),
-      settle: (settled) => (this.#store.mode === 'sync' ? settle(settled) : new Promise((resolve) => resolve(settle(settled)))),
+      settle: (settled) => (this.guarded.mode === 'sync' ? settle(settled) : new Promise((resolve) => resolve(settle(settled)))),
     }
   }
 
@@ -304,18 +304,18 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     planName: P | undefined,
     { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
   ): Answer<S, void> {
-    const isSync = this.#store.mode === 'sync'
+    const isSync = this.guarded.mode === 'sync'
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     const differences = differencesOf(limits, cost, actual)
     onAccepted?.()
     if (key === undefined || differences.every((difference) => difference === 0)) return done
-    const plan = this.#plans.still(planName)
+    const plan = this.plans.still(planName)
     const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
     const steps = settlements(parts, charges)
     const answers = steps.map((settlement) =>
-      this.#applyTo(plan, this.#step(settlement, plan.scope, settlement.parts), (verdicts) => {
-        if (steps.length === 1) this.#waiting.given(parts, verdicts, planName)
-        else this.#tryAgain(parts)
+      this.applyTo(plan, this.step(settlement, plan.scope, settlement.parts), (verdicts) => {
+        if (steps.length === 1) this.queues.given(parts, verdicts, planName)
+        else this.tryAgain(parts)
       }),
     )
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
@@ -330,11 +330,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     cost: Cost<LimitName<L>>,
     options: VerbOptions<P> | undefined,
   ): Decision<LimitName<L>> {
-    const sinceUs = this.#heardSinceUs()
-    this.#checkOpen()
+    const sinceUs = this.heardSinceUs()
+    this.checkOpen()
     states.apply(filled(plan, key, cost), true)
     const decision = decisionOf(plan.scope.limits, plan.verdicts, plan.settler, key, cost)
-    if (sinceUs >= 0) this.#tell(verb, key, cost, options, decision, sinceUs)
+    if (sinceUs >= 0) this.tell(verb, key, cost, options, decision, sinceUs)
     return decision
   }
 
@@ -347,30 +347,30 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     options: VerbOptions<P> | undefined,
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
-    const sinceUs = this.#heardSinceUs()
+    const sinceUs = this.heardSinceUs()
     return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
-      this.#tell(verb, key, cost, options, decision, sinceUs)
+      this.tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
     })
   }
 
   #chargeLater(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): Answer<S, DecisionOf<L>> {
-    const sinceUs = this.#heardSinceUs()
+    const sinceUs = this.heardSinceUs()
     return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
-      this.#tell('charge', key, cost, options, decision, sinceUs)
+      this.tell('charge', key, cost, options, decision, sinceUs)
       return decision
     })
   }
 
   /** The time, for listeners; -1, without a look at the clock, if there are none. */
-  #heardSinceUs(): number {
-    return this.#listeners.any ? this.#ownClock.nowUs() : -1
+  protected heardSinceUs(): number {
+    return this.listeners.any ? this.ownClock.nowUs() : -1
   }
 
   /** Of a call that began when nobody listened nobody is told. `endUs`: when a wait ended, 0 for now. */
-  #tell(
+  protected tell(
     verb: DecisionEvent['verb'],
     key: KeyOf<L>,
     cost: CostOf<L>,
@@ -379,17 +379,17 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     sinceUs: number,
     endUs?: number,
   ): void {
-    if (!this.#listeners.any || sinceUs < 0) return
-    const tookMs = ((endUs || this.#ownClock.nowUs()) - sinceUs) / 1000
-    this.#listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits: endUs !== undefined, tookMs })
+    if (!this.listeners.any || sinceUs < 0) return
+    const tookMs = ((endUs || this.ownClock.nowUs()) - sinceUs) / 1000
+    this.listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits: endUs !== undefined, tookMs })
   }
 
   #failed(error: unknown): never {
-    this.#listeners.tellFailure({ limiter: this.name, error })
+    this.listeners.tellFailure({ limiter: this.name, error })
     throw error
   }
 
-  #checkOpen(): void {
+  protected checkOpen(): void {
     if (this.#closed) throw this.#closedError()
   }
 
@@ -399,86 +399,100 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   async #tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return !((await this.#wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
+    return !((await this.wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
   }
 
   /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
-  async #wait(
+  protected async wait(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
   ): Promise<Acquired<LimitName<L>, S> | WaitError> {
-    const plan = this.#planOf(options, ACQUIRE_OPTIONS)
+    const plan = this.planOf(options, ACQUIRE_OPTIONS)
     const parts = partsOf(plan, key, cost)
     const withinUs = timeoutUs(options.timeoutMs)
     const { signal } = options
     checkSignal(signal)
-    this.#checkOpen()
-    const sinceUs = this.#ownClock.nowUs()
+    this.checkOpen()
+    const sinceUs = this.ownClock.nowUs()
     const signals = [signal, ended].filter((each) => each !== undefined)
     let turn: Turn
     try {
-      turn = await this.#waiting.wait(parts, options.plan, plan, withinUs, signals)
+      turn = await this.queues.wait(parts, options.plan, plan, withinUs, signals)
     } catch (error) {
       return this.#failed(error)
     }
     const { refusal, answer, delayUs, servedUs } = turn
-    const settler = this.#plans.still(options.plan).settler
+    const settler = this.plans.still(options.plan).settler
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
-    const tell = (told: Decision) => this.#tell(verb, key, cost, options, told, sinceUs, servedUs)
+    const tell = (told: Decision) => this.tell(verb, key, cost, options, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
-      if (decision?.allowed !== false) this.#listeners.tellFailure({ limiter: this.name, error })
+      if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
       else tell(decision)
       return error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
-    tell(acquired)
-    return Object.assign(acquired, { waitedMs: (servedUs - sinceUs) / 1000 }) as unknown as Acquired<LimitName<L>, S>
+    const waitedMs = (servedUs - sinceUs) / 1000
+    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, options.plan, key, () => tell(acquired))
+  }
+
+  /** What a wait ends with. `tell`: tells the listeners, one of whom may throw. */
+  protected acquired(
+    decision: Decision<LimitName<L>>,
+    waitedMs: number,
+    _answer: WaitAnswer,
+    _parts: readonly Part[],
+    _planName: P | undefined,
+    _key: KeyOf<L>,
+    tell: () => void,
+  ): Acquired<LimitName<L>, S> {
+    tell()
+    return Object.assign(decision, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
   }
 
   /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
   #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
     const { parts } = reserved
-    const isSync = this.#store.mode === 'sync'
+    const isSync = this.guarded.mode === 'sync'
     const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
-    if (!reserved.end(this.#ownClock.nowUs()) || this.#waiting.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
+    if (!reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
     // The plan's numbers may have been updated since, or the plan dropped.
-    const plan = this.#plans.still(planName)
+    const plan = this.plans.still(planName)
     const answers = reserved
-      .given(this.#plans.renumbered(parts, planName))
-      .map((given) => this.#applyTo(plan, this.#step(given, plan.scope, given.parts), () => this.#tryAgain(parts)))
+      .given(this.plans.renumbered(parts, planName))
+      .map((given) => this.applyTo(plan, this.step(given, plan.scope, given.parts), () => this.tryAgain(parts)))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
   }
 
-  #tryAgain(parts: readonly Part[]): void {
-    for (const queue of this.#waiting.queues(parts)) queue.tryAgain()
+  protected tryAgain(parts: readonly Part[]): void {
+    for (const queue of this.queues.queues(parts)) queue.tryAgain()
   }
 
   #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
-    this.#checkOpen()
-    return this.#applyTo(plan, this.#step(verb, plan.scope, parts), read)
+    this.checkOpen()
+    return this.applyTo(plan, this.step(verb, plan.scope, parts), read)
   }
 
   /** The same for a limiter that may have been closed. */
-  #applyTo<T>({ states }: Plan<LimitName<L>>, step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
-    const store = this.#store
+  protected applyTo<T>({ states }: Plan<LimitName<L>>, step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+    const store = this.guarded
     return (store.mode === 'sync' ? read(answered(states as OpenStates, step)) : this.#asked(store, step, read)) as Answer<S, T>
   }
 
   /** One promise less where nobody wants to hear of failures. */
   #asked<T>(store: GuardedStore, step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
-    if (!this.#listeners.hearFailures) return store.ask(step, read)
+    if (!this.listeners.hearFailures) return store.ask(step, read)
     return store.ask(step, (verdicts) => verdicts).then(read, (error) => this.#failed(error))
   }
 
-  #step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
-    return new Step(op, scope, parts, aheadUs, ofUs, this.#store.mode === 'sync' ? undefined : this.#clock?.nowUs())
+  protected step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
+    return new Step(op, scope, parts, aheadUs, ofUs, this.guarded.mode === 'sync' ? undefined : this.#clock?.nowUs())
   }
 }
 

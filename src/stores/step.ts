@@ -7,6 +7,7 @@
  */
 import type { Rule } from '../algorithms/algorithm.ts'
 import { type Cell, emptyVerdict, type Op, type Ticket, type Verdict } from '../algorithms/decide.ts'
+import { SluiceError } from '../errors.ts'
 
 /** A limiter as a store sees it: its name, under which nobody else's states are, and its limits, which never change their order. */
 export interface Scope {
@@ -24,7 +25,7 @@ export class Part implements Cell {
   declare rule: Rule
   declare key: string
   declare cost: number
-  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. */
+  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`: tokens. For `line`: the place. */
   declare ticket: Ticket | undefined
   declare s: Float64Array
   declare i: number
@@ -85,6 +86,22 @@ export class Step {
     this.nowUs = nowUs
     this.isGivenUp = false
   }
+}
+
+/** Whether some of these limits are in use until they are released. */
+export function anyUntilReleased(limits: readonly { readonly rule: Rule }[]): boolean {
+  for (const { rule } of limits) if (rule.algorithm.untilReleased) return true
+  return false
+}
+
+/** Refuses limits without a lease: nobody else would free the place of a process or a thread that has ended. */
+export function checkLeases({ limits }: Scope, where: string): void {
+  const endless = limits.find(({ rule }) => rule.endless)
+  if (endless === undefined) return
+  throw new SluiceError(
+    'CONFIG',
+    `limit '${endless.name}' needs a lease ${where}, such as lease: '30s': without one, the place of a holder that died would never be free again`,
+  )
 }
 
 /** Whether all parts are about the same key, as they mostly are. */

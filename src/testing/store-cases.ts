@@ -7,7 +7,8 @@
  */
 
 import { ABOUTS } from '../algorithms/abouts.ts'
-import type { Limit } from '../algorithms/algorithm.ts'
+import { type Limit, RULE } from '../algorithms/algorithm.ts'
+import { concurrency } from '../limiter/concurrency.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
@@ -23,8 +24,10 @@ const START_MS = 1_700_000_000_000
 const THREE = samplesOf(3)
 const FIVE = samplesOf(5)
 
+/** What is held until it is released has cases of its own, below. */
 function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
-  return Object.fromEntries(ABOUTS.map(({ type, sample }) => [type, sample(capacity, { permits: 3, per: '3s' })]))
+  const limits = ABOUTS.map(({ type, sample }) => [type, sample(capacity, { permits: 3, per: '3s' })] as const)
+  return Object.fromEntries(limits.filter(([, limit]) => !limit[RULE].algorithm.untilReleased))
 }
 
 /** The stage of one case: a store and its clock, and limiters on it as if answers were always promises. */
@@ -36,7 +39,50 @@ interface Stage {
 type Scene = (stage: Stage, limit: Limit, type: string) => Promise<void>
 
 export function storeCases(open: () => Store | Promise<Store>): StoreCase[] {
-  return [...Object.entries(FOR_EACH_ALGORITHM).flatMap(([name, scene]) => forEachAlgorithm(name, scene, open)), ...together(open)]
+  return [
+    ...Object.entries(FOR_EACH_ALGORITHM).flatMap(([name, scene]) => forEachAlgorithm(name, scene, open)),
+    ...together(open),
+    ...permits(open),
+  ]
+}
+
+/** What is held until it is released. */
+function permits(open: () => Store | Promise<Store>): StoreCase[] {
+  const stageWith = async () => {
+    const store = (await open()) as AsyncStore
+    const clock = fakeClock(START_MS)
+    return { clock, places: createLimiter(concurrency({ max: 3, lease: '3s' }), { name: 'cases', store, clock }) }
+  }
+  return [
+    [
+      'permits: are held until each is released, once',
+      async () => {
+        const { places } = await stageWith()
+        const held = [await places.consume('key'), await places.consume('key', 2)]
+        equal((await places.consume('key')).outcome, 'limited', 'the fourth')
+        for (let k = 0; k < 2; k++) await held[0]?.release()
+        equal((await places.peek('key')).remaining, 1, 'remaining after two releases of one permit')
+        await held[1]?.release()
+        equal((await places.peek('key')).resetAfterMs <= 0.002, true, 'idle when all are released')
+      },
+    ],
+    [
+      'permits: are renewed while they are held, and have tokens that increase',
+      async () => {
+        const { clock, places } = await stageWith()
+        const first = await places.consume('key', 3)
+        for (let k = 0; k < 10; k++) {
+          clock.advanceMs(1_000)
+          // It leaves behind the renewal, so that is answered before it.
+          await places.peek('key')
+          equal(first.held, true, `held after ${k + 1} s`)
+        }
+        equal((await places.consume('key')).outcome, 'limited', 'ten seconds later')
+        await first.release()
+        equal((await places.consume('key')).token > first.token, true, 'a later token is larger')
+      },
+    ],
+  ]
 }
 
 function forEachAlgorithm(name: string, scene: Scene, open: () => Store | Promise<Store>): StoreCase[] {

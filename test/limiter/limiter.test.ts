@@ -741,14 +741,17 @@ describe('listeners', () => {
   })
 
   test.each([
-    [null, 'listener null must be an object with onDecision, onFailure or onHealth'],
-    ['onDecision', 'listener "onDecision" must be an object with onDecision, onFailure or onHealth'],
+    [null, 'listener null must be an object with onDecision, onFailure, onHealth, onRelease'],
+    ['onDecision', 'listener "onDecision" must be an object with onDecision, onFailure, onHealth, onRelease'],
     [{ onFailure: 5 }, 'onFailure 5 must be a function'],
     [{ onDecision: listen, onHealth: null }, 'onHealth null must be a function'],
-    [{ onDecison: listen }, 'listener "onDecison" is not told anything: it has onDecision, onFailure, onHealth'],
-    [{ onDecision: listen, onhealth: listen }, 'listener "onhealth" is not told anything: it has onDecision, onFailure, onHealth'],
-    [{}, 'listener {} must have onDecision, onFailure or onHealth'],
-    [{ decision: listen, onDecision: undefined }, 'listener {} must have onDecision, onFailure or onHealth'],
+    [{ onDecison: listen }, 'listener "onDecison" is not told anything: it has onDecision, onFailure, onHealth, onRelease'],
+    [
+      { onDecision: listen, onhealth: listen },
+      'listener "onhealth" is not told anything: it has onDecision, onFailure, onHealth, onRelease',
+    ],
+    [{}, 'listener {} must have one of onDecision, onFailure, onHealth, onRelease'],
+    [{ decision: listen, onDecision: undefined }, 'listener {} must have one of onDecision, onFailure, onHealth, onRelease'],
   ])('%j is refused and leaves the limiter as it was', (listener, message) => {
     const { limiter } = setUp(limit, { onDecision: listen })
     expect(() => limiter.listen(listener as never)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))

@@ -1,6 +1,7 @@
 /** Rules to walk under: by the figures, for every algorithm, over the whole domain. */
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
 import { greatestCommonDivisor } from '../../src/algorithms/arithmetic.ts'
+import { concurrencyAlgorithm } from '../../src/algorithms/concurrency/concurrency.ts'
 import { fixedWindowAlgorithm } from '../../src/algorithms/fixed-window/fixed-window.ts'
 import { gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucketAlgorithm } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
@@ -23,12 +24,13 @@ export const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   fixedWindow: fixedWindowAlgorithm as Algorithm,
   slidingWindow: slidingWindowAlgorithm as Algorithm,
   slidingLog: slidingLogAlgorithm,
+  concurrency: concurrencyAlgorithm as unknown as Algorithm,
 }
 
 /** Some rules that one key is called under: one, the same with another capacity, and others of about the same pace or window. */
 export function rulesOf(type: string, random: Random): Rule[] {
   const { ruleOf } = ALGORITHMS[type] as Algorithm
-  const draw = type.startsWith('sliding') || type === 'fixedWindow' ? windowFigures : levelFigures
+  const draw = type.startsWith('sliding') || type === 'fixedWindow' || type === 'concurrency' ? windowFigures : levelFigures
   return draw(type, random).map((figures) => ruleOf(figures))
 }
 
@@ -55,13 +57,13 @@ function level(drawnPermits: number, drawnPeriodUs: number, full: number): numbe
 
 function windowFigures(type: string, random: Random): number[][] {
   const windowUs = random.magnitude(1, MAX_WINDOW_US)
-  const limit = random.magnitude(1, type === 'slidingLog' ? 40 : MAX_PERMITS)
+  const limit = random.magnitude(1, type === 'slidingLog' || type === 'concurrency' ? 40 : MAX_PERMITS)
   const windows = [windowUs, windowUs, Math.min(MAX_WINDOW_US, windowUs * 2), Math.ceil(windowUs / 3)]
   return windows.map((us, k) => [k === 1 ? limit + 3 : limit, us, ...moreFigures(type, us, random)])
 }
 
 function moreFigures(type: string, windowUs: number, random: Random): number[] {
-  if (type === 'slidingLog') return []
+  if (type === 'slidingLog' || type === 'concurrency') return []
   if (type === 'slidingWindow') return [Math.min(windowUs, random.magnitude(1, random.chance(0.1) ? 1_000 : 12))]
   return random.chance(0.4) ? [1, 0] : [0, random.whole(0, windowUs - 1)]
 }

@@ -260,8 +260,10 @@ describe('in a browser', () => {
 describe('the size of what is imported, minified and gzipped,', () => {
   // The goal is 13 kB (13,312 bytes); waiting brings 4.5 kB of this (docs/decisions/packaging.md). It should only go down: a change that raises it says
   // why here. Circuit breaker, fallbacks, and what waiting needs between processes travel with the stores that need them. Last raised by 1,700: decisions
-  // are settled by what they really cost, and charges land beyond the limit.
-  const MOST_BYTES = 19_400
+  // are settled by what they really cost, and charges land beyond the limit. Then by 1,000: who waits for a release has a place in line (decide, queue). Permits
+  // and leases travel with `concurrency`.
+  const MOST_BYTES = 20_400
+  const MOST_WITH_PERMITS = 23_200
 
   function aloneWith(factory: string): Promise<Bundle> {
     return bundled(project, `export { createLimiter, ${factory} } from 'sluice'`)
@@ -270,7 +272,9 @@ describe('the size of what is imported, minified and gzipped,', () => {
   test.each(algorithms)('with $factory alone does not grow', async ({ factory }) => {
     const bundle = await aloneWith(factory)
     console.log(`createLimiter and ${factory}: ${bundle.gzippedBytes} bytes`)
-    expect(bundle.gzippedBytes, `what each module costs:\n${weights(bundle)}\n`).toBeLessThanOrEqual(MOST_BYTES)
+    expect(bundle.gzippedBytes, `what each module costs:\n${weights(bundle)}\n`).toBeLessThanOrEqual(
+      factory === 'concurrency' ? MOST_WITH_PERMITS : MOST_BYTES,
+    )
   })
 
   test.each(algorithms)('with $factory alone holds no other algorithm', async ({ factory, folder }) => {

@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   algorithms: ['errors'],
   clock: [],
-  config: ['algorithms', 'errors'],
+  config: ['limiter', 'algorithms', 'errors'],
   stores: ['algorithms', 'clock', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
   http: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
@@ -112,6 +112,8 @@ test('only its folder and the lists name an algorithm, apart from what tests it'
   const lists = ['all', 'abouts', 'formats'].map((list) => `algorithms/${list}.ts`)
   // What to write instead of another library's options, and one line of a legend.
   const texts = ['algorithms/rate.ts', 'http/options-check.ts', 'cli/draw.ts']
+  // What brings the limiter that makes permits.
+  const permits = ['limiter/concurrency.ts', 'config/config.ts', 'index.ts']
   const names = new RegExp(
     `\\b(?:${Object.keys(factories)
       .filter((name) => name !== 'gcra')
@@ -119,7 +121,10 @@ test('only its folder and the lists name an algorithm, apart from what tests it'
   )
   const naming = sources
     .map(({ path }) => path)
-    .filter((path) => ![...lists, ...texts].includes(path) && !/^algorithms\/[^/]+\/|^testing\//.test(path) && !path.includes('generated'))
+    .filter(
+      (path) =>
+        ![...lists, ...texts, ...permits].includes(path) && !/^algorithms\/[^/]+\/|^testing\//.test(path) && !path.includes('generated'),
+    )
     .filter((path) => names.test(readFileSync(join(src, path), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')))
   expect(naming).toEqual([])
 })

@@ -2,7 +2,7 @@
  * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. What a limit and an option may be is
  * not said again here: each is handed to the library, and what the library objects to is put beside its place in the file.
  */
-import { createLimiter, type Limit, type Limits, limitFrom, memoryStore, SluiceError, shown } from '../sluice.ts'
+import { createLimiter, type Limit, type Limits, limitFrom, memoryStore, RULE, SluiceError, shown } from '../sluice.ts'
 import {
   type Bounds,
   ConfigError,
@@ -155,6 +155,10 @@ export class Reader {
     for (let mistakes = 0; ; mistakes += 1) {
       try {
         const limit = limitFrom(mended)
+        if (limit[RULE].algorithm.untilReleased) {
+          this.source.wrong([...path, 'type'], `type ${shown(limit.type)} is held until it is released, which this service does not offer`)
+          return undefined
+        }
         return mistakes === 0 ? limit : undefined
       } catch (error) {
         if (!(error instanceof SluiceError)) throw error

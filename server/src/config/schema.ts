@@ -2,7 +2,9 @@
 import { limitSchema } from '../sluice.ts'
 import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS } from './config.ts'
 
-const { $schema, $defs, title: _title, ...limit } = limitSchema
+const { $schema, $defs, title: _title, oneOf, ...rest } = limitSchema
+/** What is held until it is released is not served: nobody could release it over HTTP. */
+const limit = { ...rest, oneOf: oneOf.filter(({ title }) => title !== 'concurrency') }
 
 const tuning = {
   onStoreError: {

@@ -56,8 +56,10 @@ export class Line {
    */
   leastUs(parts: readonly Part[]): number {
     let longestUs = 0
-    parts.forEach(({ cost, rule: { capacity, windowUs } }, k) => {
-      if (cost > 0) longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / capacity - 2) * windowUs))
+    parts.forEach(({ cost, rule: { algorithm, capacity, windowUs } }, k) => {
+      // What is released may come back at once.
+      if (cost > 0 && !algorithm.untilReleased)
+        longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / capacity - 2) * windowUs))
     })
     return longestUs
   }

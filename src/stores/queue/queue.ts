@@ -6,7 +6,7 @@
  * This is the queue of a store that answers at once and that nobody else shares. What it takes to wait at any other is in shared-queue.ts, and
  * comes with such stores.
  */
-import type { Verdict } from '../../algorithms/decide.ts'
+import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { chargesOf, giveBacks, type Settlement } from '../settlement.ts'
 import { type Scope, Step } from '../step.ts'
@@ -17,6 +17,9 @@ import { type Booked, bookedOf } from './holding.ts'
 import { addCosts, Line } from './line.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
 import { type Answer, mayBook, type Refusal, type Took, type Waiter } from './waiter.ts'
+
+/** How often the first in line asks again where leases may run out, to keep its place. */
+const KEEP_PLACE_US = 500_000
 
 export class Queue {
   readonly room: Room
@@ -29,6 +32,8 @@ export class Queue {
   protected retryAtUs = 0
   readonly #id: string
   #entered = 0
+  /** Whether something may have become free since the first in line asked: then it asks again as soon as it is answered. */
+  #isToldAgain = false
   #alarm: Alarm | undefined
 
   constructor(room: Room, id: string, planName: string | undefined, plan: QueuePlan) {
@@ -113,6 +118,7 @@ export class Queue {
   /** Something may have become free: the first outside tries again. */
   tryAgain(): void {
     this.retryAtUs = 0
+    this.#isToldAgain = true
     this.goOn()
   }
 
@@ -197,16 +203,26 @@ export class Queue {
     if (op === 'take') waiter.state = 'asking'
     const { parts, deadlineUs } = waiter
     // Never beyond its deadline. -1 if its limits cannot be booked ahead.
-    const mostUs = mayNotWait ? 0 : Math.min(this.room.maxAheadUs, deadlineUs - this.nowUs())
-    this.send({ op, waiter, parts, aheadUs: mayBook(parts) ? Math.max(0, mostUs) : -1, plan: this.plan })
+    const askedUs = this.nowUs()
+    const mostUs = mayNotWait ? 0 : Math.min(this.room.maxAheadUs, deadlineUs - askedUs)
+    // Nobody else is to have what is released before the first outside.
+    const isInLine = op === 'take' && waiter === this.line.firstOutside && waiter.awaitsRelease
+    if (isInLine) this.#isToldAgain = false
+    this.send({ op, askedUs, isInLine, waiter, parts, aheadUs: mayBook(parts) ? Math.max(0, mostUs) : -1, plan: this.plan })
   }
 
   protected send(question: Question): void {
     try {
-      this.answered(question, this.apply(this.step(question.op, question.parts, question.aheadUs, -1)))
+      this.answered(question, this.apply(this.stepFor(question)))
     } catch (error) {
       this.failed(question, error)
     }
+  }
+
+  protected stepFor({ op, isInLine, waiter, parts, aheadUs }: Question): Step {
+    if (!isInLine) return this.step(op, parts, aheadUs, -1)
+    const standing = parts.map((part, k) => part.with({ ticket: waiter.places?.[k] }))
+    return this.step('line', standing, -1, -1)
   }
 
   /** With parts of its own, because the verdicts are written into them. */
@@ -216,6 +232,7 @@ export class Queue {
   }
 
   protected answered(question: Question, verdicts: readonly Verdict[]): void {
+    if (question.isInLine) this.notePlaces(question, verdicts)
     if (question.op === 'take' && allAllowed(verdicts)) this.taken(question, verdicts)
     else this.notTaken(question, verdicts)
   }
@@ -224,8 +241,8 @@ export class Queue {
     if (waiter.state === 'asking' || waiter.state === 'outside') this.takeOut(waiter).fail(error)
   }
 
-  protected taken({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
-    const answer = this.answerOf(verdicts)
+  protected taken({ waiter, parts, askedUs }: Question, verdicts: readonly Verdict[]): void {
+    const answer = this.answerOf(verdicts, askedUs)
     const { answeredUs: nowUs, bookedForUs } = answer
     waiter.answer = answer
     const mustWait = bookedForUs > nowUs || (mayBook(parts) && this.departures.fromUs(nowUs) > nowUs)
@@ -251,34 +268,67 @@ export class Queue {
     waiter.refuse(refusal)
   }
 
-  protected notTaken({ op, waiter, aheadUs }: Question, verdicts: readonly Verdict[]): void {
+  protected notTaken({ op, askedUs, isInLine, waiter, parts, aheadUs }: Question, verdicts: readonly Verdict[]): void {
     const retryUs = longest(verdicts, 'retryUs')
-    waiter.answer = this.answerOf(verdicts)
-    const againUs = waiter.answer.answeredUs + retryUs
+    waiter.answer = this.answerOf(verdicts, askedUs)
+    const { answeredUs } = waiter.answer
+    const againUs = answeredUs + retryUs
+    // What is released may come at any moment: only the others are known to make it wait.
+    const leastUs = waiter.awaitsRelease ? longest(verdicts, 'retryUs', parts) : retryUs
     // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
-    const earliestUs = Math.max(retryUs > 0 ? againUs + Math.max(aheadUs, 0) : againUs, waiter.notBeforeUs)
-    const refusal = retryUs === Number.POSITIVE_INFINITY ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs)
+    const earliestUs = Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
+    const isImpossible = verdicts.some(({ outcome }) => outcome === 'impossible')
+    const refusal = isImpossible ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs)
     if (refusal !== undefined) {
       this.takeOut(waiter).refuse(refusal)
       return
     }
     if (op === 'take' || this.line.asking.has(waiter)) this.standOutside(waiter)
-    if (op === 'take' || waiter === this.line.firstOutside) this.retryAtUs = againUs
+    const isFirst = waiter === this.line.firstOutside
+    // Where others release, what one is told does not hold for those before it.
+    if (isFirst || (op === 'take' && !waiter.awaitsRelease)) this.retryAtUs = againUs
+    if (op !== 'take' || !isFirst || !waiter.awaitsRelease) return
+    // The first outside that has no place in line yet asks for one at once.
+    this.retryAtUs = isInLine && !this.#isToldAgain ? Math.min(againUs, this.looksAgainUs(parts)) : 0
+  }
+
+  /** A grant uses its place in line up; one that is refused forever has none; and one that left meanwhile gives its place up. */
+  protected notePlaces({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
+    if (verdicts[0]?.degraded) return
+    const isRefused = verdicts.some(({ outcome }) => outcome === 'limited') && verdicts.every(({ outcome }) => outcome !== 'impossible')
+    const before = waiter.places
+    waiter.places = isRefused ? parts.map((part, k) => placeAfter(before?.[k], part, verdicts[k] as Verdict)) : undefined
+    if (waiter.state === 'gone') this.leaveLine(waiter)
+  }
+
+  /** When the first in line asks again although nobody has released anything here. */
+  protected looksAgainUs(parts: readonly Part[]): number {
+    return parts.some(({ rule }) => rule.endless) ? Number.POSITIVE_INFINITY : this.nowUs() + KEEP_PLACE_US
+  }
+
+  /** Gives up the places in line that were not used up. */
+  protected leaveLine(waiter: Waiter): void {
+    const { places = [], parts } = waiter
+    waiter.places = undefined
+    places.forEach((place, k) => {
+      if (place !== undefined) this.give(this.step('give', [parts[k] as Part], -1, place.words[0] as number))
+    })
   }
 
   protected standOutside(waiter: Waiter): void {
     this.line.standOutside(waiter)
   }
 
-  protected answerOf(verdicts: readonly Verdict[]): Answer {
+  protected answerOf(verdicts: readonly Verdict[], askedUs: number): Answer {
     const nowUs = this.nowUs()
-    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs') }
+    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), askedUs }
   }
 
   protected takeOut(waiter: Waiter): Waiter {
     // Whoever is first outside now may ask for less.
     if (waiter === this.line.firstOutside) this.retryAtUs = 0
     this.line.remove(waiter)
+    if (waiter.places !== undefined) this.leaveLine(waiter)
     return waiter
   }
 
@@ -393,6 +443,13 @@ export class Queue {
   }
 }
 
-function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs'): number {
-  return Math.max(...verdicts.map((verdict) => verdict[figure]))
+/** The place in line after an answer: the same, a new one, or none. */
+function placeAfter(before: Ticket | undefined, { rule, cost }: Part, { given = -1, enteredUs }: Verdict): Ticket | undefined {
+  if (!rule.algorithm.untilReleased || cost === 0 || given < 0) return undefined
+  return given > 0 ? before : { numbers: rule.numbers, words: Float64Array.of(enteredUs) }
+}
+
+/** `parts`: if given, only of those that nobody releases. */
+function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs', parts?: readonly Part[]): number {
+  return Math.max(0, ...verdicts.filter((_, k) => !parts?.[k]?.rule.algorithm.untilReleased).map((verdict) => verdict[figure]))
 }

@@ -40,6 +40,10 @@ export type QueueClass = new (room: Room, id: string, planName: string | undefin
 /** What the store is asked for a waiter. */
 export interface Question {
   readonly op: 'take' | 'ask'
+  /** Before it was sent, by the clock of this process. */
+  readonly askedUs: number
+  /** Whether it is asked as the first in line, where a limit has a line. */
+  readonly isInLine: boolean
   readonly waiter: Waiter
   readonly parts: readonly Part[]
   readonly aheadUs: number

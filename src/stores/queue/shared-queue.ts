@@ -19,6 +19,8 @@ import { type Answer, mayBook, type Took, type Waiter } from './waiter.ts'
 /** How many of those outside ask a slow store at once: more of them where the horizon bounds them too. */
 const MOST_AT_ONCE = 32
 const MOST_BOOKING = 128
+/** How often the first caller of a process looks whether others have released something. */
+const LOOK_US = 20_000
 
 /** What is held for no waiter in particular. */
 interface Spare {
@@ -97,7 +99,7 @@ export class SharedQueue extends Queue {
    */
   protected override nextToTry(): Waiter | undefined {
     let next = super.nextToTry()
-    const mostAtOnce = this.line.isMixed ? 1 : next?.mayBook ? MOST_BOOKING : MOST_AT_ONCE
+    const mostAtOnce = this.line.isMixed || next?.awaitsRelease ? 1 : next?.mayBook ? MOST_BOOKING : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
       next = next.behind
@@ -128,7 +130,7 @@ export class SharedQueue extends Queue {
   }
 
   protected override send(question: Question): void {
-    const { op, waiter, parts, aheadUs } = question
+    const { op, waiter } = question
     const { store } = this.room
     waiter.questions += 1
     if (store === undefined) {
@@ -139,7 +141,7 @@ export class SharedQueue extends Queue {
     const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
     this.#sendLater(
       store,
-      this.step(op, parts, aheadUs, -1),
+      this.stepFor(question),
       takes,
       (verdicts) => this.answered(question, verdicts),
       (error) => this.failed(question, error),
@@ -150,6 +152,7 @@ export class SharedQueue extends Queue {
     const { op, waiter, parts, plan } = question
     waiter.questions -= 1
     const isTaken = op === 'take' && allAllowed(verdicts)
+    if (question.isInLine && (plan !== this.plan || waiter.state === 'gone')) this.notePlaces(question, verdicts)
     if (plan !== this.plan) this.#answeredUnderOldNumbers(question, isTaken, verdicts)
     else if (isTaken || waiter.state === 'asking' || waiter.state === 'outside') super.answered(question, verdicts)
     if (op === 'take') this.#horizon.answered(parts, verdicts)
@@ -166,8 +169,8 @@ export class SharedQueue extends Queue {
       super.taken(question, verdicts)
       return
     }
-    const { parts } = question
-    const answer = this.answerOf(verdicts)
+    const { parts, askedUs } = question
+    const answer = this.answerOf(verdicts, askedUs)
     const { answeredUs: nowUs, bookedForUs } = answer
     const waiter = this.#recipient(question, answer)
     if (waiter !== undefined) waiter.answer = answer
@@ -186,7 +189,13 @@ export class SharedQueue extends Queue {
     const { op, waiter } = question
     // Who stands in for the store books nothing ahead.
     super.notTaken(verdicts[0]?.degraded ? { ...question, aheadUs: 0 } : question, verdicts)
-    if (op === 'take' && waiter === this.line.firstOutside && this.room.isShared && !waiter.mayBook) this.#heldUp(waiter, verdicts)
+    const isFirst = op === 'take' && waiter === this.line.firstOutside
+    if (isFirst && this.room.isShared && !waiter.mayBook && !waiter.awaitsRelease) this.#heldUp(waiter, verdicts)
+  }
+
+  /** Others may release at any time: all queues of a process look in the same turn, so that one call asks for all. */
+  protected override looksAgainUs(parts: readonly Part[]): number {
+    return this.room.isShared ? (Math.floor(this.nowUs() / LOOK_US) + 1) * LOOK_US : super.looksAgainUs(parts)
   }
 
   protected override standOutside(waiter: Waiter): void {

@@ -1,7 +1,8 @@
 /** One call that waits, from its first question until it has got its turn, was refused, or left. */
 import type { Rule } from '../../algorithms/algorithm.ts'
-import type { Verdict } from '../../algorithms/decide.ts'
+import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
+import { anyUntilReleased } from '../step.ts'
 import type { Part, Scope } from '../store.ts'
 import type { HeldUp } from './claim.ts'
 import type { Queue } from './queue.ts'
@@ -30,6 +31,8 @@ export interface Answer {
   /** When the store answered, and when the caller may then act, both by the clock of this process. */
   readonly answeredUs: number
   readonly bookedForUs: number
+  /** Before the store was asked: what it lends counts from then at the latest. */
+  readonly askedUs: number
 }
 
 /** What an answer took: under which numbers, and when. */
@@ -72,6 +75,8 @@ export class Waiter {
   signals: readonly Abortable[] = []
   /** How many of its questions the store has not answered yet. */
   questions = 0
+  /** Its place in line at each limit that has one; undefined until it has one. */
+  places: readonly (Ticket | undefined)[] | undefined
   /** Its time is up, but the answer to its question may still be yes. */
   isOverdue = false
   /** Where nothing can be booked: how long it has been the first and was refused. */
@@ -87,6 +92,11 @@ export class Waiter {
 
   get mayBook(): boolean {
     return mayBook(this.parts)
+  }
+
+  /** Whether it waits for others to release: then it has a place in line at the store, as soon as it is the first here. */
+  get awaitsRelease(): boolean {
+    return anyUntilReleased(this.parts)
   }
 
   asksForTheSameAs(parts: readonly Part[]): boolean {

@@ -423,7 +423,7 @@ function others()
       keys = count,
       mustLook = op ~= 'take' or count > 1,
       isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle',
+      isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
       cells = { length = 0 },
       byName = {},
       each = false,
@@ -435,6 +435,7 @@ function others()
     for word in string.gmatch(text, '%S+') do
       words[count], count = tonumber(word), count + 1
     end
+    words.length = count
     return words
   end
 

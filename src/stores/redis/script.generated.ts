@@ -686,11 +686,11 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 --       a short one: t (take), c (charge) or s (settle), how many decisions, each by one limit, which is the same for all, on a key of its own, its label (see
 --       codec.ts); then the cost, which is the same for all, or to settle for each its cost, ofUs, and when the charge would have drained ('0' where that is not asked for);
 --       or any other: the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label, which of the keys it has, its cost, and to \`give\` and \`settle\` the ticket's numbers and the ticket's words ('' for none).
+--       its label, which of the keys it has, its cost, and to \`give\`, \`settle\`, \`renew\` and \`line\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
 -- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much before all that.
--- Behind that stand in a reservation, which is always told in full, the ticket's words, and to \`give\` and \`settle\` how many permits were given back. For \`forget\` one 0.
+-- Behind that stand in a reservation, which is always told in full, the ticket's words, and to \`give\`, \`settle\`, \`renew\` and \`line\` what decide.ts says was given. For \`forget\` one 0.
 -- In place of all that stands the text of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more expensively the more variables around it it uses. So
@@ -1316,7 +1316,7 @@ function others()
       keys = count,
       mustLook = op ~= 'take' or count > 1,
       isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle',
+      isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
       cells = { length = 0 },
       byName = {},
       each = false,
@@ -1328,6 +1328,7 @@ function others()
     for word in string.gmatch(text, '%S+') do
       words[count], count = tonumber(word), count + 1
     end
+    words.length = count
     return words
   end
 
@@ -1624,6 +1625,528 @@ local function clearWords(s, from, count)
   for k = from, from + count - 1 do
     s[k] = 0
   end
+end
+` },
+  concurrency: { needs: ['prelude'], text: `-- From src/algorithms/concurrency/concurrency.ts.
+do
+  local function wordsIn(entries)
+    return 9 + entries * 3
+  end
+
+  local function roomFor(entries)
+    return (entries / 4 + -(entries / 4) % 1) * 4
+  end
+
+  -- Whether some entry may have expired.
+  local function mayLapse(s, i, atUs)
+    return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+  end
+
+  local function setCount(s, i, entry, count)
+    s[i + 9 + entry * 3 + 1] = count
+  end
+
+  -- Makes an entry one that counts nothing.
+  local function uncount(s, i, entry)
+    local count = s[i + 9 + entry * 3 + 1]
+    if count >= 1099511627776 then
+      s[i + 6] = s[i + 6] - 1
+    else
+      s[i + 5] = s[i + 5] - 1
+      s[i + 3] = s[i + 3] - count
+    end
+    setCount(s, i, entry, 0)
+  end
+
+  local function setExpires(s, i, entry, expiresUs)
+    s[i + 9 + entry * 3 + 2] = expiresUs
+  end
+
+  local function put(s, i, entry, token, count, expiresUs)
+    s[i + 9 + entry * 3] = token
+    setCount(s, i, entry, count)
+    setExpires(s, i, entry, expiresUs)
+  end
+
+  -- Drops the last entries that count nothing.
+  local function dropLast(s, i)
+    local end_ = s[i + 4]
+    while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+      end_ = end_ - 1
+      put(s, i, end_, 0, 0, 0)
+    end
+    s[i + 4] = end_
+  end
+
+  -- Removes what has expired.
+  local function lapse(s, i, atUs)
+    if not mayLapse(s, i, atUs) then
+      return
+    end
+    local soonestUs = 0
+    local latestUs = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        if s[i + 9 + entry * 3 + 1] > 0 then
+          local expiresUs = s[i + 9 + entry * 3 + 2]
+          if expiresUs <= atUs then
+            uncount(s, i, entry)
+          else
+            soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+            latestUs = latestUs > expiresUs and latestUs or expiresUs
+          end
+        end
+        entry = entry + 1
+      end
+    end
+    s[i + 7] = soonestUs
+    s[i + 8] = latestUs
+    dropLast(s, i)
+  end
+
+  -- Permits in use.
+  local function totalAt(s, i, atUs)
+    local total = s[i + 3]
+    if not mayLapse(s, i, atUs) then
+      return total
+    end
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        local count = s[i + 9 + entry * 3 + 1]
+        if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
+          total = total - count
+        end
+        entry = entry + 1
+      end
+    end
+    return total
+  end
+
+  local function isLive(s, i, entry, atUs)
+    return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+  end
+
+  -- When the next lease runs out.
+  local function nextLapseUs(s, i, atUs)
+    local nextUs = s[i + 8]
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
+          nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+        end
+        entry = entry + 1
+      end
+    end
+    return nextUs
+  end
+
+  -- The permits of leases that run out until a time.
+  local function lapsedBy(s, i, atUs, untilUs)
+    local lapsed = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        local count = s[i + 9 + entry * 3 + 1]
+        if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
+          lapsed = lapsed + count
+        end
+        entry = entry + 1
+      end
+    end
+    return lapsed
+  end
+
+  -- When the last of those leases runs out that do.
+  local function lastLapseUs(s, i)
+    local lastUs = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        local expiresUs = s[i + 9 + entry * 3 + 2]
+        if expiresUs < huge then
+          lastUs = lastUs > expiresUs and lastUs or expiresUs
+        end
+        entry = entry + 1
+      end
+    end
+    return lastUs
+  end
+
+  -- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
+  local function roomAtUs(s, i, atUs, room)
+    local total = totalAt(s, i, atUs)
+    if total <= room then
+      return 0
+    end
+    local firstUs = nextLapseUs(s, i, atUs)
+    if lapsedBy(s, i, atUs, firstUs) >= total - room then
+      return firstUs
+    end
+    local early = firstUs
+    local late = lastLapseUs(s, i)
+    if lapsedBy(s, i, atUs, late) < total - room then
+      return huge
+    end
+    while late - early > 1 do
+      local middle = (early + late) / 2 - (early + late) / 2 % 1
+      if lapsedBy(s, i, atUs, middle) >= total - room then
+        late = middle
+      else
+        early = middle
+      end
+    end
+    return late
+  end
+
+  local function heldAt(s, i, atUs)
+    if not mayLapse(s, i, atUs) then
+      return s[i + 5]
+    end
+    local held = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
+          held = held + 1
+        end
+        entry = entry + 1
+      end
+    end
+    return held
+  end
+
+  -- The first entry with this token or a later one.
+  local function entryFrom(s, i, token)
+    local low = 0
+    local high = s[i + 4]
+    while low < high do
+      local middle = (low + high) / 2 - (low + high) / 2 % 1
+      if s[i + 9 + middle * 3] < token then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return low
+  end
+
+  -- The entry with a token, or -1.
+  local function entryOf(s, i, token)
+    local entry = entryFrom(s, i, token)
+    return entry < s[i + 4] and s[i + 9 + entry * 3] == token and entry or -1
+  end
+
+  -- The entry of a caller in line, or -1.
+  local function inLineAt(s, i, atUs, place)
+    local entry = place > 0 and entryOf(s, i, place) or -1
+    return entry >= 0 and s[i + 9 + entry * 3 + 1] >= 1099511627776 and isLive(s, i, entry, atUs) and entry or -1
+  end
+
+  -- When nobody stands in line any more before a place, or at all, whom a call must not overtake: those who decide by more than the room that it needs. A call
+  -- by a larger capacity may have what is kept for it.
+  local function firstInLineUs(s, i, atUs, room, place)
+    local own = inLineAt(s, i, atUs, place)
+    local end_ = own >= 0 and own or s[i + 4]
+    local untilUs = 0
+    for entry = 0, end_ - 1 do
+      if s[i + 9 + entry * 3 + 1] - 1099511627776 > room and isLive(s, i, entry, atUs) then
+        untilUs = max(untilUs, s[i + 9 + entry * 3 + 2])
+      end
+    end
+    return untilUs
+  end
+
+  -- How long until a call fits that leaves \`room\` beside it, if nobody releases, renews or leaves the line. \`place\`: its own in line, 0 without one.
+  local function freeInUs(own, s, i, nowUs, room, place)
+    local atUs = s[i] > nowUs and s[i] or nowUs
+    local untilUs = nowUs
+    if s[i + 3] > room then
+      untilUs = max(untilUs, roomAtUs(s, i, atUs, room))
+    end
+    if s[i + 5] >= own.mostLeases and heldAt(s, i, atUs) >= own.mostLeases then
+      untilUs = max(untilUs, nextLapseUs(s, i, atUs))
+    end
+    if s[i + 6] > 0 then
+      untilUs = max(untilUs, firstInLineUs(s, i, atUs, room, place))
+    end
+    return untilUs - nowUs
+  end
+
+  -- A key that holds nothing is kept while its next token could be one that was given out, but no longer than one lease.
+  local function idleInUs(own, s, i, nowUs)
+    local last = s[i + 1]
+    local sinceUs = last == 0 and 0 or last + 1 < s[i] + own.windowUs and last + 1 or s[i] + own.windowUs
+    return 0 > (s[i + 8] > sinceUs and s[i + 8] or sinceUs) - nowUs and 0 or (s[i + 8] > sinceUs and s[i + 8] or sinceUs) - nowUs
+  end
+
+  -- An idle state may have been dropped, so it has to be like one that never was.
+  local function forgetIfIdle(own, s, i, nowUs)
+    if s[i + 1] > 0 and idleInUs(own, s, i, nowUs) == 0 then
+      clearWords(s, i, 9 + s[i + 4] * 3)
+    end
+  end
+
+  -- Room for one more entry: where many count nothing, or there is no more room, the others move together.
+  local function makeRoom(to, s, i)
+    local end_ = s[i + 4]
+    local isSparse = end_ % 4 == 0 and 4 * (s[i + 5] + s[i + 6]) <= 3 * end_
+    if end_ == 0 or not isSparse and end_ < (to.words - 9) / 3 then
+      return
+    end
+    local next = 0
+    for entry = 0, end_ - 1 do
+      if s[i + 9 + entry * 3 + 1] > 0 then
+        if next < entry then
+          put(s, i, next, s[i + 9 + entry * 3], s[i + 9 + entry * 3 + 1], s[i + 9 + entry * 3 + 2])
+        end
+        next = next + 1
+      end
+    end
+    clearWords(s, i + (9 + next * 3), (end_ - next) * 3)
+    s[i + 4] = next
+  end
+
+  local function nextToken(s, i, atUs)
+    local token = s[i + 1] + 1 > atUs and s[i + 1] + 1 or atUs
+    if s[i + 1] == 0 then
+      s[i + 2] = token
+    end
+    s[i + 1] = token
+    return token
+  end
+
+  -- Adds an entry behind all others.
+  local function append(s, i, token, count, expiresUs)
+    local end_ = s[i + 4]
+    put(s, i, end_, token, count, expiresUs)
+    s[i + 4] = end_ + 1
+    s[i + 7] = s[i + 5] + s[i + 6] == 0 and expiresUs or s[i + 7] < expiresUs and s[i + 7] or expiresUs
+    s[i + 8] = s[i + 8] > expiresUs and s[i + 8] or expiresUs
+  end
+
+  local function latestOf(s, i)
+    local latestUs = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        if s[i + 9 + entry * 3 + 1] > 0 then
+          latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
+        end
+        entry = entry + 1
+      end
+    end
+    return latestUs
+  end
+
+  local function remove(s, i, entry)
+    local expiresUs = s[i + 9 + entry * 3 + 2]
+    uncount(s, i, entry)
+    dropLast(s, i)
+    if expiresUs == s[i + 8] then
+      s[i + 8] = latestOf(s, i)
+    end
+    if s[i + 5] + s[i + 6] == 0 then
+      s[i + 7] = 0
+    end
+  end
+
+  local function extend(s, i, entry, expiresUs)
+    local laterUs = max(s[i + 9 + entry * 3 + 2], expiresUs)
+    setExpires(s, i, entry, laterUs)
+    s[i + 8] = s[i + 8] > laterUs and s[i + 8] or laterUs
+  end
+
+  -- Whether a lease is held: then it runs until that time, or longer if it did already.
+  local function isExtended(s, i, atUs, token, expiresUs)
+    local entry = entryOf(s, i, token)
+    if entry < 0 or s[i + 9 + entry * 3 + 1] >= 1099511627776 or not isLive(s, i, entry, atUs) then
+      return false
+    end
+    extend(s, i, entry, expiresUs)
+    return true
+  end
+
+  local function waitingAt(s, i, atUs)
+    if s[i + 6] == 0 then
+      return 0
+    end
+    local waiting = 0
+    do
+      local entry = 0
+      while entry < s[i + 4] do
+        if s[i + 9 + entry * 3 + 1] >= 1099511627776 and isLive(s, i, entry, atUs) then
+          waiting = waiting + 1
+        end
+        entry = entry + 1
+      end
+    end
+    return waiting
+  end
+
+  local function hasRoom(own, s, i, atUs)
+    return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < (own.words - 9) / 3
+  end
+
+  -- Counts a lease that a lost state gave out. What that gave out until now may come as well.
+  local function adopt(own, s, i, atUs, token, cost, expiresUs)
+    lapse(s, i, atUs)
+    makeRoom(own, s, i)
+    if s[i + 1] == 0 then
+      s[i + 2] = atUs > token + 1 and atUs or token + 1
+      s[i + 1] = atUs > token and atUs or token
+    end
+    s[i + 1] = s[i + 1] > token and s[i + 1] or token
+    local before = entryFrom(s, i, token)
+    append(s, i, token, cost, expiresUs)
+    for entry = s[i + 4] - 1, before + 1, -1 do
+      put(s, i, entry, s[i + 9 + (entry - 1) * 3], s[i + 9 + (entry - 1) * 3 + 1], s[i + 9 + (entry - 1) * 3 + 2])
+    end
+    put(s, i, before, token, cost, expiresUs)
+    s[i + 5] = s[i + 5] + 1
+    s[i + 3] = s[i + 3] + cost
+  end
+
+  algorithms.concurrency = {
+    type = 'concurrency',
+    bookable = false,
+    spaced = false,
+    untilReleased = true,
+    ruleOf = function(figures)
+      local capacity = figures[0]
+      local us = figures[1]
+      local mostLeases = us == 0 and 100000 or 1000
+      return {
+        algorithm = algorithms.concurrency,
+        capacity = capacity,
+        figures = figures,
+        numbers = join(figures, ' '),
+        windowUs = us == 0 and 3155760000000000 or us,
+        words = wordsIn(roomFor(2 * (capacity < mostLeases and capacity or mostLeases) + 64)),
+        freshWords = 9,
+        endless = us == 0,
+        leaseUs = us == 0 and huge or us,
+        mostLeases = mostLeases,
+      }
+    end,
+    neededWords = function(s, i)
+      return wordsIn(roomFor(s[i + 4] + 1))
+    end,
+    -- A state dated more than one lease ahead is re-dated: every lease has as long to go as it had then.
+    repair = function(own, s, i, nowUs)
+      local atUs = s[i]
+      if atUs - nowUs <= own.windowUs then
+        return false
+      end
+      lapse(s, i, atUs)
+      local backUs = atUs - nowUs
+      do
+        local entry = 0
+        while entry < s[i + 4] do
+          if s[i + 9 + entry * 3 + 1] > 0 then
+            setExpires(s, i, entry, s[i + 9 + entry * 3 + 2] - backUs)
+          end
+          entry = entry + 1
+        end
+      end
+      if s[i + 5] + s[i + 6] > 0 then
+        s[i + 7] = s[i + 7] - backUs
+        s[i + 8] = s[i + 8] - backUs
+      end
+      s[i] = nowUs
+      return true
+    end,
+    used = function(_own, s, i, nowUs)
+      return totalAt(s, i, s[i] > nowUs and s[i] or nowUs)
+    end,
+    untilUs = function(own, s, i, nowUs, room)
+      return freeInUs(own, s, i, nowUs, room, 0)
+    end,
+    resetUs = function(own, s, i, nowUs)
+      return idleInUs(own, s, i, nowUs)
+    end,
+    -- Answers by how much the token is above now.
+    charge = function(own, to, s, i, nowUs, cost)
+      forgetIfIdle(own, s, i, nowUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      lapse(s, i, atUs)
+      makeRoom(to, s, i)
+      local token = nextToken(s, i, atUs)
+      append(s, i, token, cost, atUs + to.leaseUs)
+      s[i + 5] = s[i + 5] + 1
+      s[i + 3] = s[i + 3] + cost
+      s[i] = atUs
+      return token - nowUs
+    end,
+    -- Releases what was given out under the token \`ofUs\`, or gives up a place in line.
+    giveBack = function(_own, s, i, nowUs, cost, ofUs, _booked)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local entry = ofUs < 0 and -1 or entryOf(s, i, ofUs)
+      if entry < 0 or not isLive(s, i, entry, atUs) then
+        return -1
+      end
+      local count = s[i + 9 + entry * 3 + 1]
+      if cost == 0 and count < 1099511627776 then
+        return -1
+      end
+      local given = count >= 1099511627776 and 0 or count < cost and count or cost
+      if given > 0 and given < count then
+        setCount(s, i, entry, count - given)
+        s[i + 3] = s[i + 3] - given
+      else
+        remove(s, i, entry)
+      end
+      s[i] = atUs
+      return given
+    end,
+    -- A lease that nobody knows of was lost with the state, so it is written anew: one that the state may have removed is not.
+    renew = function(own, to, s, i, nowUs, tokens, cost)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local renewed = 0
+      for k = 0, tokens.length - 1 do
+        if isExtended(s, i, atUs, tokens[k], atUs + to.leaseUs) then
+          renewed = renewed + 1
+        end
+      end
+      local isLost = idleInUs(own, s, i, nowUs) == 0 or tokens[0] < s[i + 2] or tokens[0] > s[i + 1]
+      if renewed == 0 and cost > 0 and isLost and hasRoom(own, s, i, atUs) then
+        forgetIfIdle(own, s, i, nowUs)
+        adopt(own, s, i, atUs, tokens[0], cost, atUs + to.leaseUs)
+        renewed = 1
+      end
+      if renewed > 0 then
+        s[i] = atUs
+      end
+      return renewed
+    end,
+    inLineUs = function(own, s, i, nowUs, room, place)
+      return freeInUs(own, s, i, nowUs, room, place)
+    end,
+    stand = function(own, to, s, i, nowUs, place)
+      forgetIfIdle(own, s, i, nowUs)
+      local atUs = s[i] > nowUs and s[i] or nowUs
+      local untilUs = atUs + (to.endless == true and to.leaseUs or 1000000)
+      local entry = inLineAt(s, i, atUs, place)
+      if entry >= 0 then
+        setCount(s, i, entry, 1099511627776 + to.capacity)
+        extend(s, i, entry, untilUs)
+        s[i] = atUs
+        return place
+      end
+      if not hasRoom(own, s, i, atUs) or waitingAt(s, i, atUs) >= 64 then
+        return -1
+      end
+      lapse(s, i, atUs)
+      makeRoom(own, s, i)
+      local token = nextToken(s, i, atUs)
+      append(s, i, token, 1099511627776 + to.capacity, untilUs)
+      s[i + 6] = s[i + 6] + 1
+      s[i] = atUs
+      return token
+    end,
+  }
 end
 ` },
   fixedWindow: { needs: ['prelude'], text: `-- From src/algorithms/fixed-window/fixed-window.ts.
@@ -2902,6 +3425,39 @@ do
     verdict.delayUs = 0
   end
 
+  local function refuse(verdict, outcome, retryUs)
+    verdict.outcome = outcome
+    verdict.retryUs = retryUs
+    return false
+  end
+
+  local function dueUs(cell, nowUs)
+    local algorithm = cell.rule.algorithm
+    return algorithm.dueUs(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+  end
+
+  local function fitsInLine(cell, nowUs)
+    local own = cell.own
+    local room = cell.rule.capacity - cell.cost
+    local waitUs = own.algorithm.inLineUs == nil and own.algorithm.untilUs(own, cell.s, cell.i, nowUs, room) or own.algorithm.inLineUs(own, cell.s, cell.i, nowUs, room, cell.ticket == nil and 0 or cell.ticket.words[0])
+    if waitUs > 0 then
+      return refuse(cell.verdict, 'limited', waitUs)
+    end
+    if cell.rule.algorithm.spaced then
+      cell.verdict.delayUs = dueUs(cell, nowUs)
+    end
+    return true
+  end
+
+  local function leaveLine(cell, nowUs)
+    if cell.ticket == nil or cell.own.algorithm.stand == nil then
+      return
+    end
+    if cell.own.algorithm.giveBack(cell.own, cell.s, cell.i, nowUs, 0, cell.ticket == nil and 0 or cell.ticket.words[0], nil) >= 0 then
+      cell.changed = true
+    end
+  end
+
   local function ticketOf(cell)
     return {
       numbers = cell.rule.numbers,
@@ -2938,10 +3494,48 @@ do
     return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
   end
 
-  local function refuse(verdict, outcome, retryUs)
-    verdict.outcome = outcome
-    verdict.retryUs = retryUs
-    return false
+  -- Answers how much later than now the place is, if it is a new one.
+  local function standInLine(cell, nowUs)
+    if cell.cost == 0 or cell.own.algorithm.stand == nil then
+      return 0
+    end
+    local before = cell.ticket == nil and 0 or cell.ticket.words[0]
+    local place = cell.own.algorithm.stand(cell.own, cell.rule, cell.s, cell.i, nowUs, before)
+    if place > 0 then
+      cell.changed = true
+    end
+    cell.verdict.given = place < 0 and -1 or place == before and 1 or 0
+    return cell.verdict.given == 0 and place - nowUs or 0
+  end
+
+  -- Takes, or keeps the caller's place in line. One whose cost can never fit has none.
+  local function takeInLine(cells, nowUs)
+    local granted = true
+    local isPossible = true
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      if cell.isHeld then
+        cell.changed = cell.own.algorithm.repair(cell.own, cell.s, cell.i, nowUs)
+      else
+        cell.changed = clear(cell)
+      end
+      agree(cell.verdict)
+      cell.verdict.given = 0
+      if cell.cost > cell.rule.capacity then
+        isPossible = refuse(cell.verdict, 'impossible', huge)
+        granted = false
+      elseif cell.cost > 0 and not fitsInLine(cell, nowUs) then
+        granted = false
+      end
+    end
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      if granted or not isPossible then
+        leaveLine(cell, nowUs)
+      end
+      describe(cell, nowUs, granted and charge(cell, nowUs) or isPossible and standInLine(cell, nowUs) or 0, false)
+    end
+    return granted
   end
 
   -- Where there is debt, it limits until one permit is free.
@@ -2952,6 +3546,16 @@ do
       return true
     end
     return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
+  end
+
+  local function isRenewed(cell, nowUs)
+    local tokens = cell.ticket.words
+    local renewed = cell.own.algorithm.renew(cell.own, cell.rule, cell.s, cell.i, nowUs, tokens, cell.cost)
+    if renewed > 0 then
+      cell.changed = true
+    end
+    cell.verdict.given = renewed
+    return renewed == tokens.length or refuse(cell.verdict, 'limited', 0)
   end
 
   local function bookedBy(own, ticket)
@@ -3033,18 +3637,13 @@ do
           granted = false
         end
       else
-        if not settle(cell, nowUs, ofUs) then
+        if op == 'renew' and not isRenewed(cell, nowUs) or not (op == 'renew') and not settle(cell, nowUs, ofUs) then
           granted = false
         end
         describe(cell, nowUs, 0, false)
       end
     end
     return granted
-  end
-
-  local function dueUs(cell, nowUs)
-    local algorithm = cell.rule.algorithm
-    return algorithm.dueUs(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
   end
 
   -- How long until a reservation would be granted. Where the state drains at another pace than the caller's, the first such time is searched for.
@@ -3081,8 +3680,12 @@ do
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells whether all agreed. \`aheadUs\`: for a
   -- reservation, -1 otherwise. \`ofUs\`: for giving back, when the cost was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
-    if op == 'charge' or op == 'settle' then
-      return writeDown(op, cells, nowUs, ofUs)
+    if op ~= 'take' and op ~= 'ask' and op ~= 'give' then
+      if op == 'line' then
+        return takeInLine(cells, nowUs)
+      else
+        return writeDown(op, cells, nowUs, ofUs)
+      end
     end
     local count = cells.length
     local granted = true
@@ -5975,6 +6578,1454 @@ end
 
 /** Generated from TypeScript: the same of those whose states are long. */
 export const LUA_LONG = {
+  concurrency: {
+  take: `local max = math.max
+local min = math.min
+local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- Whether some entry may have expired.
+local function mayLapse(s, i, atUs)
+  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+end
+
+-- Permits in use.
+local function totalAt(s, i, atUs)
+  local total = s[i + 3]
+  if not mayLapse(s, i, atUs) then
+    return total
+  end
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
+        total = total - count
+      end
+      entry = entry + 1
+    end
+  end
+  return total
+end
+
+local function isLive(s, i, entry, atUs)
+  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+end
+
+-- When the next lease runs out.
+local function nextLapseUs(s, i, atUs)
+  local nextUs = s[i + 8]
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
+        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+      end
+      entry = entry + 1
+    end
+  end
+  return nextUs
+end
+
+-- The permits of leases that run out until a time.
+local function lapsedBy(s, i, atUs, untilUs)
+  local lapsed = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
+        lapsed = lapsed + count
+      end
+      entry = entry + 1
+    end
+  end
+  return lapsed
+end
+
+-- When the last of those leases runs out that do.
+local function lastLapseUs(s, i)
+  local lastUs = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local expiresUs = s[i + 9 + entry * 3 + 2]
+      if expiresUs < huge then
+        lastUs = lastUs > expiresUs and lastUs or expiresUs
+      end
+      entry = entry + 1
+    end
+  end
+  return lastUs
+end
+
+-- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
+local function roomAtUs(s, i, atUs, room)
+  local total = totalAt(s, i, atUs)
+  if total <= room then
+    return 0
+  end
+  local firstUs = nextLapseUs(s, i, atUs)
+  if lapsedBy(s, i, atUs, firstUs) >= total - room then
+    return firstUs
+  end
+  local early = firstUs
+  local late = lastLapseUs(s, i)
+  if lapsedBy(s, i, atUs, late) < total - room then
+    return huge
+  end
+  while late - early > 1 do
+    local middle = (early + late) / 2 - (early + late) / 2 % 1
+    if lapsedBy(s, i, atUs, middle) >= total - room then
+      late = middle
+    else
+      early = middle
+    end
+  end
+  return late
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function neededWords(s)
+  local entries = s[5] + 1
+  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  return 9 + entries2 * 3
+end
+local function each(s, isHeld, cost, nowUs, ofUs)
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+do
+  local granted = true
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= windowUs then
+          result2 = false
+        else
+          if s[6] + s[7] > 0 and s[8] <= atUs then
+            local soonestUs = 0
+            local latestUs = 0
+            do
+              local entry = 0
+              while entry < s[5] do
+                local entry2 = entry
+                if s[10 + entry2 * 3 + 1] > 0 then
+                  local entry3 = entry
+                  local expiresUs = s[10 + entry3 * 3 + 2]
+                  if expiresUs <= atUs then
+                    local entry4 = entry
+                    local count = s[10 + entry4 * 3 + 1]
+                    if count >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count
+                    end
+                    s[10 + entry4 * 3 + 1] = 0
+                  else
+                    soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                    latestUs = latestUs > expiresUs and latestUs or expiresUs
+                  end
+                end
+                entry = entry + 1
+              end
+            end
+            s[8] = soonestUs
+            s[9] = latestUs
+            dropLast(s, 1)
+          end
+          local backUs = atUs - nowUs
+          do
+            local entry5 = 0
+            while entry5 < s[5] do
+              local entry6 = entry5
+              if s[10 + entry6 * 3 + 1] > 0 then
+                local earlier = entry5
+                local entry7 = entry5
+                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+                s[10 + earlier * 3 + 2] = expiresUs2
+              end
+              entry5 = entry5 + 1
+            end
+          end
+          if s[6] + s[7] > 0 then
+            s[8] = s[8] - backUs
+            s[9] = s[9] - backUs
+          end
+          s[1] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    if cost > capacity then
+      outcome = 'impossible'
+      retryUs = huge
+      granted = false
+    elseif cost > 0 then
+      local room = capacity - cost
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local untilUs = nowUs
+      if s[4] > room then
+        untilUs = max(untilUs, roomAtUs(s, 1, atUs2, room))
+      end
+      local chosen3
+      if s[6] >= mostLeases then
+        local result4
+        if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
+          result4 = s[6]
+        else
+          local held = 0
+          do
+            local entry8 = 0
+            while entry8 < s[5] do
+              local entry9 = entry8
+              local chosen2
+              if s[10 + entry9 * 3 + 1] < 1099511627776 then
+                local entry10 = entry8
+                chosen2 = s[10 + entry10 * 3 + 1] > 0 and s[10 + entry10 * 3 + 2] > atUs2
+              else
+                chosen2 = false
+              end
+              if chosen2 then
+                held = held + 1
+              end
+              entry8 = entry8 + 1
+            end
+          end
+          result4 = held
+        end
+        chosen3 = result4 >= mostLeases
+      else
+        chosen3 = false
+      end
+      if chosen3 then
+        local earlier3 = untilUs
+        local nextUs = s[9]
+        do
+          local entry11 = 0
+          while entry11 < s[5] do
+            local entry12 = entry11
+            local chosen4
+            if s[10 + entry12 * 3 + 1] < 1099511627776 then
+              local entry13 = entry11
+              chosen4 = s[10 + entry13 * 3 + 1] > 0 and s[10 + entry13 * 3 + 2] > atUs2
+            else
+              chosen4 = false
+            end
+            if chosen4 then
+              local earlier2 = nextUs
+              local entry14 = entry11
+              nextUs = earlier2 < s[10 + entry14 * 3 + 2] and earlier2 or s[10 + entry14 * 3 + 2]
+            end
+            entry11 = entry11 + 1
+          end
+        end
+        untilUs = earlier3 > nextUs and earlier3 or nextUs
+      end
+      if s[7] > 0 then
+        local earlier5 = untilUs
+        local end2 = s[5]
+        local untilUs2 = 0
+        for entry15 = 0, end2 - 1 do
+          local entry16 = entry15
+          local chosen5
+          if s[10 + entry16 * 3 + 1] - 1099511627776 > room then
+            local entry17 = entry15
+            chosen5 = s[10 + entry17 * 3 + 1] > 0 and s[10 + entry17 * 3 + 2] > atUs2
+          else
+            chosen5 = false
+          end
+          if chosen5 then
+            local earlier4 = untilUs2
+            local entry18 = entry15
+            untilUs2 = earlier4 > s[10 + entry18 * 3 + 2] and earlier4 or s[10 + entry18 * 3 + 2]
+          end
+        end
+        untilUs = earlier5 > untilUs2 and earlier5 or untilUs2
+      end
+      local waitUs = untilUs - nowUs
+      if waitUs > 0 then
+        outcome = 'limited'
+        retryUs = waitUs
+        granted = false
+      end
+    end
+  end
+  local isTaken = granted
+  do
+    local lateUs = 0
+    if isTaken and cost > 0 then
+      changed = true
+      local chosen6
+      if s[2] > 0 then
+        local last = s[2]
+        local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+        chosen6 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
+      else
+        chosen6 = false
+      end
+      if chosen6 then
+        local entries = s[5]
+        local entries2 = s[5]
+        clearWords(s, 1, 9 + entries2 * 3)
+      end
+      local atUs3 = s[1] > nowUs and s[1] or nowUs
+      if s[6] + s[7] > 0 and s[8] <= atUs3 then
+        local soonestUs2 = 0
+        local latestUs2 = 0
+        do
+          local entry19 = 0
+          while entry19 < s[5] do
+            local entry20 = entry19
+            if s[10 + entry20 * 3 + 1] > 0 then
+              local entry21 = entry19
+              local expiresUs3 = s[10 + entry21 * 3 + 2]
+              if expiresUs3 <= atUs3 then
+                local entry22 = entry19
+                local count2 = s[10 + entry22 * 3 + 1]
+                if count2 >= 1099511627776 then
+                  s[7] = s[7] - 1
+                else
+                  s[6] = s[6] - 1
+                  s[4] = s[4] - count2
+                end
+                s[10 + entry22 * 3 + 1] = 0
+              else
+                soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+              end
+            end
+            entry19 = entry19 + 1
+          end
+        end
+        s[8] = soonestUs2
+        s[9] = latestUs2
+        dropLast(s, 1)
+      end
+      do
+        local end3 = s[5]
+        local isSparse = end3 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end3
+        if not (end3 == 0 or not isSparse and end3 < (words - 9) / 3) then
+          local next = 0
+          for entry23 = 0, end3 - 1 do
+            local entry24 = entry23
+            if s[10 + entry24 * 3 + 1] > 0 then
+              if next < entry23 then
+                local earlier6 = next
+                local entry25 = entry23
+                local earlier7 = s[10 + entry25 * 3]
+                local entry26 = entry23
+                local earlier8 = s[10 + entry26 * 3 + 1]
+                local entry27 = entry23
+                local expiresUs4 = s[10 + entry27 * 3 + 2]
+                s[10 + earlier6 * 3] = earlier7
+                s[10 + earlier6 * 3 + 1] = earlier8
+                s[10 + earlier6 * 3 + 2] = expiresUs4
+              end
+              next = next + 1
+            end
+          end
+          local entries3 = next
+          local entries4 = next
+          clearWords(s, 1 + (9 + entries4 * 3), (end3 - next) * 3)
+          s[5] = next
+        end
+      end
+      local token = s[2] + 1 > atUs3 and s[2] + 1 or atUs3
+      if s[2] == 0 then
+        s[3] = token
+      end
+      s[2] = token
+      local expiresUs5 = atUs3 + leaseUs2
+      local end4 = s[5]
+      s[10 + end4 * 3] = token
+      s[10 + end4 * 3 + 1] = cost
+      s[10 + end4 * 3 + 2] = expiresUs5
+      s[5] = end4 + 1
+      s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
+      s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
+      s[6] = s[6] + 1
+      s[4] = s[4] + cost
+      s[1] = atUs3
+      lateUs = token - nowUs
+    end
+    local lateUs2 = lateUs
+    local atUs4 = s[1] > nowUs and s[1] or nowUs
+    local result7
+    do
+      local total = s[4]
+      if not (s[6] + s[7] > 0 and s[8] <= atUs4) then
+        result7 = total
+      else
+        do
+          local entry28 = 0
+          while entry28 < s[5] do
+            local entry29 = entry28
+            local count3 = s[10 + entry29 * 3 + 1]
+            local chosen7
+            if count3 < 1099511627776 then
+              local entry30 = entry28
+              chosen7 = s[10 + entry30 * 3 + 2] <= atUs4
+            else
+              chosen7 = false
+            end
+            if chosen7 then
+              total = total - count3
+            end
+            entry28 = entry28 + 1
+          end
+        end
+        result7 = total
+      end
+    end
+    remaining = 0 > capacity - result7 and 0 or capacity - result7
+    local last2 = s[2]
+    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
+    enteredUs = nowUs + lateUs2
+  end
+end
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end
+return each, words, 9, neededWords
+`,
+  charge: `local max = math.max
+local min = math.min
+local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- Whether some entry may have expired.
+local function mayLapse(s, i, atUs)
+  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+end
+
+-- Permits in use.
+local function totalAt(s, i, atUs)
+  local total = s[i + 3]
+  if not mayLapse(s, i, atUs) then
+    return total
+  end
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
+        total = total - count
+      end
+      entry = entry + 1
+    end
+  end
+  return total
+end
+
+local function isLive(s, i, entry, atUs)
+  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+end
+
+-- When the next lease runs out.
+local function nextLapseUs(s, i, atUs)
+  local nextUs = s[i + 8]
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
+        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+      end
+      entry = entry + 1
+    end
+  end
+  return nextUs
+end
+
+-- The permits of leases that run out until a time.
+local function lapsedBy(s, i, atUs, untilUs)
+  local lapsed = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
+        lapsed = lapsed + count
+      end
+      entry = entry + 1
+    end
+  end
+  return lapsed
+end
+
+-- When the last of those leases runs out that do.
+local function lastLapseUs(s, i)
+  local lastUs = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local expiresUs = s[i + 9 + entry * 3 + 2]
+      if expiresUs < huge then
+        lastUs = lastUs > expiresUs and lastUs or expiresUs
+      end
+      entry = entry + 1
+    end
+  end
+  return lastUs
+end
+
+-- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
+local function roomAtUs(s, i, atUs, room)
+  local total = totalAt(s, i, atUs)
+  if total <= room then
+    return 0
+  end
+  local firstUs = nextLapseUs(s, i, atUs)
+  if lapsedBy(s, i, atUs, firstUs) >= total - room then
+    return firstUs
+  end
+  local early = firstUs
+  local late = lastLapseUs(s, i)
+  if lapsedBy(s, i, atUs, late) < total - room then
+    return huge
+  end
+  while late - early > 1 do
+    local middle = (early + late) / 2 - (early + late) / 2 % 1
+    if lapsedBy(s, i, atUs, middle) >= total - room then
+      late = middle
+    else
+      early = middle
+    end
+  end
+  return late
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function neededWords(s)
+  local entries = s[5] + 1
+  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  return 9 + entries2 * 3
+end
+local function each(s, isHeld, cost, nowUs, ofUs)
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+do
+  local granted = true
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= windowUs then
+          result2 = false
+        else
+          if s[6] + s[7] > 0 and s[8] <= atUs then
+            local soonestUs = 0
+            local latestUs = 0
+            do
+              local entry = 0
+              while entry < s[5] do
+                local entry2 = entry
+                if s[10 + entry2 * 3 + 1] > 0 then
+                  local entry3 = entry
+                  local expiresUs = s[10 + entry3 * 3 + 2]
+                  if expiresUs <= atUs then
+                    local entry4 = entry
+                    local count = s[10 + entry4 * 3 + 1]
+                    if count >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count
+                    end
+                    s[10 + entry4 * 3 + 1] = 0
+                  else
+                    soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                    latestUs = latestUs > expiresUs and latestUs or expiresUs
+                  end
+                end
+                entry = entry + 1
+              end
+            end
+            s[8] = soonestUs
+            s[9] = latestUs
+            dropLast(s, 1)
+          end
+          local backUs = atUs - nowUs
+          do
+            local entry5 = 0
+            while entry5 < s[5] do
+              local entry6 = entry5
+              if s[10 + entry6 * 3 + 1] > 0 then
+                local earlier = entry5
+                local entry7 = entry5
+                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+                s[10 + earlier * 3 + 2] = expiresUs2
+              end
+              entry5 = entry5 + 1
+            end
+          end
+          if s[6] + s[7] > 0 then
+            s[8] = s[8] - backUs
+            s[9] = s[9] - backUs
+          end
+          s[1] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    given = 0
+    local result4
+    do
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local result5
+      do
+        local total = s[4]
+        if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
+          result5 = total
+        else
+          do
+            local entry8 = 0
+            while entry8 < s[5] do
+              local entry9 = entry8
+              local count2 = s[10 + entry9 * 3 + 1]
+              local chosen2
+              if count2 < 1099511627776 then
+                local entry10 = entry8
+                chosen2 = s[10 + entry10 * 3 + 2] <= atUs2
+              else
+                chosen2 = false
+              end
+              if chosen2 then
+                total = total - count2
+              end
+              entry8 = entry8 + 1
+            end
+          end
+          result5 = total
+        end
+      end
+      local cost2 = cost < 1000000000000 - result5 and cost or 1000000000000 - result5
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        local chosen3
+        if s[2] > 0 then
+          local last = s[2]
+          local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+          chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
+        else
+          chosen3 = false
+        end
+        if chosen3 then
+          local entries = s[5]
+          local entries2 = s[5]
+          clearWords(s, 1, 9 + entries2 * 3)
+        end
+        local atUs3 = s[1] > nowUs and s[1] or nowUs
+        if s[6] + s[7] > 0 and s[8] <= atUs3 then
+          local soonestUs2 = 0
+          local latestUs2 = 0
+          do
+            local entry11 = 0
+            while entry11 < s[5] do
+              local entry12 = entry11
+              if s[10 + entry12 * 3 + 1] > 0 then
+                local entry13 = entry11
+                local expiresUs3 = s[10 + entry13 * 3 + 2]
+                if expiresUs3 <= atUs3 then
+                  local entry14 = entry11
+                  local count3 = s[10 + entry14 * 3 + 1]
+                  if count3 >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count3
+                  end
+                  s[10 + entry14 * 3 + 1] = 0
+                else
+                  soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                  latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                end
+              end
+              entry11 = entry11 + 1
+            end
+          end
+          s[8] = soonestUs2
+          s[9] = latestUs2
+          dropLast(s, 1)
+        end
+        do
+          local end2 = s[5]
+          local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
+          if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
+            local next = 0
+            for entry15 = 0, end2 - 1 do
+              local entry16 = entry15
+              if s[10 + entry16 * 3 + 1] > 0 then
+                if next < entry15 then
+                  local earlier2 = next
+                  local entry17 = entry15
+                  local earlier3 = s[10 + entry17 * 3]
+                  local entry18 = entry15
+                  local earlier4 = s[10 + entry18 * 3 + 1]
+                  local entry19 = entry15
+                  local expiresUs4 = s[10 + entry19 * 3 + 2]
+                  s[10 + earlier2 * 3] = earlier3
+                  s[10 + earlier2 * 3 + 1] = earlier4
+                  s[10 + earlier2 * 3 + 2] = expiresUs4
+                end
+                next = next + 1
+              end
+            end
+            local entries3 = next
+            local entries4 = next
+            clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
+            s[5] = next
+          end
+        end
+        local token = s[2] + 1 > atUs3 and s[2] + 1 or atUs3
+        if s[2] == 0 then
+          s[3] = token
+        end
+        s[2] = token
+        local expiresUs5 = atUs3 + leaseUs2
+        local end3 = s[5]
+        s[10 + end3 * 3] = token
+        s[10 + end3 * 3 + 1] = cost2
+        s[10 + end3 * 3 + 2] = expiresUs5
+        s[5] = end3 + 1
+        s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
+        s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
+        s[6] = s[6] + 1
+        s[4] = s[4] + cost2
+        s[1] = atUs3
+        result4 = token - nowUs
+      end
+    end
+    local lateUs = result4
+    local atUs4 = s[1] > nowUs and s[1] or nowUs
+    local result8
+    do
+      local total2 = s[4]
+      if not (s[6] + s[7] > 0 and s[8] <= atUs4) then
+        result8 = total2
+      else
+        do
+          local entry20 = 0
+          while entry20 < s[5] do
+            local entry21 = entry20
+            local count4 = s[10 + entry21 * 3 + 1]
+            local chosen4
+            if count4 < 1099511627776 then
+              local entry22 = entry20
+              chosen4 = s[10 + entry22 * 3 + 2] <= atUs4
+            else
+              chosen4 = false
+            end
+            if chosen4 then
+              total2 = total2 - count4
+            end
+            entry20 = entry20 + 1
+          end
+        end
+        result8 = total2
+      end
+    end
+    remaining = 0 > capacity - result8 and 0 or capacity - result8
+    local last2 = s[2]
+    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
+    enteredUs = nowUs + lateUs
+    local result9
+    do
+      local atUs5 = s[1] > nowUs and s[1] or nowUs
+      local untilUs = nowUs
+      if s[4] > capacity then
+        untilUs = max(untilUs, roomAtUs(s, 1, atUs5, capacity))
+      end
+      local chosen6
+      if s[6] >= mostLeases then
+        local result10
+        if not (s[6] + s[7] > 0 and s[8] <= atUs5) then
+          result10 = s[6]
+        else
+          local held = 0
+          do
+            local entry23 = 0
+            while entry23 < s[5] do
+              local entry24 = entry23
+              local chosen5
+              if s[10 + entry24 * 3 + 1] < 1099511627776 then
+                local entry25 = entry23
+                chosen5 = s[10 + entry25 * 3 + 1] > 0 and s[10 + entry25 * 3 + 2] > atUs5
+              else
+                chosen5 = false
+              end
+              if chosen5 then
+                held = held + 1
+              end
+              entry23 = entry23 + 1
+            end
+          end
+          result10 = held
+        end
+        chosen6 = result10 >= mostLeases
+      else
+        chosen6 = false
+      end
+      if chosen6 then
+        local earlier6 = untilUs
+        local nextUs = s[9]
+        do
+          local entry26 = 0
+          while entry26 < s[5] do
+            local entry27 = entry26
+            local chosen7
+            if s[10 + entry27 * 3 + 1] < 1099511627776 then
+              local entry28 = entry26
+              chosen7 = s[10 + entry28 * 3 + 1] > 0 and s[10 + entry28 * 3 + 2] > atUs5
+            else
+              chosen7 = false
+            end
+            if chosen7 then
+              local earlier5 = nextUs
+              local entry29 = entry26
+              nextUs = earlier5 < s[10 + entry29 * 3 + 2] and earlier5 or s[10 + entry29 * 3 + 2]
+            end
+            entry26 = entry26 + 1
+          end
+        end
+        untilUs = earlier6 > nextUs and earlier6 or nextUs
+      end
+      if s[7] > 0 then
+        local earlier8 = untilUs
+        local end4 = s[5]
+        local untilUs2 = 0
+        for entry30 = 0, end4 - 1 do
+          local entry31 = entry30
+          local chosen8
+          if s[10 + entry31 * 3 + 1] - 1099511627776 > capacity then
+            local entry32 = entry30
+            chosen8 = s[10 + entry32 * 3 + 1] > 0 and s[10 + entry32 * 3 + 2] > atUs5
+          else
+            chosen8 = false
+          end
+          if chosen8 then
+            local earlier7 = untilUs2
+            local entry33 = entry30
+            untilUs2 = earlier7 > s[10 + entry33 * 3 + 2] and earlier7 or s[10 + entry33 * 3 + 2]
+          end
+        end
+        untilUs = earlier8 > untilUs2 and earlier8 or untilUs2
+      end
+      if untilUs - nowUs == 0 then
+        result9 = true
+      else
+        local room = capacity - 1
+        local atUs6 = s[1] > nowUs and s[1] or nowUs
+        local untilUs3 = nowUs
+        if s[4] > room then
+          untilUs3 = max(untilUs3, roomAtUs(s, 1, atUs6, room))
+        end
+        local chosen10
+        if s[6] >= mostLeases then
+          local result11
+          if not (s[6] + s[7] > 0 and s[8] <= atUs6) then
+            result11 = s[6]
+          else
+            local held2 = 0
+            do
+              local entry34 = 0
+              while entry34 < s[5] do
+                local entry35 = entry34
+                local chosen9
+                if s[10 + entry35 * 3 + 1] < 1099511627776 then
+                  local entry36 = entry34
+                  chosen9 = s[10 + entry36 * 3 + 1] > 0 and s[10 + entry36 * 3 + 2] > atUs6
+                else
+                  chosen9 = false
+                end
+                if chosen9 then
+                  held2 = held2 + 1
+                end
+                entry34 = entry34 + 1
+              end
+            end
+            result11 = held2
+          end
+          chosen10 = result11 >= mostLeases
+        else
+          chosen10 = false
+        end
+        if chosen10 then
+          local earlier10 = untilUs3
+          local nextUs2 = s[9]
+          do
+            local entry37 = 0
+            while entry37 < s[5] do
+              local entry38 = entry37
+              local chosen11
+              if s[10 + entry38 * 3 + 1] < 1099511627776 then
+                local entry39 = entry37
+                chosen11 = s[10 + entry39 * 3 + 1] > 0 and s[10 + entry39 * 3 + 2] > atUs6
+              else
+                chosen11 = false
+              end
+              if chosen11 then
+                local earlier9 = nextUs2
+                local entry40 = entry37
+                nextUs2 = earlier9 < s[10 + entry40 * 3 + 2] and earlier9 or s[10 + entry40 * 3 + 2]
+              end
+              entry37 = entry37 + 1
+            end
+          end
+          untilUs3 = earlier10 > nextUs2 and earlier10 or nextUs2
+        end
+        if s[7] > 0 then
+          local earlier12 = untilUs3
+          local end5 = s[5]
+          local untilUs4 = 0
+          for entry41 = 0, end5 - 1 do
+            local entry42 = entry41
+            local chosen12
+            if s[10 + entry42 * 3 + 1] - 1099511627776 > room then
+              local entry43 = entry41
+              chosen12 = s[10 + entry43 * 3 + 1] > 0 and s[10 + entry43 * 3 + 2] > atUs6
+            else
+              chosen12 = false
+            end
+            if chosen12 then
+              local earlier11 = untilUs4
+              local entry44 = entry41
+              untilUs4 = earlier11 > s[10 + entry44 * 3 + 2] and earlier11 or s[10 + entry44 * 3 + 2]
+            end
+          end
+          untilUs3 = earlier12 > untilUs4 and earlier12 or untilUs4
+        end
+        local retryUs2 = untilUs3 - nowUs
+        outcome = 'limited'
+        retryUs = retryUs2
+        result9 = false
+      end
+    end
+    if not result9 then
+      granted = false
+    end
+  end
+end
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end
+return each, words, 9, neededWords
+`,
+  settle: `local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- The first entry with this token or a later one.
+local function entryFrom(s, i, token)
+  local low = 0
+  local high = s[i + 4]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + middle * 3] < token then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function neededWords(s)
+  local entries = s[5] + 1
+  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  return 9 + entries2 * 3
+end
+local function each(s, isHeld, cost, nowUs, ofUs)
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+do
+  local granted = true
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= windowUs then
+          result2 = false
+        else
+          if s[6] + s[7] > 0 and s[8] <= atUs then
+            local soonestUs = 0
+            local latestUs = 0
+            do
+              local entry = 0
+              while entry < s[5] do
+                local entry2 = entry
+                if s[10 + entry2 * 3 + 1] > 0 then
+                  local entry3 = entry
+                  local expiresUs = s[10 + entry3 * 3 + 2]
+                  if expiresUs <= atUs then
+                    local entry4 = entry
+                    local count = s[10 + entry4 * 3 + 1]
+                    if count >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count
+                    end
+                    s[10 + entry4 * 3 + 1] = 0
+                  else
+                    soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                    latestUs = latestUs > expiresUs and latestUs or expiresUs
+                  end
+                end
+                entry = entry + 1
+              end
+            end
+            s[8] = soonestUs
+            s[9] = latestUs
+            dropLast(s, 1)
+          end
+          local backUs = atUs - nowUs
+          do
+            local entry5 = 0
+            while entry5 < s[5] do
+              local entry6 = entry5
+              if s[10 + entry6 * 3 + 1] > 0 then
+                local earlier = entry5
+                local entry7 = entry5
+                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+                s[10 + earlier * 3 + 2] = expiresUs2
+              end
+              entry5 = entry5 + 1
+            end
+          end
+          if s[6] + s[7] > 0 then
+            s[8] = s[8] - backUs
+            s[9] = s[9] - backUs
+          end
+          s[1] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    given = 0
+    local result4
+    if cost < 0 then
+      local cost2 = -cost
+      local result5
+      given = 0
+      if cost2 == 0 then
+        result5 = true
+      else
+        local chosen3
+        if isHeld then
+          local most = capacity > capacity and capacity or capacity
+          local cost3 = cost2 < most and cost2 or most
+          local result7
+          do
+            local atUs2 = s[1] > nowUs and s[1] or nowUs
+            local chosen2
+            if ofUs < 0 then
+              chosen2 = -1
+            else
+              local entry8 = entryFrom(s, 1, ofUs)
+              chosen2 = entry8 < s[5] and s[10 + entry8 * 3] == ofUs and entry8 or -1
+            end
+            local entry9 = chosen2
+            if entry9 < 0 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
+              result7 = -1
+            else
+              local count2 = s[10 + entry9 * 3 + 1]
+              if cost3 == 0 and count2 < 1099511627776 then
+                result7 = -1
+              else
+                local given2 = count2 >= 1099511627776 and 0 or count2 < cost3 and count2 or cost3
+                if given2 > 0 and given2 < count2 then
+                  local count3 = count2 - given2
+                  s[10 + entry9 * 3 + 1] = count3
+                  s[4] = s[4] - given2
+                else
+                  local expiresUs3 = s[10 + entry9 * 3 + 2]
+                  local count4 = s[10 + entry9 * 3 + 1]
+                  if count4 >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count4
+                  end
+                  s[10 + entry9 * 3 + 1] = 0
+                  dropLast(s, 1)
+                  if expiresUs3 == s[9] then
+                    local latestUs2 = 0
+                    do
+                      local entry10 = 0
+                      while entry10 < s[5] do
+                        local entry11 = entry10
+                        if s[10 + entry11 * 3 + 1] > 0 then
+                          local earlier2 = latestUs2
+                          local entry12 = entry10
+                          latestUs2 = earlier2 > s[10 + entry12 * 3 + 2] and earlier2 or s[10 + entry12 * 3 + 2]
+                        end
+                        entry10 = entry10 + 1
+                      end
+                    end
+                    s[9] = latestUs2
+                  end
+                  if s[6] + s[7] == 0 then
+                    s[8] = 0
+                  end
+                end
+                s[1] = atUs2
+                result7 = given2
+              end
+            end
+          end
+          chosen3 = result7
+        else
+          chosen3 = -1
+        end
+        local given3 = chosen3
+        if given3 < 0 then
+          outcome = 'limited'
+          retryUs = 0
+          result5 = false
+        else
+          given = given3
+          changed = true
+          result5 = true
+        end
+      end
+      result4 = result5
+    else
+      local chosen6
+      if cost == 0 then
+        chosen6 = true
+      else
+        local result9
+        do
+          local atUs3 = s[1] > nowUs and s[1] or nowUs
+          local result10
+          do
+            local total = s[4]
+            if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
+              result10 = total
+            else
+              do
+                local entry13 = 0
+                while entry13 < s[5] do
+                  local entry14 = entry13
+                  local count5 = s[10 + entry14 * 3 + 1]
+                  local chosen4
+                  if count5 < 1099511627776 then
+                    local entry15 = entry13
+                    chosen4 = s[10 + entry15 * 3 + 2] <= atUs3
+                  else
+                    chosen4 = false
+                  end
+                  if chosen4 then
+                    total = total - count5
+                  end
+                  entry13 = entry13 + 1
+                end
+              end
+              result10 = total
+            end
+          end
+          local cost4 = cost < 1000000000000 - result10 and cost or 1000000000000 - result10
+          if cost4 <= 0 then
+            result9 = 0
+          else
+            changed = true
+            local chosen5
+            if s[2] > 0 then
+              local last = s[2]
+              local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+              chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
+            else
+              chosen5 = false
+            end
+            if chosen5 then
+              local entries = s[5]
+              local entries2 = s[5]
+              clearWords(s, 1, 9 + entries2 * 3)
+            end
+            local atUs4 = s[1] > nowUs and s[1] or nowUs
+            if s[6] + s[7] > 0 and s[8] <= atUs4 then
+              local soonestUs2 = 0
+              local latestUs3 = 0
+              do
+                local entry16 = 0
+                while entry16 < s[5] do
+                  local entry17 = entry16
+                  if s[10 + entry17 * 3 + 1] > 0 then
+                    local entry18 = entry16
+                    local expiresUs4 = s[10 + entry18 * 3 + 2]
+                    if expiresUs4 <= atUs4 then
+                      local entry19 = entry16
+                      local count6 = s[10 + entry19 * 3 + 1]
+                      if count6 >= 1099511627776 then
+                        s[7] = s[7] - 1
+                      else
+                        s[6] = s[6] - 1
+                        s[4] = s[4] - count6
+                      end
+                      s[10 + entry19 * 3 + 1] = 0
+                    else
+                      soonestUs2 = soonestUs2 == 0 and expiresUs4 or soonestUs2 < expiresUs4 and soonestUs2 or expiresUs4
+                      latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
+                    end
+                  end
+                  entry16 = entry16 + 1
+                end
+              end
+              s[8] = soonestUs2
+              s[9] = latestUs3
+              dropLast(s, 1)
+            end
+            do
+              local end2 = s[5]
+              local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
+              if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
+                local next = 0
+                for entry20 = 0, end2 - 1 do
+                  local entry21 = entry20
+                  if s[10 + entry21 * 3 + 1] > 0 then
+                    if next < entry20 then
+                      local earlier3 = next
+                      local entry22 = entry20
+                      local earlier4 = s[10 + entry22 * 3]
+                      local entry23 = entry20
+                      local earlier5 = s[10 + entry23 * 3 + 1]
+                      local entry24 = entry20
+                      local expiresUs5 = s[10 + entry24 * 3 + 2]
+                      s[10 + earlier3 * 3] = earlier4
+                      s[10 + earlier3 * 3 + 1] = earlier5
+                      s[10 + earlier3 * 3 + 2] = expiresUs5
+                    end
+                    next = next + 1
+                  end
+                end
+                local entries3 = next
+                local entries4 = next
+                clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
+                s[5] = next
+              end
+            end
+            local token = s[2] + 1 > atUs4 and s[2] + 1 or atUs4
+            if s[2] == 0 then
+              s[3] = token
+            end
+            s[2] = token
+            local expiresUs6 = atUs4 + leaseUs2
+            local end3 = s[5]
+            s[10 + end3 * 3] = token
+            s[10 + end3 * 3 + 1] = cost4
+            s[10 + end3 * 3 + 2] = expiresUs6
+            s[5] = end3 + 1
+            s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
+            s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
+            s[6] = s[6] + 1
+            s[4] = s[4] + cost4
+            s[1] = atUs4
+            result9 = token - nowUs
+          end
+        end
+        chosen6 = true
+      end
+      local chosen7
+      if chosen6 then
+        chosen7 = true
+      else
+        outcome = 'limited'
+        retryUs = 0
+        chosen7 = false
+      end
+      result4 = chosen7
+    end
+    if not result4 then
+      granted = false
+    end
+    local atUs5 = s[1] > nowUs and s[1] or nowUs
+    local result13
+    do
+      local total2 = s[4]
+      if not (s[6] + s[7] > 0 and s[8] <= atUs5) then
+        result13 = total2
+      else
+        do
+          local entry25 = 0
+          while entry25 < s[5] do
+            local entry26 = entry25
+            local count7 = s[10 + entry26 * 3 + 1]
+            local chosen8
+            if count7 < 1099511627776 then
+              local entry27 = entry25
+              chosen8 = s[10 + entry27 * 3 + 2] <= atUs5
+            else
+              chosen8 = false
+            end
+            if chosen8 then
+              total2 = total2 - count7
+            end
+            entry25 = entry25 + 1
+          end
+        end
+        result13 = total2
+      end
+    end
+    remaining = 0 > capacity - result13 and 0 or capacity - result13
+    local last2 = s[2]
+    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
+    enteredUs = nowUs
+  end
+end
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end
+return each, words, 9, neededWords
+`,
+},
   slidingLog: {
   take: `local max = math.max
 local min = math.min
@@ -9802,6 +11853,465 @@ return each, rule.words, rule.freshWords
 
 /** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */
 export const LUA_PHASES = {
+  concurrency: `local max = math.max
+local min = math.min
+local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- Whether some entry may have expired.
+local function mayLapse(s, i, atUs)
+  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+end
+
+-- Permits in use.
+local function totalAt(s, i, atUs)
+  local total = s[i + 3]
+  if not mayLapse(s, i, atUs) then
+    return total
+  end
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
+        total = total - count
+      end
+      entry = entry + 1
+    end
+  end
+  return total
+end
+
+local function isLive(s, i, entry, atUs)
+  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+end
+
+-- When the next lease runs out.
+local function nextLapseUs(s, i, atUs)
+  local nextUs = s[i + 8]
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
+        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+      end
+      entry = entry + 1
+    end
+  end
+  return nextUs
+end
+
+-- The permits of leases that run out until a time.
+local function lapsedBy(s, i, atUs, untilUs)
+  local lapsed = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local count = s[i + 9 + entry * 3 + 1]
+      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
+        lapsed = lapsed + count
+      end
+      entry = entry + 1
+    end
+  end
+  return lapsed
+end
+
+-- When the last of those leases runs out that do.
+local function lastLapseUs(s, i)
+  local lastUs = 0
+  do
+    local entry = 0
+    while entry < s[i + 4] do
+      local expiresUs = s[i + 9 + entry * 3 + 2]
+      if expiresUs < huge then
+        lastUs = lastUs > expiresUs and lastUs or expiresUs
+      end
+      entry = entry + 1
+    end
+  end
+  return lastUs
+end
+
+-- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
+local function roomAtUs(s, i, atUs, room)
+  local total = totalAt(s, i, atUs)
+  if total <= room then
+    return 0
+  end
+  local firstUs = nextLapseUs(s, i, atUs)
+  if lapsedBy(s, i, atUs, firstUs) >= total - room then
+    return firstUs
+  end
+  local early = firstUs
+  local late = lastLapseUs(s, i)
+  if lapsedBy(s, i, atUs, late) < total - room then
+    return huge
+  end
+  while late - early > 1 do
+    local middle = (early + late) / 2 - (early + late) / 2 % 1
+    if lapsedBy(s, i, atUs, middle) >= total - room then
+      late = middle
+    else
+      early = middle
+    end
+  end
+  return late
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function agree(cell, nowUs, granted)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local granted2 = granted
+  local chosen
+  if cell.isHeld then
+    local result
+    do
+      local atUs = s[1]
+      if atUs - nowUs <= windowUs then
+        result = false
+      else
+        if s[6] + s[7] > 0 and s[8] <= atUs then
+          local soonestUs = 0
+          local latestUs = 0
+          do
+            local entry = 0
+            while entry < s[5] do
+              local entry2 = entry
+              if s[10 + entry2 * 3 + 1] > 0 then
+                local entry3 = entry
+                local expiresUs = s[10 + entry3 * 3 + 2]
+                if expiresUs <= atUs then
+                  local entry4 = entry
+                  local count = s[10 + entry4 * 3 + 1]
+                  if count >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count
+                  end
+                  s[10 + entry4 * 3 + 1] = 0
+                else
+                  soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                  latestUs = latestUs > expiresUs and latestUs or expiresUs
+                end
+              end
+              entry = entry + 1
+            end
+          end
+          s[8] = soonestUs
+          s[9] = latestUs
+          dropLast(s, 1)
+        end
+        local backUs = atUs - nowUs
+        do
+          local entry5 = 0
+          while entry5 < s[5] do
+            local entry6 = entry5
+            if s[10 + entry6 * 3 + 1] > 0 then
+              local earlier = entry5
+              local entry7 = entry5
+              local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+              s[10 + earlier * 3 + 2] = expiresUs2
+            end
+            entry5 = entry5 + 1
+          end
+        end
+        if s[6] + s[7] > 0 then
+          s[8] = s[8] - backUs
+          s[9] = s[9] - backUs
+        end
+        s[1] = nowUs
+        result = true
+      end
+    end
+    chosen = result
+  else
+    clearWords(s, 1, 9)
+    chosen = false
+  end
+  cell.changed = chosen
+  verdict.outcome = 'allowed'
+  verdict.retryUs = 0
+  verdict.delayUs = 0
+  if cost > capacity then
+    verdict.outcome = 'impossible'
+    verdict.retryUs = huge
+    granted2 = false
+  elseif cost > 0 then
+    local room = capacity - cost
+    local atUs2 = s[1] > nowUs and s[1] or nowUs
+    local untilUs = nowUs
+    if s[4] > room then
+      untilUs = max(untilUs, roomAtUs(s, 1, atUs2, room))
+    end
+    local chosen3
+    if s[6] >= mostLeases then
+      local result3
+      if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
+        result3 = s[6]
+      else
+        local held = 0
+        do
+          local entry8 = 0
+          while entry8 < s[5] do
+            local entry9 = entry8
+            local chosen2
+            if s[10 + entry9 * 3 + 1] < 1099511627776 then
+              local entry10 = entry8
+              chosen2 = s[10 + entry10 * 3 + 1] > 0 and s[10 + entry10 * 3 + 2] > atUs2
+            else
+              chosen2 = false
+            end
+            if chosen2 then
+              held = held + 1
+            end
+            entry8 = entry8 + 1
+          end
+        end
+        result3 = held
+      end
+      chosen3 = result3 >= mostLeases
+    else
+      chosen3 = false
+    end
+    if chosen3 then
+      local earlier3 = untilUs
+      local nextUs = s[9]
+      do
+        local entry11 = 0
+        while entry11 < s[5] do
+          local entry12 = entry11
+          local chosen4
+          if s[10 + entry12 * 3 + 1] < 1099511627776 then
+            local entry13 = entry11
+            chosen4 = s[10 + entry13 * 3 + 1] > 0 and s[10 + entry13 * 3 + 2] > atUs2
+          else
+            chosen4 = false
+          end
+          if chosen4 then
+            local earlier2 = nextUs
+            local entry14 = entry11
+            nextUs = earlier2 < s[10 + entry14 * 3 + 2] and earlier2 or s[10 + entry14 * 3 + 2]
+          end
+          entry11 = entry11 + 1
+        end
+      end
+      untilUs = earlier3 > nextUs and earlier3 or nextUs
+    end
+    if s[7] > 0 then
+      local earlier5 = untilUs
+      local end2 = s[5]
+      local untilUs2 = 0
+      for entry15 = 0, end2 - 1 do
+        local entry16 = entry15
+        local chosen5
+        if s[10 + entry16 * 3 + 1] - 1099511627776 > room then
+          local entry17 = entry15
+          chosen5 = s[10 + entry17 * 3 + 1] > 0 and s[10 + entry17 * 3 + 2] > atUs2
+        else
+          chosen5 = false
+        end
+        if chosen5 then
+          local earlier4 = untilUs2
+          local entry18 = entry15
+          untilUs2 = earlier4 > s[10 + entry18 * 3 + 2] and earlier4 or s[10 + entry18 * 3 + 2]
+        end
+      end
+      untilUs = earlier5 > untilUs2 and earlier5 or untilUs2
+    end
+    local waitUs = untilUs - nowUs
+    if waitUs > 0 then
+      verdict.outcome = 'limited'
+      verdict.retryUs = waitUs
+      granted2 = false
+    end
+  end
+  return granted2
+end
+local function finish(cell, nowUs, isTaken)
+  local s = cell.s
+  local cost = cell.cost
+  local verdict = cell.verdict
+  local lateUs = 0
+  if isTaken and cost > 0 then
+    cell.changed = true
+    local chosen
+    if s[2] > 0 then
+      local last = s[2]
+      local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+      chosen = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
+    else
+      chosen = false
+    end
+    if chosen then
+      local entries = s[5]
+      local entries2 = s[5]
+      clearWords(s, 1, 9 + entries2 * 3)
+    end
+    local atUs = s[1] > nowUs and s[1] or nowUs
+    if s[6] + s[7] > 0 and s[8] <= atUs then
+      local soonestUs = 0
+      local latestUs = 0
+      do
+        local entry = 0
+        while entry < s[5] do
+          local entry2 = entry
+          if s[10 + entry2 * 3 + 1] > 0 then
+            local entry3 = entry
+            local expiresUs = s[10 + entry3 * 3 + 2]
+            if expiresUs <= atUs then
+              local entry4 = entry
+              local count = s[10 + entry4 * 3 + 1]
+              if count >= 1099511627776 then
+                s[7] = s[7] - 1
+              else
+                s[6] = s[6] - 1
+                s[4] = s[4] - count
+              end
+              s[10 + entry4 * 3 + 1] = 0
+            else
+              soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+              latestUs = latestUs > expiresUs and latestUs or expiresUs
+            end
+          end
+          entry = entry + 1
+        end
+      end
+      s[8] = soonestUs
+      s[9] = latestUs
+      dropLast(s, 1)
+    end
+    do
+      local end2 = s[5]
+      local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
+      if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
+        local next = 0
+        for entry5 = 0, end2 - 1 do
+          local entry6 = entry5
+          if s[10 + entry6 * 3 + 1] > 0 then
+            if next < entry5 then
+              local earlier = next
+              local entry7 = entry5
+              local earlier2 = s[10 + entry7 * 3]
+              local entry8 = entry5
+              local earlier3 = s[10 + entry8 * 3 + 1]
+              local entry9 = entry5
+              local expiresUs2 = s[10 + entry9 * 3 + 2]
+              s[10 + earlier * 3] = earlier2
+              s[10 + earlier * 3 + 1] = earlier3
+              s[10 + earlier * 3 + 2] = expiresUs2
+            end
+            next = next + 1
+          end
+        end
+        local entries3 = next
+        local entries4 = next
+        clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
+        s[5] = next
+      end
+    end
+    local token = s[2] + 1 > atUs and s[2] + 1 or atUs
+    if s[2] == 0 then
+      s[3] = token
+    end
+    s[2] = token
+    local expiresUs3 = atUs + leaseUs2
+    local end3 = s[5]
+    s[10 + end3 * 3] = token
+    s[10 + end3 * 3 + 1] = cost
+    s[10 + end3 * 3 + 2] = expiresUs3
+    s[5] = end3 + 1
+    s[8] = s[6] + s[7] == 0 and expiresUs3 or s[8] < expiresUs3 and s[8] or expiresUs3
+    s[9] = s[9] > expiresUs3 and s[9] or expiresUs3
+    s[6] = s[6] + 1
+    s[4] = s[4] + cost
+    s[1] = atUs
+    lateUs = token - nowUs
+  end
+  local lateUs2 = lateUs
+  local atUs2 = s[1] > nowUs and s[1] or nowUs
+  local result3
+  do
+    local total = s[4]
+    if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
+      result3 = total
+    else
+      do
+        local entry10 = 0
+        while entry10 < s[5] do
+          local entry11 = entry10
+          local count2 = s[10 + entry11 * 3 + 1]
+          local chosen2
+          if count2 < 1099511627776 then
+            local entry12 = entry10
+            chosen2 = s[10 + entry12 * 3 + 2] <= atUs2
+          else
+            chosen2 = false
+          end
+          if chosen2 then
+            total = total - count2
+          end
+          entry10 = entry10 + 1
+        end
+      end
+      result3 = total
+    end
+  end
+  verdict.remaining = 0 > capacity - result3 and 0 or capacity - result3
+  local last2 = s[2]
+  local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+  verdict.resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
+  verdict.enteredUs = nowUs + lateUs2
+end
+local function neededWords(s)
+  local entries = s[5] + 1
+  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  return 9 + entries2 * 3
+end
+return agree, finish, words, 9, neededWords
+`,
   fixedWindow: `local huge = math.huge
 -- From src/algorithms/fixed-window/fixed-window.ts.
 

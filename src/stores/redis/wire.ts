@@ -73,8 +73,13 @@ function addAnyRun(args: string[], { step, keys, places }: Sent, count: number):
   args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
     args.push(knownLabel(rule, limit), `${places[k]}`, `${cost}`)
-    if (op === 'give' || op === 'settle') args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
+    if (isGiven(op)) args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
+}
+
+/** Whether a step may have tickets, and is told how much was given. */
+function isGiven(op: Step['op']): boolean {
+  return op === 'give' || op === 'settle' || op === 'renew' || op === 'line'
 }
 
 /** Where the run ends that begins there. */
@@ -164,7 +169,7 @@ export class Reply {
       verdict.resetUs = this.#number()
       verdict.delayUs = 0
     } else this.#readInFull(first, verdict)
-    if (op === 'give' || op === 'settle') verdict.given = this.#number()
+    if (isGiven(op)) verdict.given = this.#number()
     if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 

@@ -9,15 +9,21 @@ import { chargesOf, giveBacks } from '../settlement.ts'
 import { type Part, Step } from '../step.ts'
 import { allAllowed } from '../store.ts'
 
+/** Nobody stands in line at several servers. */
+function withoutPlace(op: Step['op'], verdicts: Verdict[]): Verdict[] {
+  if (op === 'line') for (const verdict of verdicts) verdict.given = -1
+  return verdicts
+}
+
 /** Runs a step whose parts are in one group. */
 export type RunStep = (step: Step) => Promise<readonly Verdict[]>
 
 /** `places`: for each group the places of its parts in the step. */
 export async function acrossGroups(step: Step, places: readonly (readonly number[])[], run: RunStep): Promise<Verdict[]> {
   const ofGroup = (op: Step['op']) => places.map((indexes) => stepOf(step, op, indexes))
-  if (step.op !== 'take') return inOrder(places, await Promise.all(ofGroup(step.op).map(run)))
+  if (step.op !== 'take' && step.op !== 'line') return inOrder(places, await Promise.all(ofGroup(step.op).map(run)))
   const asked = await Promise.all(ofGroup('ask').map(run))
-  if (step.isGivenUp || !asked.every(allAllowed)) return inOrder(places, asked)
+  if (step.isGivenUp || !asked.every(allAllowed)) return withoutPlace(step.op, inOrder(places, asked))
   const takes = ofGroup('take')
   const taken = await Promise.allSettled(takes.map(run))
   const failed = taken.find((result) => result.status === 'rejected')
@@ -31,10 +37,8 @@ export async function acrossGroups(step: Step, places: readonly (readonly number
   )
   if (failed !== undefined) throw failed.reason
   // Who agreed says what it said when it was asked: it has not been charged.
-  return inOrder(
-    places,
-    answers.map((verdicts, k) => (verdicts && !allAllowed(verdicts) ? verdicts : (asked[k] as readonly Verdict[]))),
-  )
+  const refused = answers.map((verdicts, k) => (verdicts && !allAllowed(verdicts) ? verdicts : (asked[k] as readonly Verdict[])))
+  return withoutPlace(step.op, inOrder(places, refused))
 }
 
 /** With parts of its own: verdicts are written into them. */

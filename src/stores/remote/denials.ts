@@ -9,7 +9,7 @@
  * So everything that this process was granted about a key drops its refusal. What other processes do is not seen here: hence `maxUs`.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { hasOneKey, type Part, type Step } from '../step.ts'
+import { anyUntilReleased, hasOneKey, type Part, type Step } from '../step.ts'
 
 interface Denial {
   readonly parts: readonly Part[]
@@ -73,7 +73,8 @@ export class Denials {
   refused(step: Step, verdicts: readonly Verdict[], grants: number, sentUs: number, receivedUs: number): void {
     // Of several keys, some may have been charged for a moment: what was refused meanwhile holds no longer.
     if (!hasOneKey(step)) this.granted(step)
-    if (!isPlainTake(step)) return
+    // A release may come at any moment.
+    if (!isPlainTake(step) || anyUntilReleased(step.parts)) return
     const { key } = step.parts[0] as Part
     if ((this.#lastGrant[placeOf(key)] as number) > grants) return
     const waitUs = longestWaitUs(verdicts)

@@ -1,7 +1,7 @@
 /** How a step comes to the driver: not at all if a refusal still holds (`known`), else in a batch, or in one for each of its groups. */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
-import { hasOneKey, type Part, type Scope, type Step } from '../step.ts'
+import { checkLeases, hasOneKey, type Part, type Scope, type Step } from '../step.ts'
 import { allAllowed, type Group, type OnFailure, type OnVerdicts, type StoreDriver } from '../store.ts'
 import { acrossGroups } from './across-groups.ts'
 import { Batches } from './batches.ts'
@@ -21,6 +21,7 @@ export class Dispatcher {
   }
 
   open(scope: Scope): void {
+    checkLeases(scope, 'on a remote store')
     this.#driver.open?.(scope)
     if (this.#bounds === undefined) return
     const denials = this.#denials.get(scope.name) ?? new Denials(this.#bounds)

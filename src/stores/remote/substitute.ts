@@ -54,7 +54,7 @@ function allowing(): Substitute {
     )
     const verdicts = memory.apply(new Step('ask', step.scope, parts, -1, -1, undefined), nowUs)
     return verdicts.map((verdict, k) => {
-      const cost = (step.op === 'take' || isCharge) && verdict.outcome === 'allowed' ? (parts[k] as Part).cost : 0
+      const cost = (step.op === 'take' || step.op === 'line' || isCharge) && verdict.outcome === 'allowed' ? (parts[k] as Part).cost : 0
       return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
     })
   }
@@ -64,7 +64,7 @@ function allowing(): Substitute {
 function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
   return step.parts.map(({ cost, rule }): Verdict => {
     const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, ticket: undefined, degraded: true }
-    if (step.op === 'give' || step.op === 'settle' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
+    if (step.op === 'give' || step.op === 'settle' || step.op === 'renew' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
     if (cost > rule.capacity && step.op !== 'charge') return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
     return { outcome: 'limited', retryUs, ...rest }
   })
@@ -82,16 +82,20 @@ function deciding(share: number): Substitute {
     return made
   }
   return (step, nowUs, retryUs, sinceUs) => {
-    const parts = step.parts.map((part) => new Part(part.limit, shareFor(part.rule), part.key, part.cost))
+    // There is no line here, and what is renewed is what this memory gave out.
+    const op = step.op === 'line' ? 'take' : step.op
+    const ofMemory = (part: Part) => (op === 'renew' ? part.with({ rule: shareFor(part.rule), cost: 0 }) : undefined)
+    const parts = step.parts.map((part) => ofMemory(part) ?? new Part(part.limit, shareFor(part.rule), part.key, part.cost))
     // What is more than the share, but not more than the limit, must wait for the store.
-    const isBounded = step.op === 'take' || step.op === 'ask'
+    const isBounded = op === 'take' || op === 'ask'
     if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
     // What the store booked or was charged is not the memory's to give back, to cancel or to settle.
     const isOfTheStore =
-      step.parts.some(({ ticket }) => ticket !== undefined) || (step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs)
+      (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) ||
+      (step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs)
     if (step.op === 'settle' || isOfTheStore) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
-    const verdicts = memory.apply(new Step(step.op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
+    const verdicts = memory.apply(new Step(op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
     return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
   }
 }

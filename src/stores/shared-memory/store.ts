@@ -7,6 +7,7 @@ import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
+import { checkLeases } from '../step.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { timeFrom } from './clock.ts'
@@ -77,6 +78,7 @@ class Shared implements SharedStore {
 
   /** Refuses what cannot be decided here, before anything is. */
   open(scope: Scope, nowUs: () => number): OpenStates {
+    checkLeases(scope, 'in shared memory')
     const memory = this.#memory
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)

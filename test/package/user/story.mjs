@@ -1,6 +1,7 @@
 /** A story that ends the same in every runtime: the same calls at the same times to one limit of every algorithm. */
 
 export const LIMITS = {
+  concurrency: { max: 5, lease: '3s' },
   fixedWindow: { limit: 5, window: '3s' },
   gcra: { rate: '7/3s', burst: 5 },
   leakyBucket: { capacity: 5, leak: '7/3s' },
@@ -28,6 +29,9 @@ const CALLS = [
   [7_000_001, 'peek', 1],
 ]
 
+/** What is held until it is released is not taken by these verbs. */
+const OF_PERMITS = { tryAcquire: 'consume', refund: 'peek' }
+
 const START_US = 1_700_000_000_123_456
 
 function clockAt(timeUs) {
@@ -43,12 +47,13 @@ export function story(sluice, store) {
     const limiter = sluice.createLimiter(limit, { name, clock: clockAt(time), ...(store && { store }) })
     return CALLS.map(([atUs, verb, cost]) => {
       time.now = START_US + atUs
-      return `${name} ${atUs} ${verb} ${cost} ${JSON.stringify(limiter[verb]('user:42', cost))}`
+      const asked = name === 'concurrency' ? (OF_PERMITS[verb] ?? verb) : verb
+      return `${name} ${atUs} ${asked} ${cost} ${JSON.stringify(limiter[asked]('user:42', cost))}`
     })
   })
 }
 
 /** The same on memory of this thread and on memory that threads can share. */
 export function storyOnBothStores(sluice, { sharedStore }) {
-  return [...story(sluice), ...story(sluice, sharedStore({ maxKeys: 100, recordWords: 64 }))]
+  return [...story(sluice), ...story(sluice, sharedStore({ maxKeys: 100, recordWords: 300 }))]
 }

@@ -1,0 +1,409 @@
+/**
+ * The limiter of limits that are in use until they are released: its decisions are permits (permit.ts), and it renews their leases (leases.ts). The rest is
+ * that of store-limiter.ts, which knows nothing of permits: a limiter without such a limit pays nothing for them.
+ */
+import type { Verdict } from '../algorithms/decide.ts'
+import { onlyKnown } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import type { GuardedStore } from '../stores/remote/guarded-store.ts'
+import { Part, type Scope, Step } from '../stores/step.ts'
+import type { OpenStates, Store } from '../stores/store.ts'
+import { type Decision, decisionOf } from './decision.ts'
+import type { ReleaseOutcome } from './events.ts'
+import { ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
+import { Leases, type OnRenewed } from './leases.ts'
+import type {
+  Acquired,
+  AcquireOptions,
+  Answer,
+  Permit,
+  RefundOptions,
+  Reservation,
+  ReserveOptions,
+  Settleable,
+  SettleOptions,
+  VerbOptions,
+} from './limiter.ts'
+import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
+import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
+import { HeldDecision, type Lender, type Loan } from './permit.ts'
+import { filled, type Plan, partsOf } from './plans.ts'
+import { StoreLimiter } from './store-limiter.ts'
+
+type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
+
+export class PermitLimiter<L extends Limits, S extends Store, P extends string> extends StoreLimiter<L, S, P> {
+  readonly #isSync: boolean
+  readonly #leases: Leases
+  readonly #lender: Lender
+  /** How many permits are held, by key. */
+  readonly #inflight = new Map<string, number>()
+  /** Whether limits have had keys of their own: then a release may concern any queue. */
+  #hasKeysByName = false
+  /** The step of the last release, by its plan and limit. */
+  #giving: { readonly plan: Plan<LimitName<L>>; readonly part: Part; readonly step: Step } | undefined = undefined
+
+  constructor(limits: L, options: LimiterOptions<L, S, P>) {
+    super(limits, options)
+    this.#isSync = this.store.mode === 'sync'
+    const leases = new Leases(this.ownClock, {
+      leaseUs: (plan, limit) => leaseOf(this.plans.still(plan).scope, limit),
+      renew: (plan, loan, tokens, cost, onRenewed) => this.#renew(plan, loan, tokens, cost, onRenewed),
+      release: (plan, loan, onReleased) => this.#releaseLoan(plan, loan, onReleased),
+    })
+    this.#leases = leases
+    this.#lender = {
+      nowUs: this.ownClock.nowUs,
+      wallUs: () => leases.wallUs(),
+      release: (permit, outcome) => this.#release(permit, outcome),
+      lost: (permit) => {
+        this.#end(permit, 'ignored')
+        this.#tellQueues(permit)
+      },
+    }
+  }
+
+  override tryAcquire(): never {
+    const error = unreleasable('tryAcquire')
+    if (this.#isSync) throw error
+    return Promise.reject(error) as never
+  }
+
+  override pace(): never {
+    throw unreleasable('pace')
+  }
+
+  override consume(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
+    return this.#answer(() => this.#consume(key, cost, options)) as unknown as Answer<S, Taken<L, S>>
+  }
+
+  override peek(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
+    return this.#answer(() => super.peek(key, cost, options)) as Answer<S, DecisionOf<L>>
+  }
+
+  /** Nothing of it can be booked ahead: it is `consume`. */
+  override reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
+    return this.#answer(() => {
+      onlyKnown(options, RESERVE_OPTIONS, 'the options of a verb')
+      const taken = this.#consume(key, cost, { plan: options.plan })
+      const cancellable = (permit: HeldDecision) => Object.assign(permit, { cancel: () => permit.release({ outcome: 'ignored' }) })
+      return taken instanceof HeldDecision ? cancellable(taken) : taken.then(cancellable)
+    }) as Answer<S, Taken<L, S> & Reservation<S>>
+  }
+
+  /** Runs a function that holds a permit until what it promises has settled. */
+  async run<T>(
+    key: KeyOf<L>,
+    fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
+    options?: AcquireOptions<LimitName<L>, P>,
+  ): Promise<Awaited<T>> {
+    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
+    const permit = (options === undefined && this.#heldAtOnce(key)) || ((await this.acquire(key, options)) as unknown as HeldDecision)
+    let outcome: ReleaseOutcome = 'dropped'
+    try {
+      const result = await fn(permit as unknown as Acquired<LimitName<L>, S> & Permit<S>)
+      outcome = 'ok'
+      return result
+    } finally {
+      // Never earlier than the work has ended, whatever was aborted or timed out meanwhile.
+      const released = permit.release({ outcome })
+      if (!this.#isSync) await released
+    }
+  }
+
+  override wrap<Fn extends AnyFunction>(
+    key: KeyOf<L> | ((...args: Parameters<Fn>) => KeyOf<L>),
+    fn: Fn,
+    options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
+  ): Wrapped<Fn> {
+    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
+    const { cost = 1, ...bounds } = options
+    const run = (args: Parameters<Fn>, call: () => ReturnType<Fn>) =>
+      this.run(found(key, args), call, { ...bounds, cost: found(cost, args) })
+    return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
+      return run(args, () => fn.apply(this as never, args as never) as ReturnType<Fn>)
+    }
+  }
+
+  /** How many permits this limiter holds in this process: for a key, or at all. */
+  inflight(key?: KeyOf<L>): number {
+    if (key !== undefined) return this.#inflight.get(this.#inflightKey(key)) ?? 0
+    let count = 0
+    for (const each of this.#inflight.values()) count += each
+    return count
+  }
+
+  override charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
+    return this.#answer(() => super.charge(key, this.#ofTheOthers('charge', cost), options)) as Answer<S, DecisionOf<L>>
+  }
+
+  override settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Answer<S, void> {
+    return this.#answer(() => super.settle(key, actual, options)) as Answer<S, void>
+  }
+
+  override refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
+    return this.#answer(() => super.refund(key, this.#ofTheOthers('refund', cost), options)) as Answer<S, void>
+  }
+
+  override reset(key: KeyOf<L>): Answer<S, void> {
+    return this.#answer(() => super.reset(key)) as Answer<S, void>
+  }
+
+  protected override acquired(
+    decision: Decision<LimitName<L>>,
+    waitedMs: number,
+    { verdicts, limits, askedUs }: WaitAnswer,
+    parts: readonly Part[],
+    plan: P | undefined,
+    key: KeyOf<L>,
+    tell: () => void,
+  ): Acquired<LimitName<L>, S> {
+    const asked = parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
+    const permit = told(this.#permit(decision, asked, verdicts, key, plan, askedUs), tell)
+    return Object.assign(permit, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
+  }
+
+  /** Whoever gets promises gets wrong input as a rejection too. */
+  #answer<T>(act: () => T): T {
+    if (this.#isSync) return act()
+    try {
+      return act()
+    } catch (error) {
+      return Promise.reject(error) as T
+    }
+  }
+
+  #consume(key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): HeldDecision | Promise<HeldDecision> {
+    const plan = this.planOf(options)
+    const sinceUs = this.heardSinceUs()
+    this.checkOpen()
+    if (plan.states !== undefined) {
+      plan.states.apply(filled(plan, key, cost), true)
+      const askedUs = (plan.verdicts[0] as Verdict).atUs
+      return this.#decided(plan, plan.step.parts, plan.verdicts, key, cost, options, sinceUs, askedUs)
+    }
+    const askedUs = this.ownClock.nowUs()
+    const parts = partsOf(plan, key, cost)
+    const step = this.step({ op: 'take', aheadUs: -1, ofUs: -1 }, plan.scope, parts)
+    return this.applyTo(plan, step, (verdicts) =>
+      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs),
+    ) as Promise<HeldDecision>
+  }
+
+  #decided(
+    plan: Plan<LimitName<L>>,
+    parts: readonly Part[],
+    verdicts: readonly Verdict[],
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    options: VerbOptions<P> | undefined,
+    sinceUs: number,
+    askedUs: number,
+  ): HeldDecision {
+    const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
+    const permit = this.#permit(decision, parts, verdicts, key, options?.plan, askedUs)
+    if (sinceUs >= 0) told(permit, () => this.tell('consume', key, cost, options, decision, sinceUs))
+    return permit
+  }
+
+  /** A permit, if nobody has to wait for it. */
+  #heldAtOnce(key: KeyOf<L>): HeldDecision | undefined {
+    if (!this.goesAtOnce()) return undefined
+    const permit = this.#consume(key, 1, undefined) as HeldDecision
+    return permit.allowed ? permit : undefined
+  }
+
+  #permit(
+    decision: Decision<LimitName<L>>,
+    parts: readonly Part[],
+    verdicts: readonly Verdict[],
+    key: KeyOf<L>,
+    plan: P | undefined,
+    askedUs: number,
+  ): HeldDecision {
+    if (typeof key === 'object') this.#hasKeysByName = true
+    const loans = decision.allowed ? this.#loans(parts, verdicts, askedUs) : NO_LOANS
+    const permit = new HeldDecision(this.#lender, decision, enteredMs(parts, verdicts), { loans, key, plan, sinceUs: askedUs })
+    if (loans.length > 0) {
+      this.#count(loans, 1)
+      this.#leases.add(permit)
+    }
+    return permit
+  }
+
+  #loans(parts: readonly Part[], verdicts: readonly Verdict[], askedUs: number): Loan[] {
+    const loans: Loan[] = []
+    for (let k = 0; k < parts.length; k++) {
+      const { limit, rule, key, cost } = parts[k] as Part
+      if (!rule.algorithm.untilReleased || cost === 0) continue
+      const { enteredUs: token, degraded = false } = verdicts[k] as Verdict
+      const loan: Loan = { limit, key, cost, token, degraded, untilUs: Number.POSITIVE_INFINITY, wallUntilUs: Number.POSITIVE_INFINITY }
+      // What a substitute lent is not known to the store, and not renewed there.
+      if (!rule.endless && !degraded) this.#leases.lentUntil(loan, rule.windowUs, askedUs, this.#leases.wallUs())
+      loans.push(loan)
+    }
+    return loans
+  }
+
+  #release(permit: HeldDecision | undefined, outcome: ReleaseOutcome): unknown {
+    const isSync = this.#isSync
+    if (permit === undefined) return isSync ? undefined : Promise.resolve()
+    const { loans, plan } = HeldDecision.lent(permit)
+    this.#end(permit, outcome)
+    const ended: Promise<void>[] = []
+    for (const loan of loans) {
+      if (isSync) this.#releaseNow(plan, loan)
+      else ended.push(new Promise((resolve) => this.#leases.release(plan, loan, resolve)))
+    }
+    this.#tellQueues(permit)
+    return isSync ? undefined : Promise.all(ended).then(() => undefined)
+  }
+
+  /** It is held no longer: released or lost. */
+  #end(permit: HeldDecision, outcome: ReleaseOutcome): void {
+    const { loans, key, plan, sinceUs } = HeldDecision.lent(permit)
+    if (loans.length === 0) return
+    this.#leases.remove(permit)
+    const inflight = this.#count(loans, -1)
+    if (!this.listeners.hearReleases) return
+    const heldMs = (this.ownClock.nowUs() - sinceUs) / 1000
+    this.listeners.tellRelease({ limiter: this.name, key, plan, heldMs, outcome, inflight })
+  }
+
+  /** Those who wait for what it held are next. */
+  #tellQueues(permit: HeldDecision): void {
+    if (this.queues.isEmpty) return
+    const { key } = HeldDecision.lent(permit)
+    const queues = this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key as KeyOf<L>, 0))
+    for (const queue of queues) queue.tryAgain()
+  }
+
+  /** Answers how many there were with this one. */
+  #count(loans: readonly Loan[], sign: 1 | -1): number {
+    const { key, cost } = loans[0] as Loan
+    const before = this.#inflight.get(key) ?? 0
+    const after = before + sign * cost
+    if (after === 0) this.#inflight.delete(key)
+    else this.#inflight.set(key, after)
+    return Math.max(before, after)
+  }
+
+  #inflightKey(key: KeyOf<L>): string {
+    const parts = partsOf(this.plans.base, key, 0)
+    return (parts.find(({ rule }) => rule.algorithm.untilReleased) as Part).key
+  }
+
+  #renew(plan: string | undefined, { limit, key }: Loan, tokens: readonly number[], cost: number, onRenewed: OnRenewed): void {
+    const { rule } = limitOf(this.plans.still(plan).scope, limit)
+    const part = new Part(limit, rule, key, cost, { numbers: rule.numbers, words: Float64Array.from(tokens) })
+    this.#send(
+      'renew',
+      plan,
+      part,
+      -1,
+      ({ degraded, given }) => onRenewed(degraded ? undefined : given),
+      () => onRenewed(undefined),
+    )
+  }
+
+  #releaseLoan(plan: string | undefined, { limit, key, cost, token, degraded }: Loan, onReleased: (isTold: boolean) => void): void {
+    const { rule } = limitOf(this.plans.still(plan).scope, limit)
+    const part = new Part(limit, rule, key, cost)
+    const store = this.guarded
+    // What a substitute lent goes back to it, as long as it decides.
+    if (degraded && !(store as GuardedStore).isDownFor(new Step('give', this.scope(), [part], -1, token, undefined))) onReleased(true)
+    else
+      this.#send(
+        'give',
+        plan,
+        part,
+        token,
+        (verdict) => onReleased(degraded || !verdict.degraded),
+        () => onReleased(false),
+      )
+  }
+
+  /** One limit's share of what permits ask of the store. It may have been closed since. */
+  #send(
+    op: 'renew' | 'give',
+    planName: string | undefined,
+    part: Part,
+    ofUs: number,
+    onVerdict: (verdict: Verdict) => void,
+    onFailure: () => void,
+  ): void {
+    const plan: Plan<LimitName<L>> = this.plans.still(planName)
+    const step = this.step({ op, aheadUs: -1, ofUs }, plan.scope, [part])
+    const store = this.guarded
+    if (store.mode === 'async') {
+      store.ask(step, ([verdict]) => verdict as Verdict).then(onVerdict, onFailure)
+      return
+    }
+    ;(plan.states as OpenStates).apply(step, true)
+    onVerdict(part.verdict)
+  }
+
+  /** Where the store answers at once: by a step that is filled in for each release, so that nothing has to be made. */
+  #releaseNow(planName: string | undefined, { limit, key, cost, token }: Loan): void {
+    const plan = this.plans.still(planName)
+    const { plan: known, part, step } = this.#giving ?? {}
+    if (known === plan && part?.limit === limit && step !== undefined) {
+      part.key = key
+      part.cost = cost
+      step.ofUs = token
+      ;(plan.states as OpenStates).apply(step, true)
+      return
+    }
+    const fresh = new Part(limit, limitOf(plan.scope, limit).rule, key, cost)
+    const give = new Step('give', plan.scope, [fresh], -1, token, undefined)
+    this.#giving = { plan, part: fresh, step: give }
+    ;(plan.states as OpenStates).apply(give, true)
+  }
+
+  /** A cost of nothing for what is released. */
+  #ofTheOthers(verb: string, cost: CostOf<L>): CostOf<L> {
+    const { limits } = this.plans.base.scope
+    if (limits.every(({ rule }) => rule.algorithm.untilReleased)) throw unreleasable(verb)
+    const given = typeof cost === 'object' && cost !== null ? cost : Object.fromEntries(limits.map(({ name }) => [name, cost]))
+    const released = limits.filter(({ rule }) => rule.algorithm.untilReleased).map(({ name }) => [name, 0])
+    return { ...given, ...Object.fromEntries(released) } as CostOf<L>
+  }
+}
+
+const NO_LOANS: readonly Loan[] = []
+
+function limitOf({ limits }: Scope, name: string): Scope['limits'][number] {
+  return limits.find((limit) => limit.name === name) as Scope['limits'][number]
+}
+
+function leaseOf(scope: Scope, name: string): number {
+  const { rule } = limitOf(scope, name)
+  return rule.endless ? Number.POSITIVE_INFINITY : rule.windowUs
+}
+
+/** When what is not released was entered: a token may be later than that. */
+function enteredMs(parts: readonly Part[], verdicts: readonly Verdict[]): number {
+  let us = (verdicts[0] as Verdict).atUs
+  for (let k = 0; k < parts.length; k++) {
+    if (!(parts[k] as Part).rule.algorithm.untilReleased) us = Math.max(us, (verdicts[k] as Verdict).enteredUs)
+  }
+  return us / 1000
+}
+
+/** If a listener throws, the caller does not get the permit: nobody would release it. */
+function told(permit: HeldDecision, tell: () => void): HeldDecision {
+  try {
+    tell()
+    return permit
+  } catch (error) {
+    void permit.release({ outcome: 'ignored' })
+    throw error
+  }
+}
+
+function unreleasable(verb: string): SluiceError {
+  const instead = verb === 'refund' ? 'a permit is given back by its release()' : 'use consume, acquire or run, whose permits are released'
+  return new SluiceError('UNSUPPORTED', `${verb} cannot be used where a limit is held until it is released: ${instead}`)
+}

@@ -1,0 +1,151 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/** A decision that is also a permit: what it took is held until it is released, or until its lease has run out. */
+import { refused } from '../algorithms/rate.ts'
+import { SluiceError, shown } from '../errors.ts'
+import type { Decision, DecisionPart } from './decision.ts'
+import type { ReleaseOutcome } from './events.ts'
+import type { Abortable, Cost, Key } from './input.ts'
+
+/** The `AbortSignal` of the project's types, if it has them. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer T } } ? T : Abortable
+
+/** How a permit ends: what the work says about the load, for those who listen (`onRelease`). */
+export interface ReleaseOptions {
+  /** `'ok'` (default), `'dropped'`: it failed because of too much load, `'ignored'`: it says nothing about load. */
+  readonly outcome?: ReleaseOutcome | undefined
+}
+
+/** What one limit lent: so many permits of a key, under a token. */
+export interface Loan {
+  readonly limit: string
+  readonly key: string
+  readonly cost: number
+  readonly token: number
+  /** Whether the failure policy lent it, and not the store. */
+  readonly degraded: boolean
+  /** Until when it is held for certain, unless it is renewed, by the clock of this process and by the wall clock. Infinity without a lease. */
+  untilUs: number
+  wallUntilUs: number
+}
+
+/** Where permits come from, and go back to. */
+export interface Lender {
+  /** By the clock of this process, and by the wall clock, which goes on while a machine is suspended. */
+  nowUs(): number
+  wallUs(): number
+  /** Undefined: nothing is held any more. */
+  release(permit: HeldDecision | undefined, outcome: ReleaseOutcome): unknown
+  lost(permit: HeldDecision): void
+}
+
+const OUTCOMES: readonly unknown[] = ['ok', 'dropped', 'ignored'] satisfies ReleaseOutcome[]
+
+export class HeldDecision {
+  declare readonly outcome: Decision['outcome']
+  declare readonly allowed: boolean
+  declare readonly limit: number
+  declare readonly remaining: number
+  declare readonly retryAfterMs: number
+  declare readonly resetAfterMs: number
+  declare readonly delayMs: number
+  declare readonly atMs: number
+  declare readonly policy: string
+  declare readonly parts: Readonly<Record<string, DecisionPart>>
+  declare readonly degraded: boolean
+  readonly #lender: Lender
+  readonly #decision: Decision
+  #state: 'held' | 'released' | 'lost' | 'refused'
+  #controller: AbortController | undefined = undefined
+  readonly #lent: Lent
+
+  /** `atMs`: when what is not released was entered. */
+  constructor(lender: Lender, decision: Decision, atMs: number, lent: Lent) {
+    this.outcome = decision.outcome
+    this.allowed = decision.allowed
+    this.limit = decision.limit
+    this.remaining = decision.remaining
+    this.retryAfterMs = decision.retryAfterMs
+    this.resetAfterMs = decision.resetAfterMs
+    this.delayMs = decision.delayMs
+    this.atMs = atMs
+    this.policy = decision.policy
+    this.parts = decision.parts
+    this.degraded = decision.degraded
+    this.#lender = lender
+    this.#decision = decision
+    this.#lent = lent
+    this.#state = decision.allowed ? 'held' : 'refused'
+  }
+
+  /** What is known of a permit to the limiter that lent it. */
+  static lent(permit: HeldDecision): Lent {
+    return permit.#lent
+  }
+
+  get token(): number {
+    return this.#lent.loans[0]?.token ?? -1
+  }
+
+  get held(): boolean {
+    if (this.#state !== 'held') return false
+    for (const { untilUs, wallUntilUs } of this.#lent.loans) {
+      if (untilUs === Number.POSITIVE_INFINITY) continue
+      if (this.#lender.nowUs() >= untilUs || this.#lender.wallUs() >= wallUntilUs) return false
+    }
+    return true
+  }
+
+  get signal(): Signal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#state === 'lost') this.#controller.abort(lostError(this.#lent.key))
+    }
+    // A holder that stood still is told before its timer rings.
+    if (this.#state === 'held' && !this.held) HeldDecision.lose(this)
+    return this.#controller.signal as Signal
+  }
+
+  release(options?: ReleaseOptions): unknown {
+    const outcome = options?.outcome ?? 'ok'
+    if (!OUTCOMES.includes(outcome)) throw refused('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
+    const isHeld = this.#state === 'held'
+    if (isHeld) this.#state = 'released'
+    return this.#lender.release(isHeld ? this : undefined, outcome)
+  }
+
+  settle(actual: Cost<string>): unknown {
+    return (this.#decision as unknown as { settle(actual: Cost<string>): unknown }).settle(actual)
+  }
+
+  [Symbol.dispose](): void {
+    void this.release()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
+
+  /** It is no longer held: its lease ran out, or the store does not know it. */
+  static lose(permit: HeldDecision): void {
+    if (permit.#state !== 'held') return
+    permit.#state = 'lost'
+    permit.#lender.lost(permit)
+    permit.#controller?.abort(lostError(permit.#lent.key))
+  }
+}
+
+/** What a permit holds, for whom, and since when. */
+export interface Lent {
+  /** Nothing where it was refused, or asked for nothing. */
+  readonly loans: readonly Loan[]
+  readonly key: Key<string>
+  readonly plan: string | undefined
+  readonly sinceUs: number
+}
+
+function lostError(key: Key<string>): SluiceError {
+  return new SluiceError(
+    'LOST',
+    `the permit for key ${shown(key)} is no longer held: its lease ran out before it was renewed, because this process stood still or did not reach the store`,
+  )
+}

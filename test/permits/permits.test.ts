@@ -1,0 +1,447 @@
+/** Permits in the memory of one process: what is taken is held until it is released, and who waits is next. */
+import { describe, expect, test } from 'vitest'
+import { concurrency, createLimiter, gcra, memoryStore, type ReleaseEvent, SluiceError } from '../../src/index.ts'
+import { fakeClock } from '../../src/testing/fake-clock.ts'
+
+const START_MS = 1_700_000_000_000
+const places = (max: number, lease?: '30s') => concurrency(lease === undefined ? { max } : { max, lease })
+/** Lets everything run that needs no time. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** What became of promises so far. */
+function watched<T>(promises: readonly Promise<T>[]): string[] {
+  const states = promises.map(() => 'waits')
+  promises.forEach((promise, k) => {
+    promise.then(
+      () => (states[k] = 'has it'),
+      (error) => (states[k] = (error as SluiceError).code ?? String(error)),
+    )
+  })
+  return states
+}
+
+describe('a permit', () => {
+  test('is held until it is released, and a second release does nothing', () => {
+    const limiter = createLimiter(places(2))
+    const [first, second, third] = [limiter.consume('key'), limiter.consume('key'), limiter.consume('key')]
+    expect([first.allowed, second.allowed, third.allowed]).toEqual([true, true, false])
+    expect([first.held, third.held]).toEqual([true, false])
+    expect(limiter.inflight('key')).toBe(2)
+    first.release()
+    first.release()
+    third.release()
+    expect(first.held).toBe(false)
+    expect(limiter.peek('key').remaining).toBe(1)
+    expect(limiter.inflight()).toBe(1)
+  })
+
+  test('says that only a release helps: limited, with Infinity, which is null in JSON', () => {
+    const limiter = createLimiter(places(1))
+    limiter.consume('key')
+    const refused = limiter.consume('key')
+    expect(refused).toMatchObject({ outcome: 'limited', allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, remaining: 0 })
+    expect(JSON.parse(JSON.stringify(refused))).toMatchObject({ outcome: 'limited', retryAfterMs: null })
+    expect(Object.keys(JSON.parse(JSON.stringify(refused)))).not.toContain('token')
+  })
+
+  test('has a token that increases with each permit of its key', () => {
+    const limiter = createLimiter(places(1), { clock: fakeClock(START_MS) })
+    const tokens = Array.from({ length: 5 }, () => {
+      using permit = limiter.consume('key')
+      return permit.token
+    })
+    expect(tokens).toEqual(tokens.map((_, k) => (tokens[0] as number) + k))
+    expect(limiter.consume('key', 2).token).toBe(-1)
+  })
+
+  test('is released by using, and by await using', async () => {
+    const limiter = createLimiter(places(1))
+    {
+      using permit = limiter.consume('key')
+      expect(permit.held).toBe(true)
+    }
+    {
+      await using permit = await limiter.acquire('key')
+      expect(permit.held).toBe(true)
+      expect(limiter.inflight('key')).toBe(1)
+    }
+    expect(limiter.inflight('key')).toBe(0)
+  })
+
+  test('of several limits is all or nothing, and release gives back the held part only, refund the others only', () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter({ rate: gcra({ rate: '1/s', burst: 2 }), inflight: places(5) }, { clock })
+    const first = limiter.consume('key')
+    limiter.consume('key')
+    expect(limiter.consume('key')).toMatchObject({ allowed: false, policy: 'rate' })
+    expect(limiter.inflight('key')).toBe(2)
+    first.release()
+    expect(limiter.peek('key', 0).parts).toMatchObject({ rate: { remaining: 0 }, inflight: { remaining: 4 } })
+    limiter.refund('key')
+    expect(limiter.peek('key', 0).parts).toMatchObject({ rate: { remaining: 1 }, inflight: { remaining: 4 } })
+  })
+
+  test('is settled in its rate, and stays as it is where it is held', () => {
+    const limiter = createLimiter({ tokens: gcra({ rate: '1/h', burst: 100 }), inflight: places(5) })
+    const permit = limiter.consume('key', { tokens: 10, inflight: 2 })
+    permit.settle(30)
+    expect(limiter.peek('key', 0).parts).toMatchObject({ tokens: { remaining: 70 }, inflight: { remaining: 3 } })
+  })
+
+  test('of a call whose listener throws is released: nobody else could', async () => {
+    const limiter = createLimiter(places(1), {
+      onDecision() {
+        throw new Error('from a listener')
+      },
+    })
+    expect(() => limiter.consume('key')).toThrow('from a listener')
+    await expect(limiter.acquire('key')).rejects.toThrow('from a listener')
+    expect(limiter.peek('key').remaining).toBe(1)
+  })
+
+  test('of a key that was reset is none of the new ones', () => {
+    const limiter = createLimiter(places(1), { clock: fakeClock(START_MS) })
+    const before = limiter.consume('key')
+    limiter.reset('key')
+    limiter.update(places(2))
+    limiter.consume('key')
+    const clock = limiter.consume('key')
+    expect(clock.allowed).toBe(true)
+    before.release()
+    expect(limiter.peek('key').remaining).toBeLessThanOrEqual(1)
+  })
+
+  test('is told to listeners when it ends, with how it went', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(5), { name: 'jobs', clock, plans: { pro: places(9) } })
+    const events: ReleaseEvent[] = []
+    const stop = limiter.listen({ onRelease: (event) => void events.push(event) })
+    const other = limiter.consume('key', 2)
+    const permit = limiter.consume('key', 1, { plan: 'pro' })
+    clock.advanceMs(12.5)
+    permit.release({ outcome: 'ignored' })
+    await limiter.run('key', () => 'fine')
+    await limiter.run('key', () => Promise.reject(new Error('too slow'))).catch(() => undefined)
+    expect(events).toEqual([
+      { limiter: 'jobs', key: 'key', plan: 'pro', heldMs: 12.5, outcome: 'ignored', inflight: 3 },
+      { limiter: 'jobs', key: 'key', plan: undefined, heldMs: 0, outcome: 'ok', inflight: 3 },
+      { limiter: 'jobs', key: 'key', plan: undefined, heldMs: 0, outcome: 'dropped', inflight: 3 },
+    ])
+    stop()
+    other.release()
+    expect(events).toHaveLength(3)
+    expect(() => other.release({ outcome: 'fine' as never })).toThrow("outcome \"fine\" must be 'ok', 'dropped' or 'ignored'")
+  })
+
+  test('by a plan with more places is from a share that is kept for it', () => {
+    const limiter = createLimiter(places(8), { plans: { critical: places(10) } })
+    for (let k = 0; k < 8; k++) expect(limiter.consume('key').allowed).toBe(true)
+    expect(limiter.consume('key').allowed).toBe(false)
+    const kept = [limiter.consume('key', 1, { plan: 'critical' }), limiter.consume('key', 1, { plan: 'critical' })]
+    expect(kept.map(({ allowed }) => allowed)).toEqual([true, true])
+    // A hard total: ten in all.
+    expect(limiter.consume('key', 1, { plan: 'critical' }).allowed).toBe(false)
+  })
+
+  test.each([
+    ['tryAcquire', 'UNSUPPORTED'],
+    ['pace', 'UNSUPPORTED'],
+    ['refund', 'UNSUPPORTED'],
+    ['charge', 'UNSUPPORTED'],
+  ] as const)('has no %s: nobody could release what it takes', (verb, code) => {
+    const limiter = createLimiter(places(1)) as unknown as Record<string, (...args: unknown[]) => unknown>
+    expect(() => limiter[verb]?.('key', [])).toThrow(expect.objectContaining({ code }))
+  })
+
+  test.each([
+    [{ max: 0 }, 'concurrency max 0 must be a whole number from 1 to 1,000,000,000'],
+    [{ max: 1, lease: 99 }, 'concurrency lease 99 must be at least 100 ms'],
+    [{ max: 1, lease: 'long' }, 'concurrency lease "long" must be milliseconds or a number with a unit'],
+    [{ max: 1, ttl: 5 }, 'concurrency "ttl" is not an option: it has max, lease'],
+  ])('is refused for %j', (options, message) => {
+    expect(() => concurrency(options as never)).toThrow(message)
+  })
+})
+
+describe('waiting', () => {
+  test('is first come, first served; a place is handed over, and a newcomer does not overtake', async () => {
+    const limiter = createLimiter(places(1))
+    const held = limiter.consume('key')
+    const order: string[] = []
+    const noted = async (name: string) => {
+      const permit = await limiter.acquire('key')
+      order.push(name)
+      return permit
+    }
+    const waits = ['A', 'B', 'C'].map((name) => noted(name))
+    await turn()
+    expect(limiter.waiting('key')).toBe(3)
+    held.release()
+    // In the same turn as the release: the place is A's already.
+    expect(limiter.consume('key').allowed).toBe(false)
+    const late = noted('D')
+    for (const wait of [...waits, late]) (await wait).release()
+    expect(order).toEqual(['A', 'B', 'C', 'D'])
+    expect(limiter.inflight()).toBe(0)
+  })
+
+  test('for a large weight is not overtaken by small ones that would fit', async () => {
+    const limiter = createLimiter(places(4))
+    const held = [limiter.consume('key', 2), limiter.consume('key', 2)]
+    const large = limiter.acquire('key', { cost: 4 })
+    const small = limiter.acquire('key', { cost: 1 })
+    const states = watched([large, small])
+    held[0]?.release()
+    await turn()
+    expect(limiter.consume('key').allowed).toBe(false)
+    expect(states).toEqual(['waits', 'waits'])
+    held[1]?.release()
+    ;(await large).release()
+    ;(await small).release()
+    expect(limiter.peek('key').remaining).toBe(4)
+  })
+
+  test('ends at its deadline, at the abort of a signal, and where too many wait; the line goes on', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(1), { clock, maxQueue: 3 })
+    const held = limiter.consume('key')
+    const controller = new AbortController()
+    const waits = [
+      limiter.acquire('key', { timeoutMs: 100 }),
+      limiter.acquire('key', { signal: controller.signal }),
+      limiter.acquire('key'),
+      limiter.acquire('key'),
+    ]
+    const states = watched(waits)
+    await turn()
+    expect(states).toEqual(['waits', 'waits', 'waits', 'QUEUE_FULL'])
+    clock.advanceMs(100)
+    controller.abort(new SluiceError('CLOSED', 'given up'))
+    await turn()
+    expect(states).toEqual(['TIMEOUT', 'CLOSED', 'waits', 'QUEUE_FULL'])
+    held.release()
+    ;(await (waits[2] as (typeof waits)[0])).release()
+    expect(limiter.peek('key').remaining).toBe(1)
+    expect(clock.timers).toBe(0)
+  })
+
+  test('leaves nobody stuck when the numbers change: more places serve more, and a weight above all of them is refused', async () => {
+    const limiter = createLimiter(places(3))
+    const held = Array.from({ length: 3 }, () => limiter.consume('key'))
+    const waits = [limiter.acquire('key', { cost: 3 }), limiter.acquire('key'), limiter.acquire('key')]
+    const states = watched(waits)
+    await turn()
+    limiter.update(places(2))
+    await turn()
+    expect(states).toEqual(['IMPOSSIBLE', 'waits', 'waits'])
+    // Nobody was put out: two have to go before the next one comes.
+    expect(held.every((permit) => permit.held)).toBe(true)
+    held[0]?.release()
+    await turn()
+    expect(states).toEqual(['IMPOSSIBLE', 'waits', 'waits'])
+    held[1]?.release()
+    await turn()
+    expect(states).toEqual(['IMPOSSIBLE', 'has it', 'waits'])
+    limiter.update(places(3))
+    await turn()
+    expect(states).toEqual(['IMPOSSIBLE', 'has it', 'has it'])
+  })
+
+  test('ends with CLOSED when the limiter is closed, and permits are released after that all the same', async () => {
+    const store = memoryStore()
+    const limiter = createLimiter(places(1), { name: 'jobs', store })
+    const held = limiter.consume('key')
+    const wait = limiter.acquire('key')
+    limiter.close()
+    await expect(wait).rejects.toMatchObject({ code: 'CLOSED' })
+    held.release()
+    expect(createLimiter(places(1), { name: 'jobs', store }).peek('key').remaining).toBe(1)
+  })
+
+  test('among limits with keys of their own is told of every release', async () => {
+    const limiter = createLimiter({ user: places(1), tenant: places(2) })
+    const held = [limiter.consume({ user: 'a', tenant: 't' }), limiter.consume({ user: 'b', tenant: 't' })]
+    const wait = limiter.acquire({ user: 'c', tenant: 't' })
+    held[0]?.release()
+    const permit = await wait
+    expect(limiter.peek({ user: 'd', tenant: 't' }).parts.tenant.remaining).toBe(0)
+    permit.release()
+    held[1]?.release()
+    expect(limiter.peek({ user: 'a', tenant: 't' }, 0).parts).toMatchObject({ user: { remaining: 1 }, tenant: { remaining: 2 } })
+  })
+
+  test('costs nobody who aborts: 20,000 leave one signal, and nothing stays behind', async () => {
+    const limiter = createLimiter(places(1), { maxQueue: 20_000 })
+    const held = limiter.consume('key')
+    const controller = new AbortController()
+    const waits = Array.from({ length: 20_000 }, () => limiter.acquire('key', { signal: controller.signal }).catch(() => 'left'))
+    await turn()
+    controller.abort()
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['left']))
+    expect(limiter.waiting()).toBe(0)
+    held.release()
+    expect(limiter.consume('key').allowed).toBe(true)
+  })
+})
+
+describe('run and wrap', () => {
+  test('hold their place until the promise has settled, whatever was aborted meanwhile (p-queue frees it at the timeout)', async () => {
+    const limiter = createLimiter(places(1))
+    let end: (value: string) => void = () => undefined
+    const controller = new AbortController()
+    const running = limiter.run('key', () => new Promise<string>((resolve) => (end = resolve)), { signal: controller.signal })
+    await turn()
+    controller.abort()
+    await turn()
+    expect(limiter.inflight('key')).toBe(1)
+    expect(limiter.consume('key').allowed).toBe(false)
+    end('done')
+    expect(await running).toBe('done')
+    expect(limiter.inflight('key')).toBe(0)
+  })
+
+  test('release when the function throws, at once or later', async () => {
+    const limiter = createLimiter(places(1))
+    const thrown = () => {
+      throw new Error('at once')
+    }
+    await expect(limiter.run('key', thrown)).rejects.toThrow('at once')
+    await expect(limiter.run('key', () => Promise.reject(new Error('later')))).rejects.toThrow('later')
+    expect(limiter.inflight()).toBe(0)
+  })
+
+  test('never let more run than there are places, with weights, many keys and failures', async () => {
+    const limiter = createLimiter(places(3))
+    const running = new Map<string, number>()
+    let most = 0
+    const job = limiter.wrap(
+      (key: string) => key,
+      async (key: string, weight: number) => {
+        running.set(key, (running.get(key) ?? 0) + weight)
+        most = Math.max(most, running.get(key) as number)
+        await turn()
+        running.set(key, (running.get(key) as number) - weight)
+        if (weight === 2) throw new Error('failed')
+        return weight
+      },
+      { cost: (_key, weight) => weight },
+    )
+    const jobs = Array.from({ length: 300 }, (_, k) => job(`key ${k % 4}`, 1 + (k % 3)))
+    const settled = await Promise.allSettled(jobs)
+    expect(settled.filter(({ status }) => status === 'rejected')).toHaveLength(100)
+    expect(most).toBe(3)
+    expect(limiter.inflight()).toBe(0)
+  })
+})
+
+describe('with a lease, in memory as on Redis', () => {
+  test('a holder renews it every third, and a place that nobody renews is free when it has run out', () => {
+    const clock = fakeClock(START_MS)
+    const store = memoryStore()
+    const options = { name: 'jobs', store, clock }
+    const limiter = createLimiter(places(1, '30s'), options)
+    const permit = limiter.consume('key')
+    expect(limiter.consume('key').retryAfterMs).toBe(30_000)
+    clock.advanceMs(300_000)
+    expect([permit.held, permit.signal.aborted]).toEqual([true, false])
+    expect(limiter.consume('key').allowed).toBe(false)
+    permit.release()
+    clock.advanceMs(60_000)
+    expect(clock.timers).toBeLessThanOrEqual(1)
+  })
+
+  test('a holder that stood still for longer than its lease is told before it goes on', () => {
+    const clock = fakeClock(START_MS)
+    let stalled = 0
+    // Time passes, and no timer rings: the event loop stands still.
+    const limiter = createLimiter(places(1, '30s'), { clock: { nowUs: () => clock.nowUs() + stalled, setTimer: clock.setTimer } })
+    const [permit, other] = [limiter.consume('key'), limiter.consume('other')]
+    const signal = other.signal
+    stalled = 29_700_000
+    expect(permit.held).toBe(false)
+    expect(permit.signal.reason).toMatchObject({ code: 'LOST' })
+    clock.advanceMs(1)
+    clock.advanceMs(10_000)
+    expect(signal.aborted).toBe(true)
+    expect(limiter.inflight()).toBe(0)
+    permit.release()
+    expect(limiter.consume('key').allowed).toBe(true)
+  })
+
+  test('a lost permit that is released late takes nothing from those who came after it', () => {
+    const clock = fakeClock(START_MS)
+    let stalled = 0
+    const limiter = createLimiter(places(1, '30s'), { clock: { nowUs: () => clock.nowUs() + stalled, setTimer: clock.setTimer } })
+    const permit = limiter.consume('key')
+    stalled = 31_000_000
+    const next = limiter.consume('key')
+    expect(next.allowed).toBe(true)
+    expect(next.token).toBeGreaterThan(permit.token)
+    permit.release()
+    expect(limiter.consume('key').allowed).toBe(false)
+  })
+})
+
+describe('what other libraries get wrong', () => {
+  test('async-sema and async-mutex: a release too many raises the limit for ever', () => {
+    const limiter = createLimiter(places(1))
+    const permit = limiter.consume('key')
+    for (let k = 0; k < 5; k++) permit.release()
+    limiter.consume('key', 9).release()
+    expect([limiter.consume('key').allowed, limiter.consume('key').allowed]).toEqual([true, false])
+  })
+
+  test('async-mutex: a weight above the value waits for ever and blocks the line', async () => {
+    const limiter = createLimiter(places(1))
+    limiter.consume('key')
+    await expect(limiter.acquire('key', { cost: 2 })).rejects.toMatchObject({ code: 'IMPOSSIBLE' })
+    expect(limiter.waiting()).toBe(0)
+  })
+
+  test('opossum: the timer of a waiter that was served removes another one', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(1), { clock })
+    const held = limiter.consume('key')
+    const [served, other] = [limiter.acquire('key', { timeoutMs: 10 }), limiter.acquire('key')]
+    const states = watched([served, other])
+    held.release()
+    const permit = await served
+    clock.advanceMs(100)
+    await turn()
+    expect(states).toEqual(['has it', 'waits'])
+    permit.release()
+    expect((await other).held).toBe(true)
+  })
+
+  test('Failsafe: a wait that timed out stays in line and swallows the next permit', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(1), { clock })
+    const held = limiter.consume('key')
+    const late = limiter.acquire('key', { timeoutMs: 10 })
+    clock.advanceMs(10)
+    await expect(late).rejects.toMatchObject({ code: 'TIMEOUT' })
+    held.release()
+    expect(limiter.consume('key').allowed).toBe(true)
+  })
+
+  test('p-limit: promises of calls that are cleared never settle', async () => {
+    const limiter = createLimiter(places(1))
+    limiter.consume('key')
+    const controller = new AbortController()
+    const calls = [1, 2, 3].map(() => limiter.run('key', () => 1, { signal: controller.signal }))
+    controller.abort(new SluiceError('CLOSED', 'cleared'))
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  })
+
+  test('bottleneck: the running count leaks when a job expires', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(2, '30s'), { clock: { nowUs: () => clock.nowUs() + stalledUs, setTimer: clock.setTimer } })
+    let stalledUs = 0
+    const lost = [limiter.consume('key'), limiter.consume('key')]
+    stalledUs = 31_000_000
+    clock.advanceMs(30_000)
+    expect([limiter.inflight('key'), limiter.peek('key').remaining]).toEqual([0, 2])
+    for (const permit of lost) permit.release()
+    expect([limiter.inflight('key'), limiter.peek('key').remaining]).toEqual([0, 2])
+  })
+})

@@ -1,0 +1,69 @@
+/** Processes that are killed and stopped while they hold permits: by the server's time never more are held than there are places. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { expect, inject, test } from 'vitest'
+import { connectRedis } from '../support/redis-client.ts'
+import { until } from '../support/redis-servers.ts'
+
+const MAX = 3
+const LEASE_MS = 400
+const PROCESSES = 6
+const JOBS = 40
+const HOUR_MS = 3_600_000
+
+test('six processes with wall clocks an hour apart, some killed, some stopped for three leases, never hold more than three', async () => {
+  const port = inject('redisPort')
+  const prefix = `permits-${randomUUID()}`
+  const redis = await connectRedis(port)
+  const task = { port, prefix, max: MAX, leaseMs: LEASE_MS, jobs: JOBS }
+  const children = Array.from({ length: PROCESSES }, (_, k) =>
+    fork(new URL('./holder.process.mjs', import.meta.url), [JSON.stringify({ ...task, skewMs: (k - 3) * HOUR_MS })]),
+  )
+  const ended = children.map((child) => new Promise<void>((resolve) => child.once('exit', () => resolve())))
+  const noted = async () =>
+    ((await redis.send(['LRANGE', `${prefix}:held`, '0', '-1'])) as string[]).map((line) => line.split(' ').map(Number))
+  const serverUs = async () => {
+    const [seconds, micros] = (await redis.send(['TIME'])) as [string, string]
+    return Number(seconds) * 1_000_000 + Number(micros)
+  }
+  try {
+    await Promise.all(children.map((child) => new Promise((resolve) => child.once('message', resolve))))
+    for (const child of children) child.send('go')
+    const [killed, alsoKilled, stopped, alsoStopped] = children as [ChildProcess, ChildProcess, ChildProcess, ChildProcess]
+    await until(async () => (await noted()).length > 20)
+    killed.kill('SIGKILL')
+    stopped.kill('SIGSTOP')
+    const atStop = (await noted()).length
+    await until(async () => (await noted()).length > atStop + 40)
+    alsoKilled.kill('SIGKILL')
+    alsoStopped.kill('SIGSTOP')
+    // Others go on meanwhile: a dead or stopped holder keeps its place for one lease at most.
+    const stoppedUs = await serverUs()
+    await until(async () => (await serverUs()) > stoppedUs + 3 * LEASE_MS * 1000)
+    stopped.kill('SIGCONT')
+    alsoStopped.kill('SIGCONT')
+    await Promise.all(ended)
+    const times = await noted()
+    // Each permit was held for certain from its token, which is a time, to the last note of it.
+    const lastUs = new Map<number, number>()
+    for (const [token, us] of times as [number, number][]) lastUs.set(token, Math.max(lastUs.get(token) ?? 0, us))
+    const edges = [...lastUs].flatMap(([token, us]) => [
+      { us: token, sign: 1 },
+      { us: Math.max(us, token), sign: -1 },
+    ])
+    edges.sort((a, b) => a.us - b.us || a.sign - b.sign)
+    let held = 0
+    let most = 0
+    for (const { sign } of edges) {
+      held += sign
+      most = Math.max(most, held)
+    }
+    expect(most).toBeLessThanOrEqual(MAX)
+    expect(most).toBe(MAX)
+    // Those that were neither killed nor stopped did all they had to.
+    expect(lastUs.size).toBeGreaterThanOrEqual(2 * JOBS)
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    redis.close()
+  }
+}, 60_000)
