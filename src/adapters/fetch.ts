@@ -72,13 +72,15 @@ export function rateLimit<
     async (request: R, ...rest: Rest): Promise<Res> => {
       const http = new Fetched(request, addressOf(request, ...rest) ?? undefined)
       const entered = gate.enter(request, http, request)
-      const { decision, refusal, headers, gone, leave } = isPromise(entered) ? await entered : entered
+      const { decision, refusal, headers, gone, leave, hold } = isPromise(entered) ? await entered : entered
       if (decision !== undefined) decisions.set(request, decision)
       // Nobody will see it, but a handler has to answer something.
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
       try {
-        const answered = await handler(request, ...rest)
+        const handled = handler(request, ...rest)
+        hold?.handledBy(handled)
+        const answered = await handled
         if (answered === undefined || isUpgrade(answered)) {
           leave?.(outcomeOf(SWITCHING_PROTOCOLS, signalOf(request)))
           return answered

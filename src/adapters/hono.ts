@@ -52,7 +52,9 @@ export function rateLimit<
       // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the rest; Node's response takes it as it is.
       setHeaders(node.outgoing, entry, earlier)
       leaveAtEnd(entry, node.outgoing)
-      return next()
+      const handled = next()
+      entry.hold?.handledBy(handled)
+      return handled
     }
     const entered = gate.enter(c, http, http)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
@@ -75,14 +77,22 @@ function refusalBeside(c: HonoContext, node: NodeBindings | undefined, { headers
 async function nextAnywhere(
   c: HonoContext,
   http: HonoHttp,
-  { headers, decision, leave }: Entry,
+  { headers, decision, leave, hold }: Entry,
   earlier: Decision | undefined,
   next: () => Promise<void>,
 ): Promise<void> {
   const read = (name: string) => c.res.headers.get(name) ?? undefined
   const all = earlier === undefined ? headers : besides(headers, read, leavesLess(decision, earlier))
   for (let k = 0; k < all.length; k += 2) c.header(all[k] as string, all[k + 1] as string)
-  await next()
+  const handled = next()
+  hold?.handledBy(handled)
+  try {
+    await handled
+  } catch (error) {
+    // Hono's own handlers turn errors into answers; one that is thrown here is answered further out.
+    leave?.(outcomeOf(500, http.signal))
+    throw error
+  }
   // A handler that made its own response did not look at the headers of the context.
   if (!isUpgrade(c.res)) {
     for (let k = 0; k < all.length; k += 2) {

@@ -44,7 +44,9 @@ export function rateLimit<
     if (entry.refusal === undefined) {
       setHeaders(ctx.res, entry, earlier)
       leaveAtEnd(entry, ctx.res)
-      return next()
+      const handled = next()
+      entry.hold?.handledBy(handled)
+      return handled
     }
     const { headers } = entry.refusal
     ctx.status = entry.refusal.status

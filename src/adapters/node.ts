@@ -38,7 +38,9 @@ export function rateLimit<
       if (entry.refusal !== undefined) return answer(response, entry.refusal, earlier)
       setHeaders(response, entry, earlier)
       leaveAtEnd(entry, response)
-      return handler(request, response)
+      const handled = handler(request, response)
+      entry.hold?.handledBy(handled)
+      return handled
     }
     let entered: Entry | Promise<Entry>
     try {

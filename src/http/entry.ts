@@ -1,4 +1,5 @@
 /** What a gate says of a request, and adapters do. */
+import type { Hold } from './hold.ts'
 import type { Refusal } from './refusal.ts'
 import { CLIENT_LEFT, type HttpOutcome } from './request.ts'
 import type { HttpDecision } from './settling.ts'
@@ -14,19 +15,28 @@ export interface Entry {
   readonly gone: boolean
   /** To be told how the response ended; undefined if nobody wants to know. */
   readonly leave: ((outcome: HttpOutcome) => void) | undefined
+  /** The place that the request holds: to be told what the handler returns, where the framework hands that out. */
+  readonly hold: Hold | undefined
 }
 
 export const NO_HEADERS: readonly string[] = []
 /** Let through, and not counted. */
-export const PASSED: Entry = { decision: undefined, headers: NO_HEADERS, refusal: undefined, gone: false, leave: undefined }
+export const PASSED: Entry = {
+  decision: undefined,
+  headers: NO_HEADERS,
+  refusal: undefined,
+  gone: false,
+  leave: undefined,
+  hold: undefined,
+}
 export const GONE: Entry = { ...PASSED, gone: true }
 
-export function admitted(decision: HttpDecision, headers: readonly string[], leave: Entry['leave']): Entry {
-  return { decision, headers, refusal: undefined, gone: false, leave }
+export function admitted(decision: HttpDecision, headers: readonly string[], leave: Entry['leave'], hold: Entry['hold']): Entry {
+  return { decision, headers, refusal: undefined, gone: false, leave, hold }
 }
 
 export function refused(decision: HttpDecision, refusal: Refusal): Entry {
-  return { decision, headers: NO_HEADERS, refusal, gone: false, leave: undefined }
+  return { decision, headers: NO_HEADERS, refusal, gone: false, leave: undefined, hold: undefined }
 }
 
 /** The client left while it was found out whether to let it in. */

@@ -5,7 +5,8 @@
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
 import { admitted, type Entry, GONE, gone, NO_HEADERS, PASSED, refused } from './entry.ts'
-import { type HeaderWriter, headerWriter, partitionText } from './headers.ts'
+import { type HeaderWriter, headerWriter, partitionText, toldMs } from './headers.ts'
+import { type Hold, holdOf } from './hold.ts'
 import { functionsIn, keyFunction } from './key-source.ts'
 import type { KeyFunction } from './keys.ts'
 import { LateLooks } from './late-looks.ts'
@@ -185,13 +186,14 @@ export class Gate<Native, Connection = unknown> {
       tell('SLUICE_ON_NEAR_LIMIT_FAILED', onNearLimit, asked.native, decision)
     }
     const isSettled = (refundWhen !== undefined || settle !== undefined) && decision.allowed && !decision.degraded
-    const wantsEnd = isSettled || this.#lateLooks.isAtWork
-    return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isSettled) : undefined)
+    const hold = holdOf(decision, this.#choices.maxHoldMs)
+    const wantsEnd = isSettled || hold !== undefined || this.#lateLooks.isAtWork
+    return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isSettled, hold) : undefined, hold)
   }
 
-  #refuse({ native, http, limiter }: Asked<Native>, decision: HttpDecision, headers: readonly string[]): Entry | Promise<Entry> {
+  #refuse({ native, http, limiter, plan }: Asked<Native>, decision: HttpDecision, headers: readonly string[]): Entry | Promise<Entry> {
     const isOutage = decision.degraded && limiter.onStoreError === 'deny'
-    const usual = this.#refusals.usual(decision, headers, isOutage, native, http)
+    const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOutage, native, http)
     const { answer } = this.#choices
     if (answer === undefined) return refused(decision, usual)
     return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))
@@ -205,9 +207,10 @@ export class Gate<Native, Connection = unknown> {
     return this.#writer(decision, limiter.scope(plan), partition)
   }
 
-  #leaver({ native }: Asked<Native>, decision: HttpDecision, isSettled: boolean): (outcome: HttpOutcome) => void {
+  #leaver({ native }: Asked<Native>, decision: HttpDecision, isSettled: boolean, hold: Hold | undefined): (outcome: HttpOutcome) => void {
     return (outcome) => {
       this.#lateLooks.look(native)
+      hold?.answered(outcome)
       if (isSettled) settleAtEnd(this.#choices, decision, outcome, native)
     }
   }

@@ -61,14 +61,21 @@ export function secondsOf(ms: number): number {
  * the longest of these, so the two never contradict each other.
  */
 function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): number {
-  return knownMs(outcome === 'limited' ? retryAfterMs : resetAfterMs)
+  return outcome === 'limited' ? retryAfterMs : resetAfterMs
 }
 
-/** Where only a release helps, nobody knows when: a client should ask again soon. */
-const UNKNOWN_MS = 1_000
+/** When to come back where only a release helps: nobody knows when that is, and it may be soon. */
+const RETRY_MS = 1_000
 
-export function knownMs(ms: number): number {
-  return ms === Number.POSITIVE_INFINITY ? UNKNOWN_MS : ms
+function isUntilReleased({ algorithm }: Rule): boolean {
+  return algorithm.untilReleased === true
+}
+
+/** What a refused client is told to wait: what the decision says, unless a place may be given back sooner. Infinity where waiting does not help. */
+export function toldMs({ outcome, policy, retryAfterMs }: Decision, { limits }: Scope): number {
+  if (outcome !== 'limited') return retryAfterMs
+  const binding = limits.find(({ name }) => name === policy)
+  return binding !== undefined && isUntilReleased(binding.rule) ? RETRY_MS : retryAfterMs
 }
 
 /**
@@ -93,9 +100,10 @@ function isList(name: string, value: string): boolean {
   return name === 'ratelimit-policy' || (name === 'ratelimit' && value.startsWith('"'))
 }
 
-/** The figures of the limit that binds, for forms that have room for one. */
-function bindingPart({ parts, policy }: Decision): DecisionPart {
-  return parts[policy] as DecisionPart
+/** The same of the limit that binds, for forms that have room for one, and no word for what is released. */
+function bindingMs({ parts, policy }: Decision, { limits }: Scope): number {
+  const binding = limits.find(({ name }) => name === policy)
+  return binding !== undefined && isUntilReleased(binding.rule) ? RETRY_MS : effectiveMs(parts[policy] as DecisionPart)
 }
 
 /** Policies change only with the numbers of the limiter, so their texts are made once for each set of them. */
@@ -116,8 +124,8 @@ function windowSeconds(windowUs: number): number {
 }
 
 /** What a quota counts: calls in a window, or those that run at once. */
-function unitOf({ algorithm, windowUs }: Rule): string {
-  return algorithm.untilReleased ? ';qu="concurrent-requests"' : `;w=${windowSeconds(windowUs)}`
+function unitOf(rule: Rule): string {
+  return isUntilReleased(rule) ? ';qu="concurrent-requests"' : `;w=${windowSeconds(rule.windowUs)}`
 }
 
 function draft11(): HeaderWriter {
@@ -129,9 +137,10 @@ function draft11(): HeaderWriter {
   return (decision, scope, partition) => {
     const { named, items, policy } = textsOf(scope)
     let limits = ''
-    for (const { name, text } of named) {
+    for (const { name, text, rule } of named) {
       const part = decision.parts[name] as DecisionPart
-      const item = `${text};r=${part.remaining};t=${secondsOf(effectiveMs(part))}${partition}`
+      const until = isUntilReleased(rule) ? '' : `;t=${secondsOf(effectiveMs(part))}`
+      const item = `${text};r=${part.remaining}${until}${partition}`
       limits = limits === '' ? item : `${limits},${item}`
     }
     const policies = partition === '' ? policy : items.map((item) => item + partition).join(',')
@@ -143,17 +152,17 @@ function draft7(): HeaderWriter {
   const policies = oncePerScope(({ limits }) => limits.map(({ rule }) => `${rule.capacity}${unitOf(rule)}`).join(', '))
   return (decision, scope) => {
     const { limit, remaining } = decision
-    const reset = secondsOf(effectiveMs(bindingPart(decision)))
+    const reset = secondsOf(bindingMs(decision, scope))
     return ['ratelimit-policy', policies(scope), 'ratelimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`]
   }
 }
 
-function draft6(decision: Decision): string[] {
-  const reset = secondsOf(effectiveMs(bindingPart(decision)))
+function draft6(decision: Decision, scope: Scope): string[] {
+  const reset = secondsOf(bindingMs(decision, scope))
   return ['ratelimit-limit', `${decision.limit}`, 'ratelimit-remaining', `${decision.remaining}`, 'ratelimit-reset', `${reset}`]
 }
 
-function legacy(decision: Decision): string[] {
-  const reset = secondsOf(decision.atMs + effectiveMs(bindingPart(decision)))
+function legacy(decision: Decision, scope: Scope): string[] {
+  const reset = secondsOf(decision.atMs + bindingMs(decision, scope))
   return ['x-ratelimit-limit', `${decision.limit}`, 'x-ratelimit-remaining', `${decision.remaining}`, 'x-ratelimit-reset', `${reset}`]
 }

@@ -23,6 +23,8 @@ export interface AnyLimiter {
   peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
   acquire(key: AnyKey, options: object): Promise<Decision>
   waiting(key?: AnyKey): number
+  /** Only of limits that are in use until they are released. */
+  inflight?(key?: AnyKey): number
   close(): void
 }
 
@@ -83,11 +85,11 @@ function noLimits(returned: unknown): SluiceError {
   return new SluiceError('CONFIG', `limit returned ${shown(returned)}: it must return a limit such as gcra({ ... }), or several by name`)
 }
 
-/** Marks the limiter of these numbers as used last, and drops the least recently used one, unless callers wait at it. */
+/** Marks the limiter of these numbers as used last, and drops the least recently used one, unless callers wait at it or hold its permits. */
 function makeRoom(ready: Map<string, AnyLimiter>, numbers: string): void {
   if (ready.delete(numbers)) return
   for (const [oldest, limiter] of ready) {
-    if (limiter.waiting() > 0) continue
+    if (limiter.waiting() > 0 || (limiter.inflight?.() ?? 0) > 0) continue
     ready.delete(oldest)
     limiter.close()
     return

@@ -9,7 +9,7 @@ const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'settle', 'onLimited', 'onNearL
 export function checkHttpOptions(options: object, more: readonly string[] = [], needsLimits = true): void {
   if (typeof options === 'object' && options !== null) refuseOthersOptions(options as Fields, more)
   onlyKnown(options, [...LIMIT_NAMES, ...CHOICE_NAMES, ...more], 'rateLimit')
-  const { key, shadow = false, maxWaitMs = 0, maxQueue = 0, nearLimit = 1, ...rest } = options as HttpOptions<unknown>
+  const { key, shadow = false, maxWaitMs = 0, maxQueue = 0, maxHoldMs = 0, nearLimit = 1, ...rest } = options as HttpOptions<unknown>
   if (needsLimits) checkLimits(options as HttpOptions<unknown>)
   for (const name of FUNCTIONS) {
     const given: unknown = (rest as Record<string, unknown>)[name]
@@ -18,6 +18,7 @@ export function checkHttpOptions(options: object, more: readonly string[] = [], 
   checkKey(key)
   if (typeof shadow !== 'boolean') throw refused('shadow', shadow, 'must be true or false')
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw refused('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
+  if (typeof maxHoldMs !== 'number' || !(maxHoldMs >= 0)) throw refused('maxHoldMs', maxHoldMs, 'must be milliseconds, 0 or more')
   if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
     throw refused('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
   }

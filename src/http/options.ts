@@ -2,7 +2,7 @@
 import { type Limit, RULE } from '../algorithms/algorithm.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
-import type { Limiter } from '../limiter/limiter.ts'
+import type { HoldingLimiter, Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, LimitName, Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import type { HeaderChoice } from './headers.ts'
@@ -24,7 +24,11 @@ export type WhatLimits<L extends Limits, S extends Store, P extends string, Nati
       readonly limiterOptions?: LimiterOptions<L, S, P>
       readonly limiter?: undefined
     }
-  | { readonly limiter: Limiter<L, S, P>; readonly limit?: undefined; readonly limiterOptions?: undefined }
+  | {
+      readonly limiter: Limiter<L, S, P> | HoldingLimiter<L, S, P>
+      readonly limit?: undefined
+      readonly limiterOptions?: undefined
+    }
 
 /** Told of a request and what was decided about it. */
 export type Told<Native, Name extends string = string> = (native: Native, decision: Decision<Name>) => void
@@ -74,6 +78,11 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
    * `maxWaitMs`, 10 to 10,000. All keys together: 10,000.
    */
   readonly maxQueue?: number | undefined
+  /**
+   * Under a limit on what runs at once: how many milliseconds a handler may go on after its response has ended, until its place is given to another. Only
+   * where the framework tells when a handler is done (Koa, Hono, fetch, node:http): elsewhere a place is kept until the response has ended. Default 60,000.
+   */
+  readonly maxHoldMs?: number | undefined
 }
 
 export type HttpOptions<Native, L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> = WhatLimits<
@@ -103,6 +112,7 @@ const NONE_MADE: Readonly<Record<keyof HttpChoices<never>, undefined>> = {
   shadow: undefined,
   maxWaitMs: undefined,
   maxQueue: undefined,
+  maxHoldMs: undefined,
 }
 
 export const CHOICE_NAMES = Object.keys(NONE_MADE)

@@ -2,7 +2,7 @@
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
-import { knownMs, secondsOf } from './headers.ts'
+import { secondsOf } from './headers.ts'
 import type { HttpChoices } from './options.ts'
 import { disregard, type HttpRequest, isPromise } from './request.ts'
 import { waitInWords } from './words.ts'
@@ -64,22 +64,31 @@ export class Refusals<Native> {
     this.#source = body
   }
 
-  /** `ofLimits` are the headers of the limits; more come on top. `isOutage`: the store is down, and it is not the client who did too much. */
-  usual(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
+  /**
+   * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `ofLimits` are the headers of the limits; more come on top. `isOutage`: the
+   * store is down, and it is not the client who did too much.
+   */
+  usual(
+    decision: Decision,
+    retryAfterMs: number,
+    ofLimits: readonly string[],
+    isOutage: boolean,
+    native: Native,
+    http: HttpRequest,
+  ): Refusal {
     const headers = [...ofLimits]
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
-    const { retryAfterMs } = decision
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
-    if (decision.outcome !== 'impossible') headers.push('retry-after', `${Math.max(1, secondsOf(knownMs(retryAfterMs)))}`)
+    if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
     // A shared cache that stores a refusal answers everybody with it.
     headers.push('cache-control', 'no-store', CONTENT_TYPE)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
     headers.push(CONTENT_TYPES[form])
-    return { status, headers, body: this.#body(form, status, isOutage, decision) }
+    return { status, headers, body: this.#body(form, status, isOutage, decision.parts, retryAfterMs) }
   }
 
-  #body(form: BodyForm, status: number, isOutage: boolean, { parts, retryAfterMs }: Decision): string {
+  #body(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts'], retryAfterMs: number): string {
     // No limit's name has such a sign in it. Put together as it goes, because every refusal comes here.
     let id = isOutage ? `${form}!` : form
     for (const name in parts) if ((parts[name] as DecisionPart).outcome !== 'allowed') id += ` ${name}`

@@ -1,13 +1,16 @@
 /** What a request really cost: said by its handler, or by the options `settle` and `refundWhen` when its response has ended. */
 import type { Decision } from '../limiter/decision.ts'
-import type { Settleable } from '../limiter/limiter.ts'
+import type { Permit, Settleable } from '../limiter/limiter.ts'
 import type { Store } from '../stores/store.ts'
 import type { HttpChoices } from './options.ts'
 import { type HttpOutcome, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { explainOnce, type WarningCode } from './warnings.ts'
 
-/** What was decided about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. */
-export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store>
+/**
+ * What was decided about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. Under a limit on what runs at once it
+ * is a permit, too: `signal` tells the handler that its place is lost.
+ */
+export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store> & Partial<Permit<Store>>
 
 /** `refundWhen` is asked first. What it gives back cost nothing, and `settle` is not asked. */
 export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
@@ -21,6 +24,7 @@ export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: Http
 }
 
 export function giveBack(decision: HttpDecision): void {
+  decision.release?.({ outcome: 'ignored' })
   settled('SLUICE_REFUND_FAILED', () => decision.settle(0))
 }
 

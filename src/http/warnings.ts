@@ -13,6 +13,7 @@ export type WarningCode =
   | 'SLUICE_NEST_UNLIMITED' // handlers of WebSockets or microservices, which the guard of Nest does not limit
   | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
   | 'SLUICE_SETTLE_FAILED' // what settle said that a request cost could not be charged
+  | 'SLUICE_HELD_TOO_LONG' // a handler was not done long after its response had ended
   | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
   | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
   | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
@@ -40,6 +41,8 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'refundWhen, or a refund that it asked for, failed, so that what was taken stays taken. The cause is its error or that of the store.',
   SLUICE_SETTLE_FAILED:
     'settle failed, or the store did when it was told what a request cost, so that what was charged first stays charged. The cause is its error or that of the store.',
+  SLUICE_HELD_TOO_LONG:
+    'A handler was still running maxHoldMs after its response had ended, so that its place was given to another: more handlers run than the limit says. Handlers should end when their client has left: request.rateLimit.signal, or the signal of the request, can be given to what they call.',
   SLUICE_ON_LIMITED_FAILED: 'onLimited failed. The request was answered as if it had not. The cause is its error.',
   SLUICE_ON_NEAR_LIMIT_FAILED: 'onNearLimit failed. The request was answered as if it had not. The cause is its error.',
   SLUICE_SHADOW_FAILED:

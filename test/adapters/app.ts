@@ -102,7 +102,8 @@ export class App {
 
   /**
    * The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. If it is asked to hold the
-   * request, it does so until the client has left. It settles the decision if it is asked to.
+   * request, it does so until the client has left; if it is asked to linger, until it is told to end, whether the client has left or not. It settles the
+   * decision if it is asked to.
    */
   async handle(
     header: (name: string) => string | undefined | null,
@@ -114,6 +115,7 @@ export class App {
     if (cost) await decision?.settle(JSON.parse(cost) as never)
     if (header('x-stream') && 'once' in connection) return this.#stream(connection as Streaming)
     if (header('x-hold')) await left(connection)
+    if (header('x-linger')) await new Promise<void>((resolve) => this.open.add(resolve))
     const { allowed, remaining, policy } = decision ?? {}
     return { status: Number(header('x-status') ?? 200), body: JSON.stringify({ allowed, remaining, policy }) }
   }

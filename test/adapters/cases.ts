@@ -1,5 +1,5 @@
 /** What every adapter must do, over a real socket: one list, run against each framework. */
-import { request as httpRequest } from 'node:http'
+import { type ClientRequest, request as httpRequest } from 'node:http'
 import { expect } from 'vitest'
 import type { Served } from './frameworks.ts'
 import type { SetupName } from './setups.ts'
@@ -9,7 +9,7 @@ export interface Case {
   readonly setup: SetupName
   /** Why it cannot be run yet. */
   readonly skip?: string | undefined
-  run(served: Served): Promise<void>
+  run(served: Served, framework: string): Promise<void>
 }
 
 interface Told {
@@ -43,6 +43,18 @@ async function times(count: number, served: Served, headers: Record<string, stri
 /** Asks until it is so. Nothing here depends on how long that takes. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Sends a request and does not read its answer to the end. */
+export function begun({ url }: Served, headers: Record<string, string>): ClientRequest {
+  const request = httpRequest(url, { headers })
+  request.on('error', () => {})
+  request.end()
+  return request
+}
+
+export function firstPiece(request: ClientRequest): Promise<string> {
+  return new Promise((resolve) => request.once('response', (response) => response.once('data', (piece) => resolve(String(piece)))))
 }
 
 const statuses = (answers: readonly Told[]) => answers.map(({ status }) => status)

@@ -4,17 +4,18 @@ import { connect } from 'node:http2'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CASES } from './cases.ts'
 import { FRAMEWORKS, type Served } from './frameworks.ts'
+import { HOLD_CASES } from './hold-cases.ts'
 import { stopRemotes } from './remote.ts'
 import { SETTLE_CASES } from './settle-cases.ts'
 
 afterAll(stopRemotes)
 
 describe.each(FRAMEWORKS)('$name', (framework) => {
-  test.for([...CASES, ...SETTLE_CASES])('$name', async ({ setup, skip: reason = framework.missing, run }, { skip }) => {
+  test.for([...CASES, ...SETTLE_CASES, ...HOLD_CASES])('$name', async ({ setup, skip: reason = framework.missing, run }, { skip }) => {
     skip(reason !== undefined, reason)
     const served = await framework.serve(setup)
     try {
-      await run(served)
+      await run(served, framework.name)
     } finally {
       await served.close()
     }

@@ -1,7 +1,6 @@
 /** What a request really cost, on every adapter and over a real socket: see cases.ts. */
-import { type ClientRequest, request as httpRequest } from 'node:http'
 import { expect } from 'vitest'
-import { type Case, get, until } from './cases.ts'
+import { begun, type Case, firstPiece, get, until } from './cases.ts'
 import type { Served } from './frameworks.ts'
 
 const parts = (served: Served) => served.ask('parts', 'nobody') as Promise<string[]>
@@ -18,18 +17,6 @@ const isSo = (figures: string[], wanted: string[]) => figures.join() === wanted.
 /** Settling goes on after the response: asks until the figures are those. */
 async function whenLeft(wanted: string[], served: Served): Promise<void> {
   await until(async () => isSo(await parts(served), wanted))
-}
-
-/** Sends a request and does not read its answer to the end. */
-function begun({ url }: Served, headers: Record<string, string>): ClientRequest {
-  const request = httpRequest(url, { headers })
-  request.on('error', () => {})
-  request.end()
-  return request
-}
-
-function firstPiece(request: ClientRequest): Promise<string> {
-  return new Promise((resolve) => request.once('response', (response) => response.once('data', (piece) => resolve(String(piece)))))
 }
 
 export const SETTLE_CASES: readonly Case[] = [

@@ -1,5 +1,6 @@
 /** The limits under which the adapters are tested, by name. */
 
+import { concurrency } from '../../src/algorithms/concurrency/concurrency.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
 import { gcra } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
@@ -27,6 +28,10 @@ const settling = (header: Header) => ({
     return used === undefined ? undefined : { requests: 1, tokens: Number(used) }
   },
 })
+
+/** `settle` tells the tests when a response has ended. */
+const TWO_AT_ONCE = { requests: fixedWindow({ limit: 100, window: '1min' }), inflight: concurrency({ max: 2 }) }
+const holding = () => ({ status: 503, settle: () => undefined })
 
 const THREE = gcra({ rate: '1/s', burst: 3 })
 
@@ -68,6 +73,10 @@ const SETUPS_BY_NAME = {
   },
   'settle-rejects': { limits: THREE, choices: () => ({ settle: () => Promise.reject(new Error('no usage')) }) },
   'settle-wrong': { limits: THREE, choices: () => ({ settle: () => 1.5 }) },
+  hold: { limits: TWO_AT_ONCE, choices: holding },
+  // The handler of a stream never returns on Node: then this is all that frees its place.
+  'hold-briefly': { limits: TWO_AT_ONCE, choices: () => ({ ...holding(), maxHoldMs: 1 }) },
+  'hold-waiting': { limits: { inflight: concurrency({ max: 1 }) }, choices: () => ({ maxWaitMs: 60_000 }) },
   skip: { limits: THREE, choices: (header: Header) => ({ skip: (native: unknown) => header(native, 'x-skip') === 'yes' }) },
   shadow: { limits: THREE, choices: () => ({ shadow: true }) },
   'key-throws': {
