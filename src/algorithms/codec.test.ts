@@ -223,7 +223,13 @@ test('any words of any rule are read back as they were', () => {
     for (let k = 0; k < rule.words; k++) s[at + k] = k < count ? word() : 0
     // Words that take turns with a tag cannot be both -1 and far from when the state is idle.
     for (let k = 4; k < rule.words; k++) if (s[at + k] === -1) s[at + k] = 0
-    const state = readState(writeState(rule, s, at, idleAtUs, 'a.b-c_9'), 0)
+    const bytes = writeState(rule, s, at, idleAtUs, 'a.b-c_9')
+    const state = readState(bytes, 0)
+    // What is expected saves work and changes nothing, whether it is right or not.
+    const expected = { name: whole(1) === 0 ? 'a.b-c_9' : 'a.b-c_', rule: limits[whole(limits.length - 1)] as Rule }
+    const { words, end } = readState(bytes, 0, expected)
+    expect([...words, end]).toEqual([...state.words, state.end])
+    expect(readState(bytes, 0, { name: 'a.b-c_9', rule }).rule).toBe(rule)
     const padded = new Float64Array(rule.words)
     padded.set(state.words.slice(0, rule.words))
     expect([...padded]).toEqual([...s.slice(at)])

@@ -6,7 +6,6 @@ import { createLimiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { FailurePolicy } from '../stores/remote/substitute.ts'
-import { anyUntilReleased } from '../stores/step.ts'
 import type { Scope, Store } from '../stores/store.ts'
 import { noticeStore } from './misuse.ts'
 import type { HttpOptions } from './options.ts'
@@ -40,24 +39,13 @@ const MAX_LIMITERS = 1_000
 let unnamed = 0
 
 export function limiterSource<Native>({ limit, limiter, limiterOptions }: HttpOptions<Native>): LimiterSource<Native> {
-  if (typeof limiter === 'function')
-    return (native) => whenKnown((limiter as (native: Native) => MaybePromise<AnyLimiter>)(native), checked)
-  if (limiter !== undefined) return checked(limiter as unknown as AnyLimiter)
+  if (limiter !== undefined) return limiter as unknown as AnyLimiter
   if (typeof limit !== 'function') return made(limit as Limits, limiterOptions)
   return byNumbers(limit as (native: Native) => MaybePromise<Limits>, limiterOptions ?? {})
 }
 
 function made(limits: Limits, options: object | undefined): AnyLimiter {
-  return checked(createLimiter(limits, options as LimiterOptions) as unknown as AnyLimiter)
-}
-
-/** Nobody here would release what is held until it is released. */
-function checked(limiter: AnyLimiter): AnyLimiter {
-  if (!anyUntilReleased(limiter.scope().limits)) return limiter
-  throw new SluiceError(
-    'UNSUPPORTED',
-    `limiter '${limiter.name}' has a limit that is held until it is released, which middleware does not do: take a permit in the handler`,
-  )
+  return createLimiter(limits, options as LimiterOptions) as unknown as AnyLimiter
 }
 
 /** All of one name in one store: a key whose numbers change keeps what it has used. */

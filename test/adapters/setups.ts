@@ -1,10 +1,10 @@
 /** The limits under which the adapters are tested, by name. */
 
-import { concurrency } from '../../src/algorithms/concurrency/concurrency.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
 import { gcra } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
 import { byIp } from '../../src/http/keys.ts'
+import { concurrency } from '../../src/limiter/concurrency.ts'
 import type { Limits } from '../../src/limiter/options.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 

@@ -79,11 +79,19 @@ interface Report {
   readonly collisions: number
 }
 
+/** Rejects if the process ends without one. */
+function messageOf(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`a process of the race ended with ${code}`)))
+  })
+}
+
 /** All begin when all are ready. */
 async function raced(task: object): Promise<Report[]> {
   const children = Array.from({ length: PROCESSES }, (_, seed) => fork(script('hammer'), [JSON.stringify({ ...task, seed })]))
-  await Promise.all(children.map((child) => once(child, 'message')))
-  const reports = children.map(async (child) => (await once(child, 'message'))[0] as Report)
+  await Promise.all(children.map(messageOf))
+  const reports = children.map((child) => messageOf(child) as Promise<Report>)
   for (const child of children) child.send('go')
   return Promise.all(reports)
 }
