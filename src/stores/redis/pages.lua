@@ -5,6 +5,8 @@
 local FIRST_BYTES, PAGE = 128, 16
 -- Words that are so near to each other are written as one piece.
 local NEAR, MOST_OF_PIECE = 8, 2000
+-- A key that is written in place lives so long at least: PEXPIRE deletes one at once whose last millisecond passes meanwhile, and SETRANGE would make another.
+local LEAST_IN_PLACE_US = 1000000
 
 -- A reply, unless it is an error.
 local function checked(reply)
@@ -257,7 +259,7 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
     hasWritten = true
   end
   if untilUs ~= keptUs then
-    checked(try('PEXPIRE', key, ttlOf(untilUs)))
+    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > LEAST_IN_PLACE_US and untilUs or nowUs + LEAST_IN_PLACE_US)))
   end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
