@@ -77,13 +77,22 @@ function checked<S extends GovernorState>(limiter: GovernedLimiter, options: Gov
   return { limit: nameIn(limiter, options.limit), windowMs, onChange, clock }
 }
 
-/** A limit that has a place for each call in flight is one that is given back: others have no releases to learn from. */
+/** A limit whose permits are given back: others have no releases to learn from. */
 function nameIn(limiter: GovernedLimiter, name: string | undefined): string {
   const { limits } = limiter.scope()
-  const [only] = limits
-  if (name === undefined && limits.length === 1 && only !== undefined) return only.name
-  if (limits.some((limit) => limit.name === name)) return name as string
-  throw new SluiceError('CONFIG', `govern limit ${shown(name)} must be one of the limits: ${limits.map((limit) => limit.name).join(', ')}`)
+  const found = name === undefined && limits.length === 1 ? limits[0] : limits.find((limit) => limit.name === name)
+  if (found === undefined) {
+    throw new SluiceError(
+      'CONFIG',
+      `govern limit ${shown(name)} must be one of the limits: ${limits.map((limit) => limit.name).join(', ')}`,
+    )
+  }
+  const { type, untilReleased } = found.rule.algorithm as { readonly type: string; readonly untilReleased?: boolean }
+  if (untilReleased === true) return found.name
+  throw new SluiceError(
+    'CONFIG',
+    `govern limit ${shown(found.name)} is a ${type}, but must be one of calls in flight, whose permits are released`,
+  )
 }
 
 class RunningGovernor<S extends GovernorState> implements Governed {
@@ -101,8 +110,9 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     this.#by = by
     this.#state = by.initial
     this.#windows = new Windows(options.windowMs, this.#nowMs)
-    this.#apply()
+    // First, because a limiter without permits to release refuses it.
     this.#deaf = limiter.listen({ onRelease: (event) => this.#heard(event) })
+    this.#apply()
   }
 
   get limit(): number {

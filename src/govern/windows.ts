@@ -8,7 +8,7 @@ import type { Window } from './governor.ts'
 export interface Release {
   readonly heldMs: number
   readonly outcome: 'ok' | 'dropped' | 'ignored'
-  /** How many are in flight after it. */
+  /** How many were in flight, this one included. */
   readonly inflight: number
 }
 
@@ -49,7 +49,7 @@ export class Windows {
     if (nowMs - this.#lastMs > this.#mostMs) this.#begin(nowMs)
     this.#lastMs = nowMs
     if (nowMs < this.#startMs) return undefined
-    this.#inflight = Math.max(this.#inflight, inflight + 1)
+    this.#inflight = Math.max(this.#inflight, inflight)
     if (outcome === 'ok') {
       this.#ok += 1
       this.#sumMs += heldMs

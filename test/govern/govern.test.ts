@@ -110,6 +110,12 @@ test.each([
   expect([limiter.updates, limiter.max]).toEqual([0, 10])
 })
 
+test('refuses a limit that nothing is released from', () => {
+  const limiter = new HandMadeLimiter(10, { rate: gcra({ rate: '10/s', burst: 5 })[RULE] })
+  expect(() => govern(limiter, { limit: 'rate', by: knee({ min: 1, max: 2 }) })).toThrow(/govern limit "rate" is a gcra, but must be/)
+  expect(limiter.updates).toBe(0)
+})
+
 test('keeps no process alive, with all signals open', () => {
   const code = `
     import { createLimiter, gcra } from './dist/index.js'

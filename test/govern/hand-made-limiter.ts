@@ -9,8 +9,9 @@ import type { Release } from '../../src/govern/windows.ts'
 /** As much of an algorithm as `scope` and `update` show: figures that begin with the highest number in flight. */
 const places = {
   type: 'places',
+  untilReleased: true,
   ruleOf: (figures: readonly number[]) => ({ algorithm: places, figures, capacity: figures[0] as number }) as Rule,
-} as Algorithm
+} as unknown as Algorithm
 
 export class HandMadeLimiter implements GovernedLimiter {
   readonly name = 'hand-made'
@@ -48,7 +49,8 @@ export class HandMadeLimiter implements GovernedLimiter {
   }
 
   release(heldMs: number, outcome: Release['outcome']): void {
+    const { inflight } = this
     this.inflight -= 1
-    for (const { onRelease } of this.#listeners) onRelease({ heldMs, outcome, inflight: this.inflight })
+    for (const { onRelease } of this.#listeners) onRelease({ heldMs, outcome, inflight })
   }
 }
