@@ -9,8 +9,10 @@ import { table } from '../tables.mjs'
 import { closed, open } from './client.mjs'
 
 const isQuick = process.argv.includes('--quick')
-const [WARM_MS, FOR_MS, CAPACITY_MS] = isQuick ? [2_000, 2_000, 1_000] : [10_000, 20_000, 5_000]
+const [WARM_MS, FOR_MS, CAPACITY_MS] = isQuick ? [2_000, 2_000, 500] : [10_000, 20_000, 2_000]
 const TIMES = 5
+/** What either bottleneck can do at most, a second. */
+const NOMINAL = 100
 const GOAL = 0.8
 const BOTTLENECKS = { pool: 'five connections of 50 ms', cpu: '10 ms of work on the one thread' }
 const PROTECTIONS = ['none', 'knee', 'vegas', '@fastify/under-pressure', 'overload-protection']
@@ -27,14 +29,17 @@ async function withServer(bottleneck, protection, use) {
 }
 
 async function measured(bottleneck) {
-  const capacity = await withServer(bottleneck, 'none', (port) => closed(port, 10, CAPACITY_MS))
   const rows = []
+  const capacities = []
   for (const protection of PROTECTIONS) {
-    const result = await withServer(bottleneck, protection, (port) => open(port, TIMES * capacity, WARM_MS, FOR_MS))
-    rows.push({ protection, share: result.goodput / capacity, ...result })
-    console.log(`${bottleneck} ${protection}: ${(result.goodput / capacity).toFixed(2)} of capacity`)
+    // Before each of them, because a machine with other work has less to give at times.
+    capacities.push(await withServer(bottleneck, 'none', (port) => closed(port, 10, CAPACITY_MS)))
+    const result = await withServer(bottleneck, protection, (port) => open(port, TIMES * NOMINAL, WARM_MS, FOR_MS))
+    rows.push({ protection, ...result })
+    console.log(`${bottleneck} ${protection}: ${result.goodput.toFixed(1)} a second, of ${capacities.at(-1)?.toFixed(1)}`)
   }
-  return rows
+  const capacity = Math.max(...capacities)
+  return rows.map((row) => ({ ...row, share: row.goodput / capacity }))
 }
 
 const percent = (share) => `${Math.round(100 * share)} %`
@@ -60,8 +65,8 @@ for (const bottleneck of Object.keys(BOTTLENECKS)) {
 
 const text = `# A server at ${TIMES} times its capacity
 
-\`npm run bench:overload\`: requests at ${TIMES} times what the server answers with ten clients, from clients that give up after a second, after ${WARM_MS / 1000} s for ${FOR_MS / 1000} s. Goodput
-is what was answered in time. knee and vegas count calls around the handler. The goal, ${GOAL} of capacity with knee, was ${isGood ? 'met' : 'missed'}.
+\`npm run bench:overload\`: ${TIMES * NOMINAL} requests a second to a server that can do ${NOMINAL} at most, from clients that give up after a second, after ${WARM_MS / 1000} s for ${FOR_MS / 1000} s. Goodput
+is what was answered in time, by the most that ten patient clients were answered. knee and vegas count calls around the handler. The goal, ${GOAL} of capacity with knee, was ${isGood ? 'met' : 'missed'}.
 ${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 ${sections.join('\n')}`

@@ -3,6 +3,7 @@ import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
 import { onlyKnown, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
+import { countChange, type MovingLimit, moves } from '../limiter/moving.ts'
 import type { Governor, GovernorState, Window } from './governor.ts'
 import { type Release, Windows } from './windows.ts'
 
@@ -100,7 +101,8 @@ class RunningGovernor<S extends GovernorState> implements Governed {
   readonly #options: Checked
   readonly #by: Governor<S>
   readonly #windows: Windows
-  readonly #deaf: () => void
+  readonly #ends: readonly (() => void)[]
+  readonly #changes = new Map<string, number>()
   #state: S
   #inflight = 0
 
@@ -111,8 +113,9 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     this.#state = by.initial
     this.#windows = new Windows(options.windowMs, this.#nowMs)
     // First, because a limiter without permits to release refuses it.
-    this.#deaf = limiter.listen({ onRelease: (event) => this.#heard(event) })
+    const deaf = limiter.listen({ onRelease: (event) => this.#heard(event) })
     this.#apply()
+    this.#ends = [deaf, moves(limiter, this.#moving())]
   }
 
   get limit(): number {
@@ -128,11 +131,28 @@ class RunningGovernor<S extends GovernorState> implements Governed {
   }
 
   close(): void {
-    this.#deaf()
+    for (const end of this.#ends) end()
   }
 
   [Symbol.dispose](): void {
     this.close()
+  }
+
+  /** For those who measure, and for answers to refusals. */
+  #moving(): MovingLimit {
+    const governed = this
+    return {
+      limit: this.#options.limit,
+      // A refusal by a governed limit is always one of the server's own.
+      isReduced: true,
+      changes: this.#changes,
+      get now() {
+        return governed.limit
+      },
+      get inflight() {
+        return governed.inflight
+      },
+    }
   }
 
   get #nowMs(): number {
@@ -152,6 +172,7 @@ class RunningGovernor<S extends GovernorState> implements Governed {
   #changed(from: number, window: Window): void {
     this.#apply()
     this.#windows.settle(this.#nowMs)
+    countChange(this.#changes, this.#state.reason)
     const { limit, onChange } = this.#options
     try {
       onChange?.({ limiter: this.#limiter.name, limit, from, to: this.#state.limit, reason: this.#state.reason, window })

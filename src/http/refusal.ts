@@ -64,7 +64,7 @@ export class Refusals<Native> {
     this.#source = body
   }
 
-  /** `ofLimits` are the headers of the limits; more come on top. `isOutage`: the store is down, and it is not the client who did too much. */
+  /** `ofLimits` are the headers of the limits; more come on top. `isOutage`: the store is down, or the load has lowered the limit; it is not the client who did too much. */
   usual(decision: Decision, ofLimits: readonly string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const headers = [...ofLimits]
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status

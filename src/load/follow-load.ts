@@ -4,6 +4,7 @@ import { atRate, rateOf } from '../algorithms/at-rate.ts'
 import { onlyKnown, paceOf, type Rate, refused } from '../algorithms/rate.ts'
 import { type Clock, type StopTimer, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
+import { countChange, type MovingLimit, moves } from '../limiter/moving.ts'
 import { type Signal, type SignalSource, signalOf } from './signal.ts'
 
 /** What is needed of a limiter. */
@@ -147,6 +148,8 @@ class RunningFollower implements Following {
   #lastUs: number
   #stop: StopTimer = () => {}
   #isClosed = false
+  readonly #changes = new Map<string, number>()
+  readonly #unmoved: () => void
 
   constructor(limiter: FollowingLimiter, options: Checked) {
     this.#limiter = limiter
@@ -156,6 +159,7 @@ class RunningFollower implements Following {
     this.#rate = Math.max(minPerSecond, Math.min(maxPerSecond, this.#applied))
     if (this.#rate !== this.#applied) this.#apply()
     this.#lastUs = clock.nowUs()
+    this.#unmoved = moves(limiter, this.#moving())
     this.#wait()
   }
 
@@ -175,11 +179,27 @@ class RunningFollower implements Following {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#stop()
+    this.#unmoved()
     this.#options.signal.close?.()
   }
 
   [Symbol.dispose](): void {
     this.close()
+  }
+
+  /** For those who measure, and for answers to refusals. */
+  #moving(): MovingLimit {
+    const following = this
+    return {
+      limit: this.#options.limit,
+      changes: this.#changes,
+      get now() {
+        return following.rate
+      },
+      get isReduced() {
+        return following.rate < following.#options.maxPerSecond
+      },
+    }
   }
 
   get #rule(): Rule {
@@ -224,6 +244,7 @@ class RunningFollower implements Following {
     if (this.#rate === from || (!isThere && Math.abs(this.#rate / from - 1) < LEAST_CHANGE)) return
     this.#reason = this.#rate < from ? 'more load' : 'less load'
     this.#apply()
+    countChange(this.#changes, this.#reason)
     this.#tell(from, signal)
   }
 
