@@ -54,6 +54,8 @@ const longQueue = (limit: number) => Math.min(0.2, 0.8 / Math.sqrt(limit)) + 0.1
 const limitFor = (knee: number) => Math.ceil(knee / (1 - Math.min(0.2, 0.8 / Math.sqrt(knee)) - 0.03))
 /** A pull this strong needs no second window. */
 const STRONG = 0.2
+/** It is reached from this share of it on. */
+const REACHED = 0.9
 /** The limit falls to no less than this share of it at a time: a mistake then costs little. */
 const LEAST_FALL = 0.7
 const SLOW_GROWTH = 1.1
@@ -127,7 +129,7 @@ function judged(state: KneeState, window: Window, maxLatencyMs: number): KneeSta
   if (window.ok + window.dropped === 0) return state
   if (isDropping(state, window)) return afterDrops(state, window)
   if (window.ok === 0) return state
-  if (window.inflight < state.limit) return unused(state, window)
+  if (window.inflight < REACHED * state.limit) return unused(state, window)
   if (state.top !== undefined && state.isDip) return afterDip(state, state.top, window)
   if (state.top !== undefined && lossOf(state.top, window) > COSTLY) return slower(state, state.top, window)
   if (!state.hasPassed && isPlateau(state, window)) return sought(state, window)
@@ -223,10 +225,14 @@ function shortened(state: KneeState, window: Window): KneeState {
 function resting(state: KneeState, window: Window): KneeState {
   const { limit, baseMs, latencyMs, windowsUntilDip } = state
   const calm: KneeState = { ...settled(state), hasPassed: true, growth: SLOW_GROWTH, reason: 'at the knee' }
-  if (windowsUntilDip > 0) return { ...calm, windowsUntilDip: windowsUntilDip - 1 }
+  // The end of the fast growth is looked at at once: its base is from few calls.
+  const isStart = !state.hasPassed
+  if (windowsUntilDip > 0 && !isStart) return { ...calm, windowsUntilDip: windowsUntilDip - 1 }
   const lower = Math.floor((DIP * limit * baseMs) / latencyMs)
   if (lower < 1 || !isBusy(limit, window)) return calm
-  const top = { limit, throughput: limit / latencyMs, latencyMs, drops: 0 }
+  // By Little's law, and by all windows since the last change.
+  const throughput = (limit / latencyMs) * (1 - state.baseDrops)
+  const top = { limit, throughput, latencyMs, drops: 0, isStart }
   return { ...calm, limit: lower, top, isDip: true, windowsUntilDip: WINDOWS_TO_DIP, reason: 'dip' }
 }
 
@@ -240,7 +246,7 @@ function afterDip(state: KneeState, top: Top, window: Window): KneeState {
     return { ...state, baseMs: Math.min(baseMs, latencyMs), limit: Math.floor(DEEPER * limit), reason: 'less costs nothing' }
   }
   // The start had not come to the knee after all.
-  const isBelow = top.isStart === true && lossOf(top, window) > 0.6 * (1 - limit / top.limit)
+  const isBelow = top.isStart === true && lossOf(top, window) > 0.75 * (1 - limit / top.limit)
   if (isBelow)
     return { ...settled({ ...state, hasPassed: false }), baseMs: latencyMs, limit: top.limit, throughputBefore: 0, reason: 'measured' }
   const isNear = Math.abs(latencyMs / baseMs - 1) < 0.25

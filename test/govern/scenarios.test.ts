@@ -5,7 +5,7 @@ import { governedGate, scenarios, searched } from './judge.ts'
 import { fixedGate, percentile, type Result, type Scenario, simulate } from './simulation.ts'
 
 const first = Number(process.env.SLUICE_SEED ?? 11)
-const seeds = Array.from({ length: Number(process.env.SLUICE_TRACES ?? 2) }, (_, k) => first + k)
+const seeds = Array.from({ length: Number(process.env.SLUICE_TRACES ?? 1) }, (_, k) => first + k)
 
 const byKnee = () => governedGate(knee({ min: 1, max: 1_000 }))
 
