@@ -110,8 +110,10 @@ export function knee(options: KneeOptions): Governor<KneeState> {
       throughputBefore: 0,
     },
     next(state, window) {
-      const next = judged(withDrops(state, window), window, maxLatencyMs)
-      const limit = clamped(next.limit, bounds)
+      const wanted = judged(withDrops(state, window), window, maxLatencyMs)
+      const limit = clamped(wanted.limit, bounds)
+      // A dip that can go no further shows nothing more.
+      const next = wanted.isDip && limit === state.limit ? settled(wanted) : wanted
       const isCoarse = !next.hasPassed
       return limit === state.limit ? { ...next, limit, isCoarse } : { ...next, limit, isCoarse, latencyMs: 0, pull: 0 }
     },
@@ -181,7 +183,10 @@ function full(state: KneeState, window: Window, maxLatencyMs: number): KneeState
   const latencyMs = state.latencyMs === 0 ? window.latencyMs : blend(state.latencyMs, window.latencyMs, 0.5)
   const baseMs = isLinear(state, window) ? blend(state.baseMs, window.latencyMs, 0.5) : loweredBase(state.baseMs, window.latencyMs)
   const now: KneeState = { ...state, latencyMs, baseMs }
-  if (latencyMs > maxLatencyMs) return { ...fallen(now, window, (limit * maxLatencyMs) / latencyMs), reason: 'maxLatencyMs' }
+  if (latencyMs > maxLatencyMs) {
+    // What that costs is not asked.
+    return { ...settled({ ...now, hasPassed: true }), limit: Math.floor((limit * maxLatencyMs) / latencyMs), reason: 'maxLatencyMs' }
+  }
   const queue = 1 - baseMs / latencyMs
   const short = wantedQueue(limit) - queue
   const long = queue - longQueue(limit)
@@ -207,7 +212,7 @@ function grown(state: KneeState, window: Window, short: number): KneeState {
   return { ...settled(state), limit: Math.max(limit, next), growth: more, throughputBefore, reason: 'no queue' }
 }
 
-/** The limit was doubled, and that brought nothing: the knee lies below where it began. */
+/** The limit grew by half, and that brought nothing: the knee lies below where it began. */
 function sought(state: KneeState, window: Window): KneeState {
   const { limit } = state
   const top = { limit, throughput: throughputOf(window), latencyMs: window.latencyMs, drops: 0, isStart: true }
