@@ -1,4 +1,4 @@
-// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:concurrency`, `bench:against`, `bench:http`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
+// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:concurrency`, `bench:against`, `bench:http`, `bench:overload`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
 // Arguments go to the bench: `npm run bench -- --quick`. `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
 import { ensureChromium, ensurePostgres, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
@@ -12,6 +12,7 @@ const BENCHES = {
   concurrency: { file: 'bench/concurrency.mjs', check: ['--quick'] },
   against: { file: 'bench/against.mjs', check: ['--quick', '--only', 'gcra one-key', 'HEAD'] },
   http: { file: 'bench/http-run.mjs', check: ['--quick', '--only', 'admitted'] },
+  overload: { file: 'bench/overload/run.mjs', check: ['--quick'] },
   server: { file: 'bench/server/run.mjs', folders: ['server'], check: ['--quick'] },
   page: { file: 'playground/scripts/frames.mjs', folders: ['server', 'playground'], check: ['--quick'] },
 }

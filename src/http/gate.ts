@@ -4,6 +4,7 @@
  */
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
+import { isReduced } from '../limiter/moving.ts'
 import { admitted, type Entry, GONE, gone, NO_HEADERS, PASSED, refused } from './entry.ts'
 import { type HeaderWriter, headerWriter, partitionText, toldMs } from './headers.ts'
 import { type Hold, holdOf } from './hold.ts'
@@ -192,8 +193,9 @@ export class Gate<Native, Connection = unknown> {
   }
 
   #refuse({ native, http, limiter, plan }: Asked<Native>, decision: HttpDecision, headers: readonly string[]): Entry | Promise<Entry> {
-    const isOutage = decision.degraded && limiter.onStoreError === 'deny'
-    const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOutage, native, http)
+    // The server can do less than usual: that is not what the client did.
+    const isOurs = (decision.degraded && limiter.onStoreError === 'deny') || isReduced(limiter, decision)
+    const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOurs, native, http)
     const { answer } = this.#choices
     if (answer === undefined) return refused(decision, usual)
     return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))

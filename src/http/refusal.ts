@@ -66,7 +66,7 @@ export class Refusals<Native> {
 
   /**
    * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `ofLimits` are the headers of the limits; more come on top. `isOutage`: the
-   * store is down, and it is not the client who did too much.
+   * store is down, or the load has lowered the limit; it is not the client who did too much.
    */
   usual(
     decision: Decision,

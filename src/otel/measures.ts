@@ -55,6 +55,23 @@ export const LIVE_KEYS: Measure = {
   description: 'Keys held in the memory of this process, idle ones that have not left yet included.',
 }
 
+/** Of limits that follow the load. */
+export const LIMIT_NOW: Measure = {
+  name: 'sluice.limit.now',
+  unit: '',
+  description: 'What a limit that follows the load is now: calls in flight, or permits per second.',
+}
+export const LIMIT_INFLIGHT: Measure = {
+  name: 'sluice.limit.inflight',
+  unit: '{call}',
+  description: 'The most calls in flight in the last window of a governed limit.',
+}
+export const LIMIT_CHANGES: Measure = {
+  name: 'sluice.limit.changes',
+  unit: '{change}',
+  description: 'Changes of limits that follow the load, by reason.',
+}
+
 export const DURATION_BOUNDS_S = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1]
 export const WAIT_BOUNDS_S = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60]
 

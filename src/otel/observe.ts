@@ -13,6 +13,7 @@ import {
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
+import { movingLimits } from '../limiter/moving.ts'
 import type { Health } from '../stores/remote/health.ts'
 import type { Store } from '../stores/store.ts'
 import {
@@ -22,6 +23,9 @@ import {
   DEGRADED,
   DURATION,
   DURATION_BOUNDS_S,
+  LIMIT_CHANGES,
+  LIMIT_INFLIGHT,
+  LIMIT_NOW,
   LIVE_KEYS,
   liveKeys,
   type Measure,
@@ -84,6 +88,9 @@ class Metered {
   readonly #queueSize: Observable
   readonly #breakerOpen: Observable
   readonly #liveKeys: Observable
+  readonly #limitNow: Observable
+  readonly #limitInflight: Observable
+  readonly #limitChanges: Observable
   readonly #limiters = new Set<ObservedLimiter>()
   readonly #look: BatchObservableCallback = (result) => this.#observe(result)
 
@@ -93,6 +100,9 @@ class Metered {
     this.#queueSize = meter.createObservableUpDownCounter(...named(QUEUE_SIZE))
     this.#breakerOpen = meter.createObservableGauge(...named(BREAKER_OPEN))
     this.#liveKeys = meter.createObservableUpDownCounter(...named(LIVE_KEYS))
+    this.#limitNow = meter.createObservableGauge(...named(LIMIT_NOW))
+    this.#limitInflight = meter.createObservableGauge(...named(LIMIT_INFLIGHT))
+    this.#limitChanges = meter.createObservableCounter(...named(LIMIT_CHANGES))
   }
 
   check(limiter: ObservedLimiter): void {
@@ -113,7 +123,7 @@ class Metered {
   }
 
   get #observables(): Observable[] {
-    return [this.#queueSize, this.#breakerOpen, this.#liveKeys]
+    return [this.#queueSize, this.#breakerOpen, this.#liveKeys, this.#limitNow, this.#limitInflight, this.#limitChanges]
   }
 
   #observe(result: BatchObservableResult): void {
@@ -125,6 +135,7 @@ class Metered {
       waiting.set(name, (waiting.get(name) ?? 0) + limiter.waiting())
       open.set(name, Math.max(open.get(name) ?? 0, limiter.health().state === 'down' ? 1 : 0))
       stores.add(limiter.store)
+      this.#observeMoving(result, limiter)
     }
     for (const [limiter, count] of waiting) result.observe(this.#queueSize, count, { limiter })
     for (const [limiter, isOpen] of open) result.observe(this.#breakerOpen, isOpen, { limiter })
@@ -134,6 +145,16 @@ class Metered {
         this.#liveKeys,
         held.reduce((sum, count) => sum + count),
       )
+  }
+
+  /** Limits that follow the load. */
+  #observeMoving(result: BatchObservableResult, limiter: ObservedLimiter): void {
+    for (const { limit, now, inflight, changes } of movingLimits(limiter)) {
+      const of = { limiter: limiter.name, limit }
+      result.observe(this.#limitNow, now, of)
+      if (inflight !== undefined) result.observe(this.#limitInflight, inflight, of)
+      for (const [reason, count] of changes) result.observe(this.#limitChanges, count, { ...of, reason })
+    }
   }
 }
 

@@ -19,6 +19,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['limiter', 'algorithms', 'errors'],
   stores: ['algorithms', 'clock', 'errors'],
   limiter: ['stores', 'algorithms', 'clock', 'errors'],
+  govern: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
+  load: ['govern', 'limiter', 'stores', 'algorithms', 'clock', 'errors'],
   http: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
   adapters: ['http', 'limiter', 'stores', 'errors'],
   client: ['limiter', 'stores', 'algorithms', 'clock', 'errors'],
@@ -29,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The part that also runs in browsers, Bun, Deno and Workers. */
-const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'http', 'adapters', 'client', 'otel', 'index']
+const CORE = ['errors', 'algorithms', 'config', 'clock', 'stores', 'limiter', 'govern', 'http', 'adapters', 'client', 'otel', 'index']
 
 const sources = (readdirSync(src, { recursive: true, encoding: 'utf8' }) as string[])
   .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))

@@ -1,0 +1,6 @@
+export { type AimdOptions, aimd } from './aimd.ts'
+export { type ChangeEvent, type Governed, type GovernedLimiter, type GovernOptions, govern } from './govern.ts'
+export type { Bounds, Governor, GovernorState, Window } from './governor.ts'
+export { type KneeOptions, type KneeState, knee } from './knee.ts'
+export { type VegasOptions, type VegasState, vegas } from './vegas.ts'
+export type { Release } from './windows.ts'

@@ -1,0 +1,5 @@
+export * from '../govern/index.ts'
+export type { CpuReading, CpuSource } from './cpu.ts'
+export { type Following, type FollowingLimiter, type FollowOptions, followLoad, type RateChange } from './follow-load.ts'
+export type { Signal, SignalSource } from './signal.ts'
+export { cpu, type ErrorSignal, errorRate, eventLoopDelay, eventLoopUtilization, heap, type LatencySignal, latency } from './signals.ts'
