@@ -1,7 +1,4 @@
-/**
- * A limiter with one limit of calls in flight, as little as `govern` needs of it. This is the one place to swap for a real limiter with permits:
- * `createLimiter({ inflight: concurrency({ max }) })`.
- */
+/** A limiter with one limit of calls in flight, as little as `govern` needs of it, for simulations of many windows. permits.test.ts has a real one. */
 import { type Algorithm, type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import type { GovernedLimiter } from '../../src/govern/index.ts'
 import type { Release } from '../../src/govern/windows.ts'
