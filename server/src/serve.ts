@@ -182,7 +182,7 @@ async function openedStore(
   journal: Journal,
 ): Promise<OpenedStore> {
   const given = Object.entries(places).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]))
-  if (given.length > 1) throw new Error(`${given.join(' and ')} are ${given.length} places to count in: give one of them`)
+  if (given.length > 1) throw new Error(`${given.join(' and ')} are several places to count in: give one of them`)
   const { redis, postgres, sqlite } = places
   if (postgres !== undefined) return openPostgres(postgres, journal.connectionFailed)
   if (sqlite !== undefined) return openFile(sqlite)

@@ -185,9 +185,9 @@ describe('sluice serve', () => {
     [['--top-refused', '0'], '--top-refused "0" must be a whole number from 1 to 100'],
     [['--top-refused', '101'], '--top-refused "101" must be'],
     [['--postgres', 'nonsense'], 'the Postgres URL "nonsense" must be such as'],
-    [['--postgres', 'postgres://a', '--redis', 'redis://b'], '--redis and --postgres are two places'],
+    [['--postgres', 'postgres://a', '--redis', 'redis://b'], '--redis and --postgres are several places'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
-    [['--redis', 'redis://localhost', '--sqlite', 'x.db'], '--redis and --sqlite are two places to count in: choose one'],
+    [['--redis', 'redis://localhost', '--sqlite', 'x.db'], '--redis and --sqlite are several places to count in: give one of them'],
     [['--sqlite', '/nowhere/at/all/x.db'], 'SQLite could not open /nowhere/at/all/x.db'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {
