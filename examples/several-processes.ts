@@ -23,8 +23,9 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const path = join(folder, 'limits.db')
   const workers = Array.from({ length: WORKERS }, () => cluster.fork({ LIMITS: path }))
+  const ended = Promise.all(workers.map((worker) => once(worker, 'exit')))
   const counts = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0] as number))
-  await Promise.all(workers.map((worker) => once(worker, 'exit')))
+  await ended
   console.log(`${WORKERS} processes asked 10 times each, and together got ${counts.reduce((sum, each) => sum + each, 0)}`)
 
   const later = createLimiter(tokenBucket({ capacity: 10, refill: '1/h' }), { name: 'api', store: sqliteStore(path) })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ABOUTS } from '../../src/algorithms/abouts.ts'
-import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, slidingLog } from '../../src/index.ts'
+import { concurrency, createLimiter, fixedWindow, gcra, type Limit, memoryStore, slidingLog } from '../../src/index.ts'
 import { dump, restore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
@@ -18,7 +18,7 @@ function again(bytes: Uint8Array, options = {}) {
   return store
 }
 
-describe.each(ABOUTS)('$type', ({ type, sample }) => {
+describe.each(ABOUTS.filter(({ type }) => type !== 'concurrency'))('$type', ({ type, sample }) => {
   test('restored in the middle, answers every call as the store that was never dumped, 25 lives', () => {
     let admitted = 0
     for (let seed = 1; seed <= 25; seed++) {
@@ -127,4 +127,13 @@ test('a process goes on where the last one ended', () => {
   // By the time of all of them: the first entry leaves the log an hour after it was made, whichever process looks.
   const [first, , last] = lives
   expect(last.atMs).toBeGreaterThan(first.atMs)
+})
+
+test('permits are not dumped: their holders end with the process', () => {
+  const store = memoryStore()
+  const limits = { rate: gcra({ rate: '1/h', burst: 5 }), inflight: concurrency({ max: 2 }) }
+  const limiter = createLimiter(limits, { name: 'api', store, clock: fakeClock(START_MS) })
+  expect([limiter.consume('ann').allowed, limiter.consume('ann').allowed, limiter.consume('ann').allowed]).toEqual([true, true, false])
+  const next = createLimiter(limits, { name: 'api', store: again(dump(store)), clock: fakeClock(START_MS) })
+  expect(next.consume('ann').parts).toMatchObject({ rate: { remaining: 2 }, inflight: { remaining: 1 } })
 })
