@@ -22,6 +22,8 @@ const PROBE = ':%probe'
 const SILENCE_US = 5_000_000
 /** So many states in one key are read and written as a whole, whichever of them a decision is about. */
 const MOST_LIMITS = 4_000
+/** How often a call is sent by the name of the script before it sends the text itself: each time another node of a cluster may have learned it. */
+const MOST_ATTEMPTS = 4
 
 /** One step of a script call, and its place in the batch. */
 class SentStep extends Sent {
@@ -40,6 +42,8 @@ export class RedisDriver implements StoreDriver {
   /** Whether one script call reaches the keys of one slot only. */
   #isCluster: boolean
   #hasWarned = false
+  /** How often the text of the script was sent. */
+  #texts = 0
 
   constructor(scheme: KeyScheme, sender: RedisSender) {
     this.#scheme = scheme
@@ -131,16 +135,35 @@ export class RedisDriver implements StoreDriver {
     return new SentStep(step, keys, places, place)
   }
 
-  /** By the name of the script if it has one, unless the server does not know it. One promise: a lone decision pays for each. */
+  /** By the name of the script. The first calls wait until that is computed: the text is large, and there may be a call for each slot of a cluster. */
   #run(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
-    const { sha1, text } = script()
-    const onReply = (values: unknown) => readReply(call, values, failures)
-    const onError = (error: unknown) => this.#failed(call, error, failures)
-    if (sha1 === undefined) return this.#send(['EVAL', text], call).then(onReply, onError)
-    return this.#send(['EVALSHA', sha1], call).then(onReply, (error) => {
-      if (!isNotRun(error)) return onError(error)
-      return this.#send(['EVAL', text], call).then(onReply, onError)
+    const { sha1, named } = script()
+    if (sha1 !== undefined) return this.#runByName(sha1, call, failures, 1)
+    return named.then(() => {
+      const { sha1: computed } = script()
+      return computed === undefined ? this.#runText(call, failures) : this.#runByName(computed, call, failures, 1)
     })
+  }
+
+  /** A server that does not know the script has not run it. One call sends the text then, and those that failed with it try again by the name. */
+  #runByName(sha1: string, call: readonly SentStep[], failures: unknown[], attempt: number): Promise<Failures> {
+    const textsBefore = this.#texts
+    return this.#send(['EVALSHA', sha1], call).then(
+      (values) => readReply(call, values, failures),
+      (error) => {
+        if (!isNotRun(error)) return this.#failed(call, error, failures)
+        if (this.#texts === textsBefore || attempt === MOST_ATTEMPTS) return this.#runText(call, failures)
+        return this.#runByName(sha1, call, failures, attempt + 1)
+      },
+    )
+  }
+
+  #runText(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
+    this.#texts += 1
+    return this.#send(['EVAL', script().text], call).then(
+      (values) => readReply(call, values, failures),
+      (error) => this.#failed(call, error, failures),
+    )
   }
 
   #send(args: string[], call: readonly SentStep[]): Promise<unknown> {

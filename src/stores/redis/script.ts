@@ -116,8 +116,10 @@ function scriptText(): string {
 
 export interface Script {
   readonly text: string
-  /** By which name Redis knows it; undefined until that is computed. */
+  /** The name that Redis knows it by; undefined until that is computed, and where it cannot be. */
   sha1: string | undefined
+  /** Fulfilled when the name is there, or when it is known that there is none. */
+  readonly named: Promise<void>
 }
 
 let made: Script | undefined
@@ -129,11 +131,17 @@ export function script(): Script {
 
 function newScript(): Script {
   const text = scriptText()
-  const script: Script = { text, sha1: undefined }
-  // Until the name is there, the script itself is sent: nobody waits, and nothing overtakes.
-  void digest(text).then((sha1) => {
-    script.sha1 = sha1
-  })
+  const script: Script = {
+    text,
+    sha1: undefined,
+    named: digest(text).then(
+      (sha1) => {
+        script.sha1 = sha1
+      },
+      // A page that is not served over TLS has no Web Crypto.
+      () => undefined,
+    ),
+  }
   return script
 }
 
