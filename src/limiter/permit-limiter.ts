@@ -6,12 +6,13 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
-import { ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
+import { type Abortable, ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
 import { Leases, type OnRenewed } from './leases.ts'
 import type {
   Acquired,
@@ -24,12 +25,14 @@ import type {
   Settleable,
   SettleOptions,
   VerbOptions,
+  WaitOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
 import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
 import { HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
+import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
@@ -148,7 +151,24 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   override reset(key: KeyOf<L>): Answer<S, void> {
-    return this.#answer(() => super.reset(key)) as Answer<S, void>
+    return this.#answer(() => {
+      const done = super.reset(key)
+      this.#tellOtherQueues(key)
+      return done
+    }) as Answer<S, void>
+  }
+
+  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
+  protected override wait(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    options: WaitOptions<P>,
+    ended: Abortable | undefined,
+  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+    if (typeof key === 'object') this.#hasKeysByName = true
+    const waited = super.wait(verb, key, cost, options, ended)
+    return this.#hasOtherQueues ? waited.finally(() => this.#tellOtherQueues(key)) : waited
   }
 
   protected override acquired(
@@ -275,9 +295,23 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
     if (this.queues.isEmpty) return
-    const { key } = HeldDecision.lent(permit)
-    const queues = this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key as KeyOf<L>, 0))
-    for (const queue of queues) queue.tryAgain()
+    for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+  }
+
+  /** Something may be free for those who wait in other queues than the one that has seen it. */
+  #tellOtherQueues(key: KeyOf<L>): void {
+    if (this.queues.isEmpty || !this.#hasOtherQueues) return
+    for (const queue of this.#queuesFor(key)) queue.tryAgain()
+  }
+
+  /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
+  get #hasOtherQueues(): boolean {
+    return !this.store.shared && (this.plans.hasNamed || this.plans.base.scope.limits.length > 1)
+  }
+
+  /** Those that may wait for what is free of a key. */
+  #queuesFor(key: KeyOf<L>): ReturnType<Waiting['all']> {
+    return this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key, 0))
   }
 
   /** Answers how many there were with this one. */
