@@ -146,8 +146,10 @@ export class Leases {
     const tokens = held.map(({ loan }) => loan.token)
     this.#holder.renew(plan, first.loan, tokens, held.length === 1 ? cost : 0, (count) => {
       if (count === held.length) for (const { loan } of held) this.lentUntil(loan, leaseUs, askedUs, askedWallUs)
-      else if (count !== undefined && held.length > 1) for (const each of held) this.#renew([each])
-      else if (count !== undefined) HeldDecision.lose(first.permit)
+      else if (count !== undefined && held.length > 1) {
+        // What was released meanwhile is not to be counted again.
+        for (const each of held) if (this.#held.has(each.permit)) this.#renew([each])
+      } else if (count !== undefined) HeldDecision.lose(first.permit)
     })
   }
 }

@@ -1,6 +1,8 @@
 /** Permits in the memory of one process: what is taken is held until it is released, and who waits is next. */
 import { describe, expect, test } from 'vitest'
 import { concurrency, createLimiter, gcra, memoryStore, type ReleaseEvent, SluiceError } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
+import type { Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 
 const START_MS = 1_700_000_000_000
@@ -432,6 +434,27 @@ describe('with a lease, in memory as on Redis', () => {
     expect(limiter.inflight()).toBe(0)
     permit.release()
     expect(limiter.consume('key').allowed).toBe(true)
+  })
+
+  test('one that is released while the loss of the data is found out is not counted again', async () => {
+    const clock = fakeClock(START_MS)
+    let memory = memoryStore()
+    const apply = async (steps: readonly Step[]) => {
+      for (const step of steps) memory.open(step.scope, clock.nowUs).apply(step, true)
+    }
+    const limiter = createLimiter(concurrency({ max: 4, lease: '30s' }), {
+      name: 'jobs',
+      store: asyncStore({ shared: true, apply }),
+      clock,
+    })
+    const [kept, released] = [await limiter.consume('key'), await limiter.consume('key')]
+    memory = memoryStore()
+    // Both are renewed in one step, which finds none of them; then each by itself.
+    clock.advanceMs(10_000)
+    await released.release()
+    for (let k = 0; k < 5; k++) await turn()
+    expect([kept.held, (await limiter.peek('key')).remaining]).toEqual([true, 3])
+    limiter.close()
   })
 
   test('a lost permit that is released late takes nothing from those who came after it', () => {
