@@ -36,12 +36,23 @@ import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
+/** Limiters at which somebody waits, by the memory they were given: another limiter of the same name may hold what they wait for. */
+const waitingAtStores = new WeakMap<Store, Set<PermitLimiter<Limits, Store, string>>>()
+
+function waitingAtStore(store: Store): Set<PermitLimiter<Limits, Store, string>> {
+  const known = waitingAtStores.get(store) ?? new Set()
+  waitingAtStores.set(store, known)
+  return known
+}
+
 export class PermitLimiter<L extends Limits, S extends Store, P extends string> extends StoreLimiter<L, S, P> {
   readonly #isSync: boolean
   readonly #leases: Leases
   readonly #lender: Lender
   /** How many permits are held, by key. */
   readonly #inflight = new Map<string, number>()
+  /** Undefined where no other limiter has the same memory. */
+  readonly #waitingAtStore: Set<PermitLimiter<Limits, Store, string>> | undefined
   /** Whether limits have had keys of their own: then a release may concern any queue. */
   #hasKeysByName = false
   /** The step of the last release, by its plan and limit. */
@@ -50,6 +61,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     super(limits, options)
     this.#isSync = this.store.mode === 'sync'
+    this.#waitingAtStore = options.store === undefined || this.store.shared ? undefined : waitingAtStore(this.store)
     const leases = new Leases(this.ownClock, {
       leaseUs: (plan, limit) => leaseOf(this.plans.still(plan).scope, limit),
       renew: (plan, loan, tokens, cost, onRenewed) => this.#renew(plan, loan, tokens, cost, onRenewed),
@@ -167,8 +179,14 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     ended: Abortable | undefined,
   ): Promise<Acquired<LimitName<L>, S> | WaitError> {
     if (typeof key === 'object') this.#hasKeysByName = true
+    const here = this as unknown as PermitLimiter<Limits, Store, string>
     const waited = super.wait(verb, key, cost, options, ended)
-    return this.#hasOtherQueues ? waited.finally(() => this.#tellOtherQueues(key)) : waited
+    if (!this.#hasOtherQueues) return waited
+    this.#waitingAtStore?.add(here)
+    return waited.finally(() => {
+      if (this.queues.isEmpty) this.#waitingAtStore?.delete(here)
+      this.#tellOtherQueues(key)
+    })
   }
 
   protected override acquired(
@@ -294,19 +312,29 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
-    if (this.queues.isEmpty) return
-    for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+    this.#tellOtherLimiters()
+  }
+
+  /** Those of the same name that have the same memory: a limiter that is made again waits for what the one before it holds. */
+  #tellOtherLimiters(): void {
+    if (this.#waitingAtStore === undefined) return
+    for (const other of this.#waitingAtStore) {
+      if (other.name === this.name && other.queues !== this.queues) for (const queue of other.queues.all()) queue.tryAgain()
+    }
   }
 
   /** Something may be free for those who wait in other queues than the one that has seen it. */
   #tellOtherQueues(key: KeyOf<L>): void {
-    if (this.queues.isEmpty || !this.#hasOtherQueues) return
-    for (const queue of this.#queuesFor(key)) queue.tryAgain()
+    if (!this.#hasOtherQueues) return
+    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(key)) queue.tryAgain()
+    this.#tellOtherLimiters()
   }
 
   /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
   get #hasOtherQueues(): boolean {
-    return !this.store.shared && (this.plans.hasNamed || this.plans.base.scope.limits.length > 1)
+    const isAlone = this.#waitingAtStore === undefined && !this.plans.hasNamed && this.plans.base.scope.limits.length === 1
+    return !this.store.shared && !isAlone
   }
 
   /** Those that may wait for what is free of a key. */

@@ -315,6 +315,27 @@ describe('waiting', () => {
     expect(states).toEqual(['has it', 'has it'])
   })
 
+  test('for what a limiter of the same name holds in the same memory is told of its release', async () => {
+    const options = { name: 'jobs', store: memoryStore() }
+    const before = createLimiter(places(2), options)
+    const held = before.consume('key')
+    before.close()
+    const limiter = createLimiter(places(2), options)
+    const other = createLimiter(places(2), options)
+    const { signal, abort } = abortable()
+    const states = watched([limiter.acquire('key', { cost: 2, signal }), other.acquire('key', { timeoutMs: 60_000 })])
+    await turn()
+    expect(states).toEqual(['waits', 'waits'])
+    abort()
+    await turn()
+    expect(states).toEqual(['LEFT', 'has it'])
+    const last = watched([limiter.acquire('key')])
+    await turn()
+    held.release()
+    await turn()
+    expect(last).toEqual(['has it'])
+  })
+
   test('for a key that is reset together with another goes on', async () => {
     const limiter = createLimiter({ user: places(5), tenant: places(1) })
     limiter.consume({ user: 'a', tenant: 't' })
