@@ -333,7 +333,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
   get #hasOtherQueues(): boolean {
-    const isAlone = this.#waitingAtStore === undefined && !this.plans.hasNamed && this.plans.base.scope.limits.length === 1
+    const { names, base } = this.plans
+    const isAlone = this.#waitingAtStore === undefined && [...names].length === 0 && base.scope.limits.length === 1
     return !this.store.shared && !isAlone
   }
 

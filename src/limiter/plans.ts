@@ -63,10 +63,6 @@ export class Plans<Name extends string> {
     return this.#named.keys()
   }
 
-  get hasNamed(): boolean {
-    return this.#named.size > 0
-  }
-
   /** By the name that a caller gave. */
   of(name: string | undefined): Plan<Name> {
     if (name === undefined) return this.base
