@@ -46,8 +46,8 @@ function goOn(entry: Entry, request: object, response: NodeResponse, next: () =>
   if (entry.gone) return
   if (entry.refusal !== undefined) answer(response, entry.refusal, earlier)
   else {
-    setHeaders(response, entry, earlier)
     leaveAtEnd(entry, response)
+    setHeaders(response, entry, earlier)
     next()
   }
 }

@@ -88,8 +88,8 @@ function goOn(entry: Entry, request: RateLimited, reply: FastifyReplyLike, done:
   if (entry.gone) reply.hijack()
   else if (entry.refusal !== undefined) sendReply(reply, entry.refusal, earlier)
   else {
-    setReplyHeaders(reply, entry, earlier)
     leaveAtEnd(entry, reply.raw)
+    setReplyHeaders(reply, entry, earlier)
     done()
   }
 }

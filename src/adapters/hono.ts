@@ -49,9 +49,9 @@ export function rateLimit<
       if (entry.gone) return new Response(null, { status: 499 })
       if (entry.refusal !== undefined) return refuse(c, node, entry.refusal, earlier)
       if (node === undefined) return nextAnywhere(c, http, entry, earlier, next)
+      leaveAtEnd(entry, node.outgoing)
       // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the rest; Node's response takes it as it is.
       setHeaders(node.outgoing, entry, earlier)
-      leaveAtEnd(entry, node.outgoing)
       const handled = next()
       entry.hold?.handledBy(handled)
       return handled
@@ -88,18 +88,21 @@ async function nextAnywhere(
   hold?.handledBy(handled)
   try {
     await handled
+    addHeaders(c, all)
+    if (leave === undefined) return
+    if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
+    else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
   } catch (error) {
     // Hono's own handlers turn errors into answers; one that is thrown here is answered further out.
     leave?.(outcomeOf(500, http.signal))
     throw error
   }
-  // A handler that made its own response did not look at the headers of the context.
-  if (!isUpgrade(c.res)) {
-    for (let k = 0; k < all.length; k += 2) {
-      if (!c.res.headers.has(all[k] as string)) c.header(all[k] as string, all[k + 1] as string)
-    }
+}
+
+/** A handler that made its own response did not look at the headers of the context. */
+function addHeaders(c: HonoContext, all: readonly string[]): void {
+  if (isUpgrade(c.res)) return
+  for (let k = 0; k < all.length; k += 2) {
+    if (!c.res.headers.has(all[k] as string)) c.header(all[k] as string, all[k + 1] as string)
   }
-  if (leave === undefined) return
-  if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
-  else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
 }

@@ -42,8 +42,8 @@ export function rateLimit<
       return undefined
     }
     if (entry.refusal === undefined) {
-      setHeaders(ctx.res, entry, earlier)
       leaveAtEnd(entry, ctx.res)
+      setHeaders(ctx.res, entry, earlier)
       const handled = next()
       entry.hold?.handledBy(handled)
       return handled

@@ -146,9 +146,11 @@ export class RateLimitGuard {
       request.rateLimit = entry.decision
       if (entry.gone) throw rateLimited(entry)
       const told = entry.refusal === undefined ? entry : { ...entry, headers: withoutContentType(entry.refusal) }
+      if (node !== undefined) leaveAtEnd(entry, node)
+      // Nobody tells when a handler is done that has no response, such as that of a subscription.
+      else entry.decision?.release?.({ outcome: 'ignored' })
       if (response !== undefined) tell(response, told, earlier)
       if (entry.refusal !== undefined) throw rateLimited(entry)
-      if (node !== undefined) leaveAtEnd(entry, node)
       return this.#pass(context, exchange, gates, k + 1, entry.decision ?? earlier)
     }
     const entered = gate.enter(request, new Incoming(request.raw ?? request, context, nestRoute), node)

@@ -36,8 +36,8 @@ export function rateLimit<
       ;(request as { rateLimit?: HttpDecision }).rateLimit = entry.decision as HttpDecision
       if (entry.gone) return undefined
       if (entry.refusal !== undefined) return answer(response, entry.refusal, earlier)
-      setHeaders(response, entry, earlier)
       leaveAtEnd(entry, response)
+      setHeaders(response, entry, earlier)
       const handled = handler(request, response)
       entry.hold?.handledBy(handled)
       return handled

@@ -178,7 +178,7 @@ export class Gate<Native, Connection = unknown> {
 
   /** `isRefused`: whatever the decision says, there may be no room to wait in. */
   #entry(asked: Asked<Native>, decision: HttpDecision, isRefused: boolean): Entry | Promise<Entry> {
-    const headers = this.#headers(asked, decision)
+    const headers = this.#headersOrRelease(asked, decision)
     const { onLimited, onNearLimit, nearLimit, shadow, refundWhen, settle } = this.#choices
     if (isRefused) {
       if (onLimited !== undefined) tell('SLUICE_ON_LIMITED_FAILED', onLimited, asked.native, decision)
@@ -199,6 +199,16 @@ export class Gate<Native, Connection = unknown> {
     const { answer } = this.#choices
     if (answer === undefined) return refused(decision, usual)
     return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))
+  }
+
+  /** If a function of the user's fails, the request does not come to its handler: nobody would give its place back. */
+  #headersOrRelease(asked: Asked<Native>, decision: HttpDecision): readonly string[] {
+    try {
+      return this.#headers(asked, decision)
+    } catch (error) {
+      decision.release?.({ outcome: 'ignored' })
+      throw error
+    }
   }
 
   /** Of a decision that the store had no part in nobody knows the figures. */

@@ -10,6 +10,8 @@ import { explainOnce } from './warnings.ts'
 
 /** How long a handler keeps its place at most after its response has ended. */
 export const DEFAULT_MAX_HOLD_MS = 60_000
+/** A timer that is set for longer rings at once. */
+const LONGEST_TIMER_MS = 2_147_483_647
 
 /** Undefined where nothing is held: the request was refused, or its limits need no release. */
 export function holdOf(decision: HttpDecision, maxHoldMs = DEFAULT_MAX_HOLD_MS): Hold | undefined {
@@ -48,11 +50,14 @@ export class Hold {
   }
 
   #releaseLater(): void {
-    this.#timer = setTimeout(() => {
-      explainOnce('SLUICE_HELD_TOO_LONG')
-      this.#running = 0
-      this.#releaseIfOver()
-    }, this.#maxHoldMs)
+    this.#timer = setTimeout(
+      () => {
+        explainOnce('SLUICE_HELD_TOO_LONG')
+        this.#running = 0
+        this.#releaseIfOver()
+      },
+      Math.min(this.#maxHoldMs, LONGEST_TIMER_MS),
+    )
     // In browsers and on Workers a timer is a number, and keeps nothing alive.
     ;(this.#timer as { unref?(): unknown }).unref?.()
   }

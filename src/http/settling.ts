@@ -25,7 +25,8 @@ export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: Http
 
 export function giveBack(decision: HttpDecision): void {
   decision.release?.({ outcome: 'ignored' })
-  settled('SLUICE_REFUND_FAILED', () => decision.settle(0))
+  // The store was charged nothing.
+  if (!decision.degraded) settled('SLUICE_REFUND_FAILED', () => decision.settle(0))
 }
 
 function settleBy<Native>(settle: HttpChoices<Native>['settle'], decision: HttpDecision, outcome: HttpOutcome, native: Native): void {

@@ -43,7 +43,7 @@ export class WaitingRoom {
     try {
       const decision = await limiter.acquire(key, options)
       if (!signal?.aborted) return { decision, isRefused: false }
-      if (!decision.degraded) giveBack(decision)
+      giveBack(decision)
       return 'gone'
     } catch (error) {
       if (signal?.aborted) return 'gone'

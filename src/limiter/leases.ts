@@ -39,9 +39,9 @@ export class Leases {
   /** By plan, limit and key. */
   readonly #groups = new Map<string, Set<Held>>()
   readonly #held = new Map<HeldDecision, readonly Held[]>()
-  /** How often all are renewed: a third of the shortest lease. */
+  /** How often all are renewed: a third of the shortest lease. Infinity while there are none. */
   #everyUs = Number.POSITIVE_INFINITY
-  #isTicking = false
+  #nextTick: Alarm | undefined = undefined
 
   constructor(clock: Clock, holder: LeaseHolder) {
     this.#clock = clock
@@ -102,28 +102,23 @@ export class Leases {
     })
   }
 
-  /** Ticks lie at multiples of the interval, so that those of all limiters of a process are in one turn. */
+  /** Also of leases that have become shorter since they were lent. */
   #renewWithin(leaseUs: number): void {
     const everyUs = Math.max(1, Math.floor(leaseUs / RENEWALS))
-    const isSooner = everyUs < this.#everyUs
-    this.#everyUs = Math.min(this.#everyUs, everyUs)
-    if (this.#isTicking && !isSooner) return
-    this.#isTicking = true
+    if (everyUs >= this.#everyUs) return
+    this.#everyUs = everyUs
     this.#setTick()
   }
 
+  /** Ticks lie at multiples of the interval, so that those of all limiters of a process are in one turn. */
   #setTick(): void {
-    const everyUs = this.#everyUs
-    const nextUs = (Math.floor(this.#clock.nowUs() / everyUs) + 1) * everyUs
-    this.#alarms.set(nextUs, () => {
-      // A shorter lease has set another one.
-      if (everyUs === this.#everyUs) this.#tick()
-    })
+    if (this.#nextTick !== undefined) this.#alarms.stop(this.#nextTick)
+    const nextUs = (Math.floor(this.#clock.nowUs() / this.#everyUs) + 1) * this.#everyUs
+    this.#nextTick = this.#alarms.set(nextUs, () => this.#tick())
   }
 
   #tick(): void {
-    this.#isTicking = this.#held.size > 0
-    if (!this.#isTicking) {
+    if (this.#held.size === 0) {
       this.#everyUs = Number.POSITIVE_INFINITY
       return
     }
@@ -147,11 +142,14 @@ export class Leases {
     const askedUs = this.#clock.nowUs()
     const askedWallUs = this.wallUs()
     const leaseUs = this.#holder.leaseUs(plan, limit)
+    this.#renewWithin(leaseUs)
     const tokens = held.map(({ loan }) => loan.token)
     this.#holder.renew(plan, first.loan, tokens, held.length === 1 ? cost : 0, (count) => {
       if (count === held.length) for (const { loan } of held) this.lentUntil(loan, leaseUs, askedUs, askedWallUs)
-      else if (count !== undefined && held.length > 1) for (const each of held) this.#renew([each])
-      else if (count !== undefined) HeldDecision.lose(first.permit)
+      else if (count !== undefined && held.length > 1) {
+        // What was released meanwhile is not to be counted again.
+        for (const each of held) if (this.#held.has(each.permit)) this.#renew([each])
+      } else if (count !== undefined) HeldDecision.lose(first.permit)
     })
   }
 }

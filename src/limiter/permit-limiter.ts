@@ -6,12 +6,13 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
-import { ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
+import { type Abortable, ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
 import { Leases, type OnRenewed } from './leases.ts'
 import type {
   Acquired,
@@ -24,14 +25,25 @@ import type {
   Settleable,
   SettleOptions,
   VerbOptions,
+  WaitOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
 import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
 import { HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
+import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
+
+/** Limiters at which somebody waits, by the memory they were given: another limiter of the same name may hold what they wait for. */
+const waitingAtStores = new WeakMap<Store, Set<PermitLimiter<Limits, Store, string>>>()
+
+function waitingAtStore(store: Store): Set<PermitLimiter<Limits, Store, string>> {
+  const known = waitingAtStores.get(store) ?? new Set()
+  waitingAtStores.set(store, known)
+  return known
+}
 
 export class PermitLimiter<L extends Limits, S extends Store, P extends string> extends StoreLimiter<L, S, P> {
   readonly #isSync: boolean
@@ -39,6 +51,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   readonly #lender: Lender
   /** How many permits are held, by key. */
   readonly #inflight = new Map<string, number>()
+  /** Undefined where no other limiter has the same memory. */
+  readonly #waitingAtStore: Set<PermitLimiter<Limits, Store, string>> | undefined
   /** Whether limits have had keys of their own: then a release may concern any queue. */
   #hasKeysByName = false
   /** The step of the last release, by its plan and limit. */
@@ -47,6 +61,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     super(limits, options)
     this.#isSync = this.store.mode === 'sync'
+    this.#waitingAtStore = options.store === undefined || this.store.shared ? undefined : waitingAtStore(this.store)
     const leases = new Leases(this.ownClock, {
       leaseUs: (plan, limit) => leaseOf(this.plans.still(plan).scope, limit),
       renew: (plan, loan, tokens, cost, onRenewed) => this.#renew(plan, loan, tokens, cost, onRenewed),
@@ -148,7 +163,30 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   override reset(key: KeyOf<L>): Answer<S, void> {
-    return this.#answer(() => super.reset(key)) as Answer<S, void>
+    return this.#answer(() => {
+      const done = super.reset(key)
+      this.#tellOtherQueues(key)
+      return done
+    }) as Answer<S, void>
+  }
+
+  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
+  protected override wait(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    options: WaitOptions<P>,
+    ended: Abortable | undefined,
+  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+    if (typeof key === 'object') this.#hasKeysByName = true
+    const here = this as unknown as PermitLimiter<Limits, Store, string>
+    const waited = super.wait(verb, key, cost, options, ended)
+    if (!this.#hasOtherQueues) return waited
+    this.#waitingAtStore?.add(here)
+    return waited.finally(() => {
+      if (this.queues.isEmpty) this.#waitingAtStore?.delete(here)
+      this.#tellOtherQueues(key)
+    })
   }
 
   protected override acquired(
@@ -274,10 +312,35 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
-    if (this.queues.isEmpty) return
-    const { key } = HeldDecision.lent(permit)
-    const queues = this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key as KeyOf<L>, 0))
-    for (const queue of queues) queue.tryAgain()
+    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+    this.#tellOtherLimiters()
+  }
+
+  /** Those of the same name that have the same memory: a limiter that is made again waits for what the one before it holds. */
+  #tellOtherLimiters(): void {
+    if (this.#waitingAtStore === undefined) return
+    for (const other of this.#waitingAtStore) {
+      if (other.name === this.name && other.queues !== this.queues) for (const queue of other.queues.all()) queue.tryAgain()
+    }
+  }
+
+  /** Something may be free for those who wait in other queues than the one that has seen it. */
+  #tellOtherQueues(key: KeyOf<L>): void {
+    if (!this.#hasOtherQueues) return
+    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(key)) queue.tryAgain()
+    this.#tellOtherLimiters()
+  }
+
+  /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
+  get #hasOtherQueues(): boolean {
+    const { names, base } = this.plans
+    const isAlone = this.#waitingAtStore === undefined && [...names].length === 0 && base.scope.limits.length === 1
+    return !this.store.shared && !isAlone
+  }
+
+  /** Those that may wait for what is free of a key. */
+  #queuesFor(key: KeyOf<L>): ReturnType<Waiting['all']> {
+    return this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key, 0))
   }
 
   /** Answers how many there were with this one. */

@@ -15,12 +15,13 @@ import { FastifyAdapter } from '@nestjs/platform-fastify'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
 import { describe, expect, test, vi } from 'vitest'
+import * as forExpress from '../../src/adapters/express.ts'
 import * as forFastify from '../../src/adapters/fastify.ts'
 import * as forFetch from '../../src/adapters/fetch.ts'
 import * as forHono from '../../src/adapters/hono.ts'
 import * as forNest from '../../src/adapters/nest.ts'
 import * as forNode from '../../src/adapters/node.ts'
-import { createLimiter, gcra } from '../../src/index.ts'
+import { concurrency, createLimiter, gcra } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
 const burst = (permits: number) => createLimiter(gcra({ rate: '1/s', burst: permits }), { clock: fakeClock() })
@@ -345,7 +346,38 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
   })
 })
 
+test('a place is given back where another has answered before the limits had', async () => {
+  const limiter = createLimiter(concurrency({ max: 1 }))
+  const limit = forExpress.rateLimit({ limiter, key: async () => 'k' })
+  const passed: unknown[] = []
+  const server = createServer((request, response) => {
+    limit(request, response, (error) => {
+      passed.push((error as { code?: string } | undefined)?.code)
+      response.end()
+    })
+    response.write('too late')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text()
+  expect(passed).toEqual(['ERR_HTTP_HEADERS_SENT'])
+  await vi.waitFor(() => expect(limiter.inflight()).toBe(0))
+  server.close()
+})
+
 describe('Hono without Node', () => {
+  test('gives a place back when the answer of the handler cannot be sent', async () => {
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, key: 'all' }))
+    app.get('/', () => {
+      const read = new Response('read by somebody else')
+      read.body?.getReader()
+      return read
+    })
+    const { status } = await app.request('/')
+    expect([status, limiter.inflight()]).toEqual([500, 0])
+  })
+
   test('sets the headers on the response', async () => {
     const app = new Hono<{ Variables: forHono.RateLimitVariables }>()
     app.use(forHono.rateLimit({ limiter: burst(1), address: (c) => c.req.header('cf-connecting-ip') }))

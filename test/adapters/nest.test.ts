@@ -24,7 +24,7 @@ import {
   type RateLimitOptionsFactory,
   SkipLimit,
 } from '../../src/adapters/nest.ts'
-import { createLimiter, gcra } from '../../src/index.ts'
+import { concurrency, createLimiter, gcra } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { connectRedis } from '../support/redis-client.ts'
@@ -110,6 +110,23 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
     await start([RateLimitModule.forRoot({ limiter, key: byId })], routes)
     expect(await statuses(...AS_USERS)).toEqual([200, 200, 200, 200, 429, 429])
     expect(limiter.peek('ip:127.0.0.1').remaining).toBe(2)
+  })
+
+  test('a handler without a response, as of a subscription, holds no place: nobody would give it back', async () => {
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const routes = controller('Feeds', { feed: [] })
+    await start([RateLimitModule.forRoot({ limiter, key: () => 'all' })], routes)
+    const handler = (routes.prototype as Record<string, () => string>).feed
+    const context = {
+      getType: () => 'graphql',
+      // As graphql-ws makes it.
+      getArgs: () => [undefined, undefined, { extra: { request: { headers: {}, socket: {} } } }],
+      getHandler: () => handler,
+      getClass: () => routes,
+    }
+    const guard = (app as INestApplication).get(RateLimitGuard, { strict: false })
+    expect([guard.canActivate(context as never), guard.canActivate(context as never)]).toEqual([true, true])
+    expect(limiter.inflight()).toBe(0)
   })
 
   test('a guard of the application’s own that extends ours counts users too, and the rest by address', async () => {

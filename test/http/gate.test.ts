@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/http/entry.ts'
 import { Gate } from '../../src/http/gate.ts'
+import { Hold } from '../../src/http/hold.ts'
 import { byHeader, byUser } from '../../src/http/keys.ts'
 import { waitInWords } from '../../src/http/words.ts'
-import { createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
+import { concurrency, createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 import { sha256 } from '../../src/stores/sha256.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
@@ -406,6 +408,57 @@ describe('a client that left', () => {
     const gate = new Gate({ limiter: createLimiter(limit), key: async () => 'k', refundWhen }, () => gone)
     expect(await gate.enter(undefined, http, undefined)).toMatchObject({ gone: true, refusal: undefined })
     expect(outcomes).toEqual([{ status: 499, aborted: true }])
+  })
+})
+
+describe('a place among those that run at once', () => {
+  test('is given back when the request does not come to its handler because a function fails', () => {
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const partitionKey = () => {
+      throw new Error('no partition')
+    }
+    const gate = new Gate({ limiter, key: 'k', partitionKey }, noConnection)
+    expect(() => gate.enter(undefined, http, undefined)).toThrow('no partition')
+    expect(limiter.inflight()).toBe(0)
+  })
+
+  test('is given back when the client left while its turn came, also if the store had no part in it', async () => {
+    const store = asyncStore({ shared: true, apply: () => Promise.reject(new Error('down')) })
+    const limiter = createLimiter(concurrency({ max: 1, lease: '30s' }), { name: 'held', store, onStoreError: 'allow' })
+    const controller = new AbortController()
+    // The client leaves in the turn in which its request got a place.
+    const acquire = async (...asked: Parameters<typeof limiter.acquire>) => {
+      const permit = await limiter.acquire(...asked)
+      controller.abort()
+      return permit
+    }
+    const leaving = {
+      name: 'held',
+      store,
+      onStoreError: 'allow',
+      scope: () => limiter.scope(),
+      waiting: () => 0,
+      consume: acquire,
+      acquire,
+    }
+    const gate = new Gate({ limiter: leaving, key: 'k', maxWaitMs: 1_000 }, () => controller.signal)
+    expect(await gate.enter(undefined, http, undefined)).toMatchObject({ gone: true })
+    expect(limiter.inflight()).toBe(0)
+    limiter.close()
+  })
+
+  test('is kept for longer than a timer can be set for', () => {
+    vi.useFakeTimers()
+    try {
+      const limiter = createLimiter(concurrency({ max: 1 }), { clock: fakeClock() })
+      const hold = new Hold(limiter.consume('k'), 30 * 86_400_000)
+      hold.handledBy(new Promise(() => {}))
+      hold.answered({ status: 200, aborted: false })
+      vi.advanceTimersByTime(86_400_000)
+      expect(limiter.inflight()).toBe(1)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
 

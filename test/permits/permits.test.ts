@@ -1,6 +1,8 @@
 /** Permits in the memory of one process: what is taken is held until it is released, and who waits is next. */
 import { describe, expect, test } from 'vitest'
 import { concurrency, createLimiter, gcra, memoryStore, type ReleaseEvent, SluiceError } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
+import type { Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 
 const START_MS = 1_700_000_000_000
@@ -18,6 +20,11 @@ function watched<T>(promises: readonly Promise<T>[]): string[] {
     )
   })
   return states
+}
+
+function abortable(): { signal: AbortSignal; abort(): void } {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort(Object.assign(new Error('left'), { code: 'LEFT' })) }
 }
 
 describe('a permit', () => {
@@ -270,6 +277,75 @@ describe('waiting', () => {
     expect(limiter.peek({ user: 'a', tenant: 't' }, 0).parts).toMatchObject({ user: { remaining: 1 }, tenant: { remaining: 2 } })
   })
 
+  test('with keys of its own is told of a release by one key for all', async () => {
+    const limiter = createLimiter({ user: places(1), tenant: places(2) })
+    const held = limiter.consume('a')
+    const states = watched([limiter.acquire({ user: 'a', tenant: 't' }, { timeoutMs: 60_000 })])
+    await turn()
+    held.release()
+    await turn()
+    expect(states).toEqual(['has it'])
+  })
+
+  test('behind a caller of another plan goes on when that one leaves the line', async () => {
+    const limiter = createLimiter(places(2), { plans: { other: places(2) } })
+    limiter.consume('key')
+    const { signal, abort } = abortable()
+    const states = watched([limiter.acquire('key', { cost: 2, signal }), limiter.acquire('key', { plan: 'other' })])
+    await turn()
+    expect(states).toEqual(['waits', 'waits'])
+    abort()
+    await turn()
+    expect(states).toEqual(['LEFT', 'has it'])
+  })
+
+  test('behind a caller of another plan goes on when that one is served, whichever queue is told first', async () => {
+    const limiter = createLimiter(places(3), { plans: { other: places(3) } })
+    const held = limiter.consume('key', 3)
+    const { signal, abort } = abortable()
+    // The first to wait at all decides which queue is told first.
+    watched([limiter.acquire('key', { plan: 'other', signal })])
+    await turn()
+    abort()
+    await turn()
+    const states = watched([limiter.acquire('key', { cost: 2 }), limiter.acquire('key', { plan: 'other' })])
+    await turn()
+    held.release()
+    await turn()
+    expect(states).toEqual(['has it', 'has it'])
+  })
+
+  test('for what a limiter of the same name holds in the same memory is told of its release', async () => {
+    const options = { name: 'jobs', store: memoryStore() }
+    const before = createLimiter(places(2), options)
+    const held = before.consume('key')
+    before.close()
+    const limiter = createLimiter(places(2), options)
+    const other = createLimiter(places(2), options)
+    const { signal, abort } = abortable()
+    const states = watched([limiter.acquire('key', { cost: 2, signal }), other.acquire('key', { timeoutMs: 60_000 })])
+    await turn()
+    expect(states).toEqual(['waits', 'waits'])
+    abort()
+    await turn()
+    expect(states).toEqual(['LEFT', 'has it'])
+    const last = watched([limiter.acquire('key')])
+    await turn()
+    held.release()
+    await turn()
+    expect(last).toEqual(['has it'])
+  })
+
+  test('for a key that is reset together with another goes on', async () => {
+    const limiter = createLimiter({ user: places(5), tenant: places(1) })
+    limiter.consume({ user: 'a', tenant: 't' })
+    const states = watched([limiter.acquire({ user: 'b', tenant: 't' })])
+    await turn()
+    limiter.reset({ user: 'a', tenant: 't' })
+    await turn()
+    expect(states).toEqual(['has it'])
+  })
+
   test('costs nobody who aborts: 20,000 leave one signal, and nothing stays behind', async () => {
     const limiter = createLimiter(places(1), { maxQueue: 20_000 })
     const held = limiter.consume('key')
@@ -350,6 +426,19 @@ describe('with a lease, in memory as on Redis', () => {
     expect(clock.timers).toBeLessThanOrEqual(1)
   })
 
+  test('a holder keeps its place when the lease becomes shorter', () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(concurrency({ max: 1, lease: '30s' }), { clock })
+    const permit = limiter.consume('key')
+    const { signal } = permit
+    limiter.update(concurrency({ max: 1, lease: '3s' }))
+    for (let k = 0; k < 60; k++) {
+      clock.advanceMs(1_000)
+      expect([permit.held, signal.aborted]).toEqual([true, false])
+    }
+    expect(limiter.consume('key').allowed).toBe(false)
+  })
+
   test('a holder that stood still for longer than its lease is told before it goes on', () => {
     const clock = fakeClock(START_MS)
     let stalled = 0
@@ -366,6 +455,27 @@ describe('with a lease, in memory as on Redis', () => {
     expect(limiter.inflight()).toBe(0)
     permit.release()
     expect(limiter.consume('key').allowed).toBe(true)
+  })
+
+  test('one that is released while the loss of the data is found out is not counted again', async () => {
+    const clock = fakeClock(START_MS)
+    let memory = memoryStore()
+    const apply = async (steps: readonly Step[]) => {
+      for (const step of steps) memory.open(step.scope, clock.nowUs).apply(step, true)
+    }
+    const limiter = createLimiter(concurrency({ max: 4, lease: '30s' }), {
+      name: 'jobs',
+      store: asyncStore({ shared: true, apply }),
+      clock,
+    })
+    const [kept, released] = [await limiter.consume('key'), await limiter.consume('key')]
+    memory = memoryStore()
+    // Both are renewed in one step, which finds none of them; then each by itself.
+    clock.advanceMs(10_000)
+    await released.release()
+    for (let k = 0; k < 5; k++) await turn()
+    expect([kept.held, (await limiter.peek('key')).remaining]).toEqual([true, 3])
+    limiter.close()
   })
 
   test('a lost permit that is released late takes nothing from those who came after it', () => {
