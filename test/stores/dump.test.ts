@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ABOUTS } from '../../src/algorithms/abouts.ts'
-import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, slidingLog } from '../../src/index.ts'
+import { concurrency, createLimiter, fixedWindow, gcra, type Limit, memoryStore, slidingLog } from '../../src/index.ts'
 import { dump, restore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
@@ -18,7 +18,10 @@ function again(bytes: Uint8Array, options = {}) {
   return store
 }
 
-describe.each(ABOUTS)('$type', ({ type, sample }) => {
+/** What is held until it is released has other verbs: its places are below. */
+const LIMITS = ABOUTS.filter(({ type }) => type !== 'concurrency')
+
+describe.each(LIMITS)('$type', ({ type, sample }) => {
   test('restored in the middle, answers every call as the store that was never dumped, 25 lives', () => {
     let admitted = 0
     for (let seed = 1; seed <= 25; seed++) {
@@ -48,6 +51,25 @@ describe.each(ABOUTS)('$type', ({ type, sample }) => {
     }
     expect(admitted).toBeGreaterThan(100)
   })
+})
+
+test('places are kept until their leases run out; those without a lease are left out: their holders end with the process', () => {
+  const clock = fakeClock(START_MS)
+  const leased = concurrency({ max: 1, lease: '30s' })
+  const endless = concurrency({ max: 1 })
+  const open = (store = memoryStore()) => ({
+    store,
+    leased: createLimiter(leased, { name: 'leased', store, clock }),
+    endless: createLimiter(endless, { name: 'endless', store, clock }),
+  })
+  const before = open()
+  for (const limiter of [before.leased, before.endless]) expect(limiter.consume('job').allowed).toBe(true)
+  const after = open(again(dump(before.store)))
+  before.leased.close()
+  expect(after.endless.peek('job').allowed).toBe(true)
+  expect(after.leased.peek('job')).toMatchObject({ allowed: false, retryAfterMs: 30_000 })
+  clock.advanceMs(30_000)
+  expect(after.leased.peek('job').allowed).toBe(true)
 })
 
 test('what is idle is left out, and limiters without a name', () => {
