@@ -70,5 +70,12 @@ async function connected(url: string): Promise<Connected> {
 
 function unreachable(url: string, cause: unknown): SluiceError {
   const { message, code } = cause as { message?: string; code?: string }
-  return new SluiceError('STORE', `no Postgres at ${url.replace(/\/\/.*@/, '//')}: ${message || code}`, { cause })
+  return new SluiceError('STORE', `no Postgres at ${withoutSecrets(url)}: ${message || code}`, { cause })
+}
+
+/** Neither user and password nor options, of which one may be the password. */
+function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return 'that URL'
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname}`
 }

@@ -40,9 +40,10 @@ test('wrong usage is told', () => {
     status: 2,
     stderr: expect.stringContaining('limiter:key'),
   })
-  const unreachable = sluice('inspect', 'api:u', '--postgres', 'postgres://me:secret@127.0.0.1:1/none')
-  expect(unreachable).toMatchObject({
-    status: 1,
-    stderr: expect.stringMatching(/no Postgres at postgres:\/\/127\.0\.0\.1:1\/none: .*ECONNREFUSED/),
-  })
+  for (const url of ['postgres://me:secret@127.0.0.1:1/none', 'postgres://127.0.0.1:1/none?user=me&password=secret']) {
+    expect(sluice('inspect', 'api:u', '--postgres', url)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/no Postgres at postgres:\/\/127\.0\.0\.1:1\/none: .*ECONNREFUSED/),
+    })
+  }
 })

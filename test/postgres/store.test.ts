@@ -67,6 +67,11 @@ describe('every client', () => {
       open.push(() => sql.end())
       return sql
     },
+    'postgres, with other names of columns'() {
+      const sql = postgres(url, { max: 3, transform: postgres.camel, onnotice: () => undefined })
+      open.push(() => sql.end())
+      return sql
+    },
     'anything with query(text, values), that gives the rows'() {
       const { pool } = ownedTable()
       return { query: async (text: string, values: unknown[]) => (await pool.query(text, values)).rows }
@@ -185,7 +190,11 @@ describe('rows', () => {
     await limiter.refund('u', 2)
     expect(await count(owned)).toBe(0)
     const { resetAfterMs } = await limiter.consume('u', 3)
-    const [state] = await inspectRows(owned.pool, owned.table, 'api', 'u')
+    // Another key that begins alike.
+    await limiter.consume('u:2')
+    const [state, ...others] = await inspectRows(owned.pool, owned.table, 'api', 'u')
+    await limiter.reset('u:2')
+    expect(others).toEqual([])
     expect(state).toMatchObject({ key: 'api:u:default', type: 'gcra', limit: 5, remaining: 2, numbers: '5 1 3600000000' })
     expect(Math.abs((state?.ttlMs as number) - resetAfterMs)).toBeLessThan(60_000)
     await limiter.reset('u')
@@ -198,15 +207,31 @@ describe('rows', () => {
     await limiter.consume('mine', 40)
     const insert = `INSERT INTO ${owned.table} SELECT 'old:' || k || ':default', k, '\\x00', 1 FROM generate_series(1, 2000) k`
     await owned.pool.query(insert)
-    for (let turn = 0; turn < 100 && (await count(owned, 'idle_us = 1')) > 0; turn++) {
+    // Pages are looked at by chance: of the last few one may be missed for long.
+    const few = 200
+    for (let turn = 0; turn < 100 && (await count(owned, 'idle_us = 1')) > few; turn++) {
       await Promise.all(Array.from({ length: 64 }, (_, k) => limiter.consume(`new${turn}:${k}`)))
     }
-    expect(await count(owned, 'idle_us = 1')).toBe(0)
+    expect(await count(owned, 'idle_us = 1')).toBeLessThanOrEqual(few)
     expect(await limiter.tryAcquire('mine')).toBe(false)
     const fresh = await count(owned, "id LIKE 'api:new%'")
     expect(fresh % 64).toBe(0)
     // A look at a page for sixteen new rows.
     expect(fresh).toBeLessThan(6_400)
+  })
+
+  test('one of another algorithm fails the decisions on it alone, and stays as it is', async () => {
+    const owned = ownedTable()
+    const limiter = createLimiter(HOUR, { name: 'api', store: owned.store() })
+    await limiter.consume('u', 40)
+    for (const limit of [fixedWindow({ limit: 10, window: '1h' }), slidingLog({ limit: 10, window: '1h' })]) {
+      const other = createLimiter(limit, { name: 'api', store: owned.store(), onStoreError: 'throw' })
+      const [held, fresh] = await Promise.allSettled([other.consume('u'), other.consume(`new:${limit.type}`)])
+      expect(held).toMatchObject({ status: 'rejected', reason: { code: 'STORE', isolated: true } })
+      expect(String((held as PromiseRejectedResult).reason.message)).toContain(`is a gcra in this table, it cannot be a ${limit.type} too`)
+      expect(fresh).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } })
+    }
+    expect(await limiter.peek('u')).toMatchObject({ allowed: false, remaining: 0 })
   })
 
   test('one that something else wrote fails the decisions on it alone, and reset mends it', async () => {

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createLimiter, fixedWindow, gcra, SluiceError, slidingLog, tokenBucket } from '../../src/index.ts'
+import { concurrency, createLimiter, fixedWindow, gcra, SluiceError, slidingLog, tokenBucket } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { openSqlite } from '../support/stores.ts'
@@ -81,6 +81,14 @@ describe('what it is made from', () => {
 
   test('a limiter needs a name', () => {
     expect(errorOf(() => createLimiter(three, { store: file.store })).code).toBe('CONFIG')
+  })
+})
+
+test('a place needs a lease: nobody would free that of a process that died', () => {
+  const make = () => createLimiter(concurrency({ max: 1 }), { name: 'jobs', store: file.store })
+  expect(errorOf(make)).toMatchObject({
+    code: 'CONFIG',
+    message: expect.stringContaining("limit 'default' needs a lease in a file of SQLite"),
   })
 })
 
@@ -298,6 +306,24 @@ describe('what is written', () => {
     // The first ones' short limits are gone, their long ones are not.
     expect(file.store.size).toBe(2 * 210 + 200)
     for (let k = 0; k < 200; k++) expect(limiter.peek(`key:${k}`).parts.long.remaining).toBe(4)
+  })
+
+  test('a row that is idle does not leave while the step writes it that brings a new one', () => {
+    const clock = fakeClock()
+    const limits = { user: fixedWindow({ limit: 1, window: '1s' }), tenant: fixedWindow({ limit: 1, window: '1s' }) }
+    const limiter = createLimiter(limits, { name: 'api', store: file.store, clock })
+    for (let k = 0; k < 20; k++) {
+      const admitted = [`a${k}`, `b${k}`].map((user) => limiter.tryAcquire({ user, tenant: 't' }))
+      expect(admitted, `round ${k}`).toEqual([true, false])
+      clock.advanceMs(60_000)
+    }
+  })
+
+  test('no id has a NUL: some drivers read a text up to the first, and another row would be swept', () => {
+    const limiter = createLimiter(three, { name: 'api', store: file.store })
+    for (const key of ['a\u0000', 'a%00', 'a%2500']) limiter.consume(key)
+    const ids = connection().prepare('SELECT id FROM sluice_states').pluck().all()
+    expect(ids.sort()).toEqual(['api:a%00:default', 'api:a%2500:default', 'api:a%252500:default'])
   })
 
   test('has the write-ahead log beside it, and nothing is lost when the store is closed', () => {

@@ -25,7 +25,8 @@ const NOT_NAMED = /^(unnamed|by-request)-\d+$/
 
 /**
  * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
- * states of others are left out, idle ones, which equal no state, and permits, which end with the process that holds them.
+ * states of others are left out, and idle ones, which equal no state; and places that are held without a lease, because their
+ * holders end with the process.
  */
 export function dump(store: MemoryStore): Uint8Array {
   const parts: Uint8Array[] = []
@@ -34,8 +35,7 @@ export function dump(store: MemoryStore): Uint8Array {
     const atUs = nowUs()
     for (const table of tables) {
       table.each((key, { rule, s, i }) => {
-        // What is held until it is released was held by this process, and ends with it.
-        if (rule.algorithm.untilReleased) return
+        if (rule.endless) return
         const resetUs = rule.algorithm.resetUs(rule, s, i, atUs)
         if (resetUs > 0) parts.push(joined([sized(limiter, 1), sized(key, 2), writeState(rule, s, i, atUs + resetUs, table.limit)]))
       })

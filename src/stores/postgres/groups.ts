@@ -118,13 +118,22 @@ function decideOn(step: Step, rows: readonly Row[], serverUs: number): void {
     return
   }
   parts.forEach((part, k) => {
-    const { record, damage } = rows[k] as Row
-    if (damage !== undefined) throw damage
-    load(part, record as StateRecord | undefined)
+    load(part, recordFor(part, rows[k] as Row))
   })
   decide(op, parts, nowUs, aheadUs, ofUs, true)
   parts.forEach((part, k) => {
     if (part.changed) keep(rows[k] as Row, part, nowUs, step.nowUs === undefined ? 0 : serverUs + A_DAY_US)
+  })
+}
+
+/** One algorithm cannot read what another counted. */
+function recordFor({ rule, limit }: Part, { id, record, damage }: Row): StateRecord | undefined {
+  if (damage !== undefined) throw damage
+  const { type } = (record?.rule ?? rule).algorithm
+  if (type === rule.algorithm.type) return record as StateRecord | undefined
+  const why = `limit '${limit}' is a ${type} in this table, it cannot be a ${rule.algorithm.type} too`
+  throw new SluiceError('STORE', `Postgres: the row ${shown(id)} cannot be read: ${why} (reset the key, or give the limit another name)`, {
+    isolated: true,
   })
 }
 

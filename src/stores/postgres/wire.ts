@@ -12,13 +12,15 @@ export interface Told {
   readonly nowUs: number
 }
 
-export function toldRow({ place, held_version, held_state, now_us }: SqlRow): Told {
-  const isHeld = held_version !== null && held_version !== undefined
+/** By the order of the columns: some clients are told to give them other names. */
+export function toldRow(row: SqlRow): Told {
+  const [place, version, state, nowUs] = Object.values(row)
+  const isHeld = version !== null && version !== undefined
   return {
     place: Number(place) - 1,
-    version: isHeld ? String(held_version) : undefined,
-    bytes: isHeld ? bytesOf(String(held_state)) : undefined,
-    nowUs: Number(now_us),
+    version: isHeld ? String(version) : undefined,
+    bytes: isHeld ? bytesOf(String(state)) : undefined,
+    nowUs: Number(nowUs),
   }
 }
 

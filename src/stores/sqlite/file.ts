@@ -7,6 +7,7 @@
  * sleep for whole ones.
  */
 import { SluiceError } from '../../errors.ts'
+import { withoutNul } from '../nul.ts'
 import { rest } from '../shared-memory/thread.ts'
 import { prepared, type SqliteDatabase } from './driver.ts'
 import { isBusy, storeError } from './failure.ts'
@@ -41,7 +42,7 @@ export interface Row {
 
 /** `api:user:42:default`. Names have no colon, so it can be read back in one way only. The limits of a key stand side by side. */
 export function idOf(limiter: string, key: string, limit: string): string {
-  return `${limiter}:${key}:${limit}`
+  return `${limiter}:${withoutNul(key)}:${limit}`
 }
 
 export class StateFile {
@@ -86,14 +87,21 @@ export class StateFile {
     this.#sql.update.run(idleAtUs, state, id)
   }
 
-  /** Puts a state where there is none, and lets rows go that have been idle for a while. */
-  insert(id: string, idleAtUs: number, state: Uint8Array, nowUs: number): void {
+  /** Puts a state where there is none. For each, `sweep` is to be called in the same transaction. */
+  insert(id: string, idleAtUs: number, state: Uint8Array): void {
     this.#sql.insert.run(id, idleAtUs, state)
-    this.#sweep(nowUs - GRACE_US)
   }
 
   remove(id: string): void {
     this.#sql.remove.run(id)
+  }
+
+  /** Lets a few rows go that have been idle for a while. The hand goes round all rows, whichever process moves it. */
+  sweep(nowUs: number): void {
+    const { hand } = this.#sql.hand.get() as { hand: string }
+    const rows = this.#sql.next.all(hand, SWEEP) as { readonly id: string; readonly idleAtUs: number }[]
+    for (const { id, idleAtUs } of rows) if (idleAtUs <= nowUs - GRACE_US) this.remove(id)
+    this.#sql.moveHand.run(rows[SWEEP - 1]?.id ?? '')
   }
 
   anchor(): Anchor {
@@ -111,14 +119,6 @@ export class StateFile {
   close(): void {
     if (this.#isOurs && !this.#isClosed) this.#database.close()
     this.#isClosed = true
-  }
-
-  /** The hand goes round all rows, whichever process moves it. */
-  #sweep(idleUs: number): void {
-    const { hand } = this.#sql.hand.get() as { hand: string }
-    const rows = this.#sql.next.all(hand, SWEEP) as { readonly id: string; readonly idleAtUs: number }[]
-    for (const { id, idleAtUs } of rows) if (idleAtUs <= idleUs) this.remove(id)
-    this.#sql.moveHand.run(rows[SWEEP - 1]?.id ?? '')
   }
 
   #check(): void {

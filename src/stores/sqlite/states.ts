@@ -63,6 +63,8 @@ export class SqliteStates implements OpenStates {
       if (!mayWrite) return undefined
       this.#keep(part, nowUs)
     }
+    // Not before all are written: an idle row that the step is about to write must not go.
+    for (const { changed, isHeld } of parts) if (changed && !isHeld) this.#file.sweep(nowUs)
     return granted
   }
 
@@ -87,7 +89,7 @@ export class SqliteStates implements OpenStates {
     const idleAtUs = nowUs + own.algorithm.resetUs(own, s, i, nowUs)
     const state = writeState(own, s, i, idleAtUs, limit)
     if (isHeld) this.#file.update(this.#idOf(part), idleAtUs, state)
-    else this.#file.insert(this.#idOf(part), idleAtUs, state, nowUs)
+    else this.#file.insert(this.#idOf(part), idleAtUs, state)
   }
 
   #forget(parts: readonly Part[]): true {
