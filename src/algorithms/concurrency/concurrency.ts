@@ -48,7 +48,7 @@ export interface ConcurrencyOptions {
   readonly max: number
   /**
    * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms to 366 days. Holders renew it every third of that, so
-   * only the places of processes that died or stood still run out. Required on Redis and in shared memory. Default: never.
+   * only the places of processes that died or stood still run out. Required on every store but memory. Default: never.
    */
   readonly lease?: Duration
 }

@@ -5,6 +5,7 @@ import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import { SluiceError } from '../../errors.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
+import { checkLeases } from '../step.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { openDatabase, type SqliteDatabase } from './driver.ts'
 import { idOf, StateFile } from './file.ts'
@@ -90,8 +91,9 @@ class FileStore implements SqliteStore {
     return this.#file.collisions
   }
 
-  open({ name }: Scope, nowUs: () => number): OpenStates {
-    return new SqliteStates(this.#file, name, nowUs, nowUs === this.nowUs ? this.#time : undefined)
+  open(scope: Scope, nowUs: () => number): OpenStates {
+    checkLeases(scope, 'in SQLite')
+    return new SqliteStates(this.#file, scope.name, nowUs, nowUs === this.nowUs ? this.#time : undefined)
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
