@@ -1,7 +1,7 @@
 /** The same limit at another rate: what a rate that follows the load changes. */
 import type { Rule } from './algorithm.ts'
 import { greatestCommonDivisor } from './arithmetic.ts'
-import { levelFigures, MAX_PERIOD_US, type Pace } from './rate.ts'
+import { levelFigures, MAX_PERIOD_US, type Pace, permitsOf } from './rate.ts'
 
 const SECOND_US = 1_000_000
 /** A rate is kept to about this many steps. */
@@ -15,7 +15,8 @@ export function atRate(rule: Rule, permitsPerSecond: number): Rule {
   const { algorithm, figures, capacity } = rule
   if (algorithm.bookable) return algorithm.ruleOf(levelFigures(capacity, paceNear(permitsPerSecond)))
   const [, windowUs, ...rest] = figures as [number, number, ...number[]]
-  return algorithm.ruleOf([Math.max(1, Math.round((permitsPerSecond * windowUs) / SECOND_US)), windowUs, ...rest])
+  const limit = permitsOf(Math.max(1, Math.round((permitsPerSecond * windowUs) / SECOND_US)), 'the limit of a window at this rate')
+  return algorithm.ruleOf([limit, windowUs, ...rest])
 }
 
 /** The rate that a rule has, in permits per second. */

@@ -1,6 +1,6 @@
 /** Lets a governor set the highest number of calls in flight of a limiter: listens to releases, and calls `update`. */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
-import { onlyKnown, refused } from '../algorithms/rate.ts'
+import { onlyKnown, permitsOf, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
 import { countChange, type MovingLimit, moves } from '../limiter/moving.ts'
@@ -112,10 +112,8 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     this.#by = by
     this.#state = by.initial
     this.#windows = new Windows(options.windowMs, this.#nowMs)
-    // First, because a limiter without permits to release refuses it.
-    const deaf = limiter.listen({ onRelease: (event) => this.#heard(event) })
-    this.#apply()
-    this.#ends = [deaf, moves(limiter, this.#moving())]
+    this.#apply(by.initial)
+    this.#ends = [limiter.listen({ onRelease: (event) => this.#heard(event) }), moves(limiter, this.#moving())]
   }
 
   get limit(): number {
@@ -163,14 +161,27 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     const window = this.#windows.add(event, this.#nowMs)
     if (window === undefined) return
     const from = this.#state.limit
-    this.#state = this.#by.next(this.#state, window)
+    const next = this.#by.next(this.#state, window)
     this.#inflight = window.inflight
-    this.#windows.isCoarse = this.#state.isCoarse === true
-    if (this.#state.limit !== from) this.#changed(from, window)
+    if (next.limit !== from && !this.#isApplied(next)) return
+    this.#state = next
+    this.#windows.isCoarse = next.isCoarse === true
+    if (next.limit !== from) this.#changed(from, window)
+  }
+
+  /** A limit that the limiter refuses is not taken over: the governor goes on from the one that is in force. */
+  #isApplied(next: S): boolean {
+    try {
+      this.#apply(next)
+      return true
+    } catch (error) {
+      if (error instanceof SluiceError && error.code === 'CLOSED') this.close()
+      else warn('SLUICE_LIMIT', `limiter '${this.#limiter.name}' refused the limit of govern: ${String(error)}`, error)
+      return false
+    }
   }
 
   #changed(from: number, window: Window): void {
-    this.#apply()
     this.#windows.settle(this.#nowMs)
     countChange(this.#changes, this.#state.reason)
     const { limit, onChange } = this.#options
@@ -182,11 +193,11 @@ class RunningGovernor<S extends GovernorState> implements Governed {
   }
 
   /** All other limits stay as they are, and so do the plans. */
-  #apply(): void {
+  #apply(state: S): void {
     const { limit } = this.#options
     const limits = this.#limiter
       .scope()
-      .limits.map(({ name, rule }) => [name, name === limit ? withCapacity(rule, this.limit) : asLimit(rule)])
+      .limits.map(({ name, rule }) => [name, name === limit ? withCapacity(rule, state.limit) : asLimit(rule)])
     this.#limiter.update(Object.fromEntries(limits) as never)
   }
 }
@@ -197,5 +208,5 @@ function asLimit(rule: Rule): Limit {
 
 /** The first of the figures of a rule is its capacity. */
 function withCapacity({ algorithm, figures }: Rule, capacity: number): Limit {
-  return asLimit(algorithm.ruleOf([capacity, ...figures.slice(1)]))
+  return asLimit(algorithm.ruleOf([permitsOf(capacity, 'the limit of the governor'), ...figures.slice(1)]))
 }

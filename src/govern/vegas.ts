@@ -44,8 +44,11 @@ export function vegas(options: VegasOptions = {}): Governor<VegasState> {
       const { latencyMs, ok, dropped } = window
       if (ok + dropped === 0) return state
       const sinceProbe = state.sinceProbe + 1
-      if (probeWindows * state.exact <= sinceProbe) return { ...state, baseMs: latencyMs, sinceProbe: 0, reason: 'measured' }
-      if (state.baseMs === 0 || latencyMs < state.baseMs) return { ...state, baseMs: latencyMs, sinceProbe, reason: 'faster' }
+      // Drops alone have no latency: they lower the limit and say nothing about the base.
+      const isMeasured = latencyMs > 0
+      if (isMeasured && probeWindows * state.exact <= sinceProbe) return { ...state, baseMs: latencyMs, sinceProbe: 0, reason: 'measured' }
+      if (isMeasured && (state.baseMs === 0 || latencyMs < state.baseMs))
+        return { ...state, baseMs: latencyMs, sinceProbe, reason: 'faster' }
       const [wanted, reason] = wantedOf(state, window, options)
       const exact = (1 - smoothing) * state.exact + smoothing * clamped(wanted, bounds)
       return { ...state, exact, limit: clamped(Math.trunc(exact), bounds), sinceProbe, reason }

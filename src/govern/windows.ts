@@ -46,7 +46,8 @@ export class Windows {
   /** Answers the window that ends with this release, if one does. */
   add({ heldMs, outcome, inflight }: Release, nowMs: number): Window | undefined {
     if (outcome === 'ignored') return undefined
-    if (nowMs - this.#lastMs > this.#mostMs) this.#begin(nowMs)
+    // After a pause, and after a clock that stepped back, times of before say nothing.
+    if (nowMs < this.#lastMs || nowMs - this.#lastMs > this.#mostMs) this.#begin(nowMs)
     this.#lastMs = nowMs
     if (nowMs < this.#startMs) return undefined
     this.#inflight = Math.max(this.#inflight, inflight)

@@ -111,6 +111,8 @@ function checked(limiter: FollowingLimiter, options: FollowOptions): Checked {
   }
   if (onChange !== undefined && typeof onChange !== 'function') throw refused('followLoad onChange', onChange, 'must be a function')
   const limit = nameIn(limiter, options.limit)
+  checkRates(limiter, limit, [minPerSecond, maxPerSecond])
+  checkUnused(signal)
   return { limit, minPerSecond, maxPerSecond, signal: signalOf(signal), from, to, everyMs, onChange, clock }
 }
 
@@ -137,6 +139,32 @@ function nameIn(limiter: FollowingLimiter, name: string | undefined): string {
   throw new SluiceError('CONFIG', `followLoad limit ${shown(name)} must be one of the limits: ${names.join(', ')}`)
 }
 
+/** Both ends are rates that the limit can have: a timer is no place to find out. */
+function checkRates(limiter: FollowingLimiter, name: string, rates: readonly number[]): void {
+  const { rule } = ruleIn(limiter, name)
+  const { type, untilReleased } = rule.algorithm
+  if (untilReleased === true) {
+    throw new SluiceError(
+      'CONFIG',
+      `followLoad limit ${shown(name)} is a ${type}, which has no rate: govern changes how many are in flight`,
+    )
+  }
+  for (const rate of rates) atRate(rule, rate)
+}
+
+function ruleIn(limiter: FollowingLimiter, name: string): { readonly rule: Rule } {
+  return limiter.scope().limits.find((limit) => limit.name === name) as { readonly rule: Rule }
+}
+
+/** Signals that are followed. */
+const followed = new WeakSet<SignalSource>()
+
+/** To read a signal begins its next interval, and to close one ends it for all. */
+function checkUnused(signal: SignalSource): void {
+  if (typeof signal === 'function' || !followed.has(signal)) return
+  throw new SluiceError('CONFIG', 'followLoad signal is followed already, and each reading begins a new interval: make one for each limit')
+}
+
 class RunningFollower implements Following {
   readonly #limiter: FollowingLimiter
   readonly #options: Checked
@@ -155,11 +183,12 @@ class RunningFollower implements Following {
     this.#limiter = limiter
     this.#options = options
     const { minPerSecond, maxPerSecond, clock } = options
-    this.#applied = rateOf(this.#rule)
+    this.#applied = rateOf(ruleIn(limiter, options.limit).rule)
     this.#rate = Math.max(minPerSecond, Math.min(maxPerSecond, this.#applied))
     if (this.#rate !== this.#applied) this.#apply()
     this.#lastUs = clock.nowUs()
     this.#unmoved = moves(limiter, this.#moving())
+    followed.add(options.signal)
     this.#wait()
   }
 
@@ -180,6 +209,7 @@ class RunningFollower implements Following {
     this.#isClosed = true
     this.#stop()
     this.#unmoved()
+    followed.delete(this.#options.signal)
     this.#options.signal.close?.()
   }
 
@@ -202,10 +232,6 @@ class RunningFollower implements Following {
     }
   }
 
-  get #rule(): Rule {
-    return (this.#limiter.scope().limits.find(({ name }) => name === this.#options.limit) as { rule: Rule }).rule
-  }
-
   #wait(): void {
     const { clock, everyMs } = this.#options
     this.#stop = clock.setTimer(() => this.#look(), everyMs * 1000, false)
@@ -217,8 +243,18 @@ class RunningFollower implements Following {
     const seconds = Math.max(0, nowUs - this.#lastUs) / 1_000_000
     this.#lastUs = nowUs
     const signal = this.#read()
-    if (signal !== undefined) this.#follow(signal, seconds)
-    this.#wait()
+    if (signal !== undefined) this.#tryToFollow(signal, seconds)
+    if (!this.#isClosed) this.#wait()
+  }
+
+  /** Nobody catches what a timer throws. Where the limiter has been closed there is nothing left to follow. */
+  #tryToFollow(signal: number, seconds: number): void {
+    try {
+      this.#follow(signal, seconds)
+    } catch (error) {
+      if (error instanceof SluiceError && error.code === 'CLOSED') this.close()
+      else warn('SLUICE_LIMIT', `limiter '${this.#limiter.name}' refused the rate of followLoad: ${String(error)}`, error)
+    }
   }
 
   /** A signal that fails or answers nonsense changes nothing. */

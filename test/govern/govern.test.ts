@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { expect, test, vi } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { gcra } from '../../src/algorithms/gcra/gcra.ts'
+import { SluiceError } from '../../src/errors.ts'
 import { aimd, type ChangeEvent, govern, knee } from '../../src/govern/index.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { HandMadeLimiter } from './hand-made-limiter.ts'
@@ -96,6 +97,55 @@ test('an onChange that throws is a warning', () => {
   expect(warned.mock.calls[0]?.[0]).toMatch(/onChange of govern for limiter 'hand-made' threw: Error: no/)
   expect(limiter.max).toBeGreaterThan(5)
   warned.mockRestore()
+})
+
+test('a limit that the limiter refuses is a warning, and the one in force stays', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const limiter = new HandMadeLimiter(10)
+  const clock = fakeClock()
+  const by = { name: 'odd', min: 1, max: 9, initial: { limit: 7, reason: 'start' }, next: () => ({ limit: 2.5, reason: 'odd' }) }
+  const governed = govern(limiter, { by, clock })
+  busy(limiter, clock, 3)
+  expect([limiter.max, governed.limit, governed.reason]).toEqual([7, 7, 'start'])
+  expect(warned.mock.calls[0]?.[0]).toMatch(/limiter 'hand-made' refused the limit of govern: .* 2.5 must be a whole number/)
+  warned.mockRestore()
+})
+
+test('ends with its limiter', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const limiter = new HandMadeLimiter(10)
+  const clock = fakeClock()
+  const governed = govern(limiter, { by: knee({ min: 2, max: 40 }), clock })
+  let asked = 0
+  limiter.update = () => {
+    asked += 1
+    throw new SluiceError('CLOSED', 'closed')
+  }
+  busy(limiter, clock, 30)
+  expect([governed.limit, asked, warned.mock.calls]).toEqual([5, 1, []])
+  warned.mockRestore()
+})
+
+test('a limiter that refuses the first limit is not listened to', () => {
+  const limiter = new HandMadeLimiter(10)
+  limiter.update = () => {
+    throw new SluiceError('CLOSED', 'closed')
+  }
+  const listened = vi.spyOn(limiter, 'listen')
+  expect(() => govern(limiter, { by: knee({ min: 2, max: 40 }) })).toThrow('closed')
+  expect(listened).not.toHaveBeenCalled()
+})
+
+test('goes on at once when the clock has stepped back', () => {
+  const limiter = new HandMadeLimiter(10)
+  let aheadMs = 3_600_000
+  const clock = fakeClock()
+  const stepping = { ...clock, nowUs: () => clock.nowUs() + aheadMs * 1_000 }
+  const governed = govern(limiter, { by: knee({ min: 2, max: 40 }), clock: stepping })
+  busy(limiter, clock, 1)
+  aheadMs = 0
+  busy(limiter, clock, 30)
+  expect(governed.limit).toBe(40)
 })
 
 test.each([

@@ -62,6 +62,23 @@ describe('vegas answers the published vectors', () => {
   })
 })
 
+test('vegas falls while all calls are dropped, and keeps the base that it had measured', () => {
+  const governor = vegas({ initial: 50 })
+  const good = { ...sample(10, 50), ok: 100 }
+  const onlyDrops = { ...sample(0, 50, true), dropped: 100 }
+  const states: { limit: number; baseMs: number }[] = []
+  let state = governor.initial
+  for (const window of [good, onlyDrops, onlyDrops]) {
+    state = governor.next(state, window)
+    states.push({ limit: state.limit, baseMs: state.baseMs })
+  }
+  expect(states).toEqual([
+    { limit: 50, baseMs: 10 },
+    { limit: 49, baseMs: 10 },
+    { limit: 48, baseMs: 10 },
+  ])
+})
+
 /** 20 workers of 50 ms, and demand without end: more than 20 in flight only wait. The best limit is 20. */
 function closedLoop<S extends GovernorState>(governor: Governor<S>, windows: number, isOne: boolean): number[] {
   let state = governor.initial

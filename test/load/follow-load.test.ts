@@ -2,8 +2,18 @@
 import { expect, test, vi } from 'vitest'
 import { type Limit, RULE } from '../../src/algorithms/algorithm.ts'
 import { rateOf } from '../../src/algorithms/at-rate.ts'
-import { createLimiter, fixedWindow, gcra, leakyBucket, memoryStore, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
-import { followLoad, type RateChange } from '../../src/load/index.ts'
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  memoryStore,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
+import { errorRate, followLoad, type RateChange } from '../../src/load/index.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 
 const options = { min: '20/s', max: '100/s', from: 50, to: 150 } as const
@@ -90,6 +100,62 @@ test('a store that others share needs a share', () => {
   const following = followLoad(limiter, { ...options, signal: () => 0, clock, share: 1 / 4 })
   clock.advanceMs(60_000)
   expect(following.rate).toBe(25)
+})
+
+test('ends with its limiter: a timer that fails would end the process', () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(gcra({ rate: '100/s', burst: 10 }), { clock })
+  let closed = 0
+  const following = followLoad(limiter, { ...options, signal: { read: () => 1_000, close: () => (closed += 1) }, clock })
+  clock.advanceMs(1_000)
+  expect(following.rate).toBeCloseTo(90)
+  limiter.close()
+  clock.advanceMs(60_000)
+  expect([following.rate, clock.timers, closed]).toEqual([90, 0, 1])
+})
+
+test('a limiter that refuses a rate is a warning, and the next rate is tried', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const clock = fakeClock()
+  let isRefused = true
+  const limiter = fakeLimiter()
+  const update = (limits: never) => {
+    if (isRefused) throw new Error('not now')
+    limiter.update(limits)
+  }
+  const following = followLoad({ ...limiter, store: memoryStore(), update }, { ...options, signal: () => 1_000, clock })
+  clock.advanceMs(3_000)
+  expect(following.rate).toBe(100)
+  expect(warned.mock.calls[0]?.[0]).toMatch(/limiter 'api' refused the rate of followLoad: Error: not now/)
+  isRefused = false
+  clock.advanceMs(1_000)
+  expect(following.rate).toBeLessThan(100)
+  warned.mockRestore()
+})
+
+test('a signal is followed by one limit at a time', () => {
+  const clock = fakeClock()
+  const limiter = createLimiter(gcra({ rate: '100/s', burst: 10 }), { clock })
+  const signal = errorRate()
+  const first = followLoad(limiter, { ...options, signal, clock })
+  expect(() => followLoad(limiter, { ...options, signal, clock })).toThrow(/signal is followed already/)
+  first.close()
+  followLoad(limiter, { ...options, signal, clock }).close()
+})
+
+test.each([
+  [concurrency({ max: 5 }), {}, /limit "default" is a concurrency, which has no rate/],
+  [gcra({ rate: '100/s', burst: 1_000_000_000 }), { min: '1/d' }, /would take more than 100 years to fill/],
+  [
+    fixedWindow({ limit: 100, window: '366d' }),
+    { max: '1000000/s' },
+    /the limit of a window at this rate .* must be a whole number from 1/,
+  ],
+])('refuses what %o can never be', (limit, wrong, message) => {
+  const limiter = createLimiter(limit as Limit)
+  const scope = limiter.scope()
+  expect(() => followLoad(limiter, { ...options, signal: () => 0, ...wrong } as never)).toThrow(message)
+  expect(limiter.scope()).toBe(scope)
 })
 
 function fakeLimiter() {
