@@ -336,13 +336,3 @@ describe('what is written', () => {
     expect(createLimiter(three, { name: 'api', store: again }).peek('u1').remaining).toBe(2)
   })
 })
-
-test('permits need a lease, which is said when the limiter is made', () => {
-  const store = sqliteStore(file.path)
-  opened.push(store)
-  const error = errorOf(() => createLimiter(concurrency({ max: 2 }), { name: 'jobs', store }))
-  expect([error.code, error.message]).toEqual(['CONFIG', expect.stringMatching(/needs a lease in SQLite, such as lease: '30s'/)])
-  const limiter = createLimiter(concurrency({ max: 2, lease: '30s' }), { name: 'jobs', store })
-  expect([1, 2, 3].map(() => limiter.consume('k').allowed)).toEqual([true, true, false])
-  limiter.close()
-})
