@@ -74,8 +74,8 @@ function isUntilReleased({ algorithm }: Rule): boolean {
 /** What a refused client is told to wait: what the decision says, unless a place may be given back sooner. Infinity where waiting does not help. */
 export function toldMs({ outcome, policy, retryAfterMs }: Decision, { limits }: Scope): number {
   if (outcome !== 'limited') return retryAfterMs
-  const binding = limits.find(({ name }) => name === policy)
-  return binding !== undefined && isUntilReleased(binding.rule) ? RETRY_MS : retryAfterMs
+  for (const { name, rule } of limits) if (name === policy && isUntilReleased(rule)) return RETRY_MS
+  return retryAfterMs
 }
 
 /**
@@ -102,8 +102,8 @@ function isList(name: string, value: string): boolean {
 
 /** The same of the limit that binds, for forms that have room for one, and no word for what is released. */
 function bindingMs({ parts, policy }: Decision, { limits }: Scope): number {
-  const binding = limits.find(({ name }) => name === policy)
-  return binding !== undefined && isUntilReleased(binding.rule) ? RETRY_MS : effectiveMs(parts[policy] as DecisionPart)
+  for (const { name, rule } of limits) if (name === policy && isUntilReleased(rule)) return RETRY_MS
+  return effectiveMs(parts[policy] as DecisionPart)
 }
 
 /** Policies change only with the numbers of the limiter, so their texts are made once for each set of them. */

@@ -31,7 +31,10 @@ export function movingLimits(limiter: object): Iterable<MovingLimit> {
 }
 
 export function isReduced(limiter: object, { policy }: Decision): boolean {
-  for (const { limit, isReduced } of movingLimits(limiter)) if (limit === policy && isReduced) return true
+  const all = known.get(limiter)
+  // Nearly every limiter, and every refusal comes here.
+  if (all === undefined) return false
+  for (const { limit, isReduced } of all) if (limit === policy && isReduced) return true
   return false
 }
 
