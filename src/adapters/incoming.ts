@@ -88,7 +88,7 @@ export function closing(response: NodeResponse): Abortable {
   return controller.signal
 }
 
-/** Tells the gate how the response ended, if it wants to know. Before its headers are set, which fails where somebody else has answered meanwhile. */
+/** Tells the gate how the response ended, if it wants to know. Before its headers are set, which fails where other code has answered meanwhile. */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
   whenClosed(response, () => {

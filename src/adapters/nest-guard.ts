@@ -29,7 +29,7 @@ export class RateLimitedError extends HttpException {
     this.decision = decision
   }
 
-  /** The body as a filter would write it: an object, if it is JSON. Read only when somebody asks, because the module's own filter does not. */
+  /** The body as a filter would write it: an object, if it is JSON. Read only when it is asked for, because the module's own filter does not. */
   override getResponse(): string | object {
     const { refusal } = this
     if (refusal === undefined) return super.getResponse()
@@ -56,7 +56,7 @@ function contentTypeOf({ headers }: Refusal): readonly string[] {
   return at < 0 ? [] : headers.slice(at, at + 2)
 }
 
-/** Those that belong to the response whoever writes its body, and in whatever form. */
+/** Those that belong to the response, whatever filter writes its body, and in whatever form. */
 function withoutContentType({ headers }: Refusal): readonly string[] {
   const at = headers.indexOf(CONTENT_TYPE)
   return at < 0 ? headers : [...headers.slice(0, at), ...headers.slice(at + 2)]

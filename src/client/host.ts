@@ -67,7 +67,7 @@ export class Host {
       return await this.#turn(acquire, patience)
     } finally {
       this.#inLine -= 1
-      // Whoever leaves from the middle of the line still stands between its neighbours.
+      // A call that leaves from the middle of the line still stands between its neighbours.
       before.then(started)
     }
   }

@@ -1,4 +1,4 @@
-/** A `fetch` that stays within somebody else's limits: it keeps a pace of its own, and does as it is told. */
+/** A `fetch` that stays within the limits of others: it keeps a pace of its own, and does as it is told. */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'

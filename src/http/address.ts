@@ -32,7 +32,7 @@ function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text)
 }
 
-/** A zone names an interface of whoever wrote it: it says nothing about the client. */
+/** A zone names an interface of the machine that wrote it: it says nothing about the client. */
 function withoutZone(text: string): string {
   const percent = text.indexOf('%')
   return percent < 0 ? text : text.slice(0, percent)

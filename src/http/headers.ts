@@ -51,7 +51,7 @@ export function partitionText(partition: string): string {
   return `;pk=${sfBytes(partition)}`
 }
 
-/** Headers round up: whoever waits that long has waited long enough. */
+/** Headers round up: a client that waits that long has waited long enough. */
 export function secondsOf(ms: number): number {
   return Math.ceil(ms / 1000)
 }

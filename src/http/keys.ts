@@ -133,7 +133,7 @@ export function byHeader<Native = AnyRequest>(
   }
 }
 
-/** Whoever is signed in, by what the framework knows of the request: `byUser((req) => req.user?.id)`. */
+/** The user who is signed in, by what the framework knows of the request: `byUser((req) => req.user?.id)`. */
 export function byUser<Native>(
   idOf: (native: Native) => MaybePromise<string | number | null | undefined>,
   options: OtherwiseOptions<Native> = {},

@@ -38,7 +38,7 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   readonly key?: KeySource<Native, Name> | undefined
   /** Permits that a request costs: for all, or found from the request. Default 1. */
   readonly cost?: Cost<Name> | ((native: Native) => MaybePromise<Cost<Name>>) | undefined
-  /** The plan of whoever sent it; undefined for the limiter's own numbers. */
+  /** The plan of its sender; undefined for the limiter's own numbers. */
   readonly plan?: ((native: Native) => MaybePromise<NoInfer<P> | undefined>) | undefined
   /** Requests that are not limited and do not count. */
   readonly skip?: ((native: Native) => MaybePromise<boolean>) | undefined

@@ -48,6 +48,6 @@ export function asError(thrown: unknown): Error {
   return new SluiceError('CONFIG', `what was given to rateLimit threw ${shown(thrown)}, which is no error`, { cause: thrown })
 }
 
-/** A framework's own request, of which nothing is known here. Whoever annotates a parameter of a function gets its type checked. */
+/** A framework's own request, of which nothing is known here. A parameter of a function that is annotated gets its type checked. */
 // biome-ignore lint/suspicious/noExplicitAny: `unknown` would make every function of a request wrong
 export type AnyRequest = any

@@ -1,4 +1,4 @@
-/** The limiter of a store that answers later. Whoever gets promises gets wrong input as a rejection too, never thrown at once. */
+/** The limiter of a store that answers later. Callers that get promises get wrong input as a rejection too, never thrown at once. */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'

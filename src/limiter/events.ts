@@ -1,5 +1,5 @@
 /**
- * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, whoever was handed to `listen`, and
+ * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, the listeners that were handed to `listen`, and
  * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
 import { refused } from '../algorithms/rate.ts'
@@ -79,7 +79,7 @@ const healthChannel = diagnostics?.channel('sluice:health') ?? NOBODY
 const HANDLERS = ['onDecision', 'onFailure', 'onHealth', 'onRelease'] as const
 type Handler = (typeof HANDLERS)[number]
 
-/** Somebody who listens: who does so twice has two. */
+/** A listener that was added: one that was added twice has two. */
 interface Seat {
   readonly listener: Listener
 }

@@ -93,7 +93,7 @@ export interface Permit<S = SyncStore> {
   readonly held: boolean
   /** An `AbortSignal`, aborted with `LOST` when the permit is lost: its lease ran out before it could be renewed. */
   readonly signal: Signal
-  /** Increases with each permit of a key: for writes that shall be refused once somebody later has written. -1 where nothing was taken. */
+  /** Increases with each permit of a key: for writes that shall be refused once a later holder has written. -1 where nothing was taken. */
   readonly token: number
   /** `release()`, for `using`. */
   [Symbol.dispose](): void
@@ -194,11 +194,11 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   reset(key: Key<LimitName<L>>): Answer<S, void>
   /** How the store is. The memory of a process is always up. */
   health(): Health
-  /** Tells somebody of every decision and failure from now on, as `onDecision` and `onHealth` do; returns what ends it. */
+  /** Tells a listener of every decision and failure from now on, as `onDecision` and `onHealth` do; returns what ends it. */
   listen(listener: Listener): () => void
   /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
-  /** Ends the limiter: whoever waits is rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
+  /** Ends the limiter: callers that wait are rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
   close(): void
   [Symbol.dispose](): void
 }

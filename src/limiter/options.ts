@@ -41,7 +41,7 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly maxQueue?: number
   /** How many may wait for all keys together. Whole, 0 or more, or Infinity; default 25,000, or `maxQueue` if that is more. */
   readonly maxWaiting?: number
-  /** Whether the process may end while somebody waits: true lets it. Default false. */
+  /** Whether the process may end while callers wait: true lets it. Default false. */
   readonly unref?: boolean
   /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
   readonly onDecision?: (event: DecisionEvent) => void

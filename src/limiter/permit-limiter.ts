@@ -36,7 +36,7 @@ import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
-/** Limiters at which somebody waits, by the memory they were given: another limiter of the same name may hold what they wait for. */
+/** Limiters at which callers wait, by the memory they were given: another limiter of the same name may hold what they wait for. */
 const waitingAtStores = new WeakMap<Store, Set<PermitLimiter<Limits, Store, string>>>()
 
 function waitingAtStore(store: Store): Set<PermitLimiter<Limits, Store, string>> {
@@ -203,7 +203,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return Object.assign(permit, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
   }
 
-  /** Whoever gets promises gets wrong input as a rejection too. */
+  /** Callers that get promises get wrong input as a rejection too. */
   #answer<T>(act: () => T): T {
     if (this.#isSync) return act()
     try {

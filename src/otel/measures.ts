@@ -1,5 +1,5 @@
 /**
- * What is measured of limiters, whoever is told: OpenTelemetry here, Prometheus by the service. Names are those of OpenTelemetry; what its collector
+ * The measures of limiters, for every listener: OpenTelemetry here, Prometheus by the service. Names are those of OpenTelemetry; what its collector
  * makes of them for Prometheus (dots to `_`, the unit, `_total`) is what the service calls them, so one dashboard shows both. Nothing is ever
  * measured by key: there are as many keys as there are callers.
  */
@@ -99,7 +99,7 @@ export function recording(recorder: Recorder): Listener {
       else if (decision.allowed) recorder.waited(tookMs / 1000)
     },
     onFailure({ error }) {
-      // A full queue refuses without a decision. Whoever left was neither refused nor failed.
+      // A full queue refuses without a decision. A caller that left was neither refused nor failed.
       if (error instanceof WaitError) recorder.decided('limited')
       else if (error instanceof SluiceError && error.code === 'STORE') recorder.storeFailed()
     },

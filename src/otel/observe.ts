@@ -1,6 +1,6 @@
 /**
  * Limiters seen by OpenTelemetry: `observe(limiter)`. Counters and histograms are told as things happen; how many wait, how the store is and how
- * many keys there are is looked at when somebody collects. A limiter that is not observed pays nothing for it.
+ * many keys there are is looked at when figures are collected. A limiter that is not observed pays nothing for it.
  */
 import {
   type BatchObservableCallback,

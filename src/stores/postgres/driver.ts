@@ -118,7 +118,7 @@ export class PostgresDriver implements StoreDriver {
     decideOn(groups, rows, await this.#told(text, [arrayOf(rows, ({ id }) => quoted(id))]))
   }
 
-  /** Writes rows. Answers with the groups of which somebody else has written one: these are decided again. */
+  /** Writes rows. Answers with the groups of which others have written one: these are decided again. */
   async #swap(groups: readonly Group[]): Promise<Group[]> {
     if (groups.length === 0) return []
     const rows = groups.flatMap((group) => group.rows).sort(byId)

@@ -8,7 +8,7 @@ export class Book {
   /** One for each limit, in their order. */
   #holdings: readonly Holding[] = []
 
-  /** Whether somebody else holds permits in between. */
+  /** Whether others hold permits in between. */
   get hasGaps(): boolean {
     return this.#holdings.some((holding) => holding.hasGaps)
   }
@@ -60,7 +60,7 @@ export class Book {
     this.#holdings = []
   }
 
-  /** Booked permits are the queue's: whoever leaves, the latest are given back, as many as the parts ask for. */
+  /** Booked permits are the queue's: whichever caller leaves, the latest are given back, as many as the parts ask for. */
   giveUpLatest(parts: readonly Part[], nowUs: number): Settlement[] {
     return this.#givenUp(parts, nowUs, (holding, cost) => holding.giveUp(cost))
   }
@@ -74,7 +74,7 @@ export class Book {
     let latestUs = Number.NEGATIVE_INFINITY
     this.#holdings.forEach((holding, k) => {
       const { cost } = parts[k] as Part
-      // Whoever asks for nothing of a limit does not wait for those who do.
+      // A caller that asks for nothing of a limit does not wait for those that do.
       if (cost > 0) latestUs = Math.max(latestUs, timeUs(holding, cost, k))
     })
     return latestUs

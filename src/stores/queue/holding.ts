@@ -33,7 +33,7 @@ export class Holding {
   /** What to add to the store's time to get the time of this process: the least that any answer said, for each was under way some time. */
   offsetUs = 0
 
-  /** Whether somebody else holds permits in between. */
+  /** Whether others hold permits in between. */
   get hasGaps(): boolean {
     return this.#runs.some(({ afterGap }, k) => afterGap && k > 0)
   }
@@ -129,7 +129,7 @@ export class Holding {
   }
 }
 
-/** Bookings of which each begins where the one before it ends. `afterGap`: somebody else holds permits between this run and the one before. */
+/** Bookings of which each begins where the one before it ends. `afterGap`: others hold permits between this run and the one before. */
 interface Run extends Booked {
   readonly afterGap: boolean
 }
@@ -155,7 +155,7 @@ export function chargeOf({ ticket: { numbers, words }, takenAtUs }: Booked): Cha
   return { enteredUs: takenAtUs, drainedUs: part > 0 ? tatUs + 1 : tatUs, numbers }
 }
 
-/** When whoever holds the last `cost` permits of a booking may act, by the store's time. */
+/** When the holder of the last `cost` permits of a booking may act, by the store's time. */
 export function dueAtStoreUs({ rule, ticket, cost }: Booked, ofCost = cost): number {
   return rule.algorithm.actUs?.(rule, ticket.words, ofCost) ?? Number.NEGATIVE_INFINITY
 }

@@ -78,7 +78,7 @@ export class Line {
     if (this.length === 0) this.isMixed = false
   }
 
-  /** Nobody is booked any longer. Whoever is asking right now goes on asking. */
+  /** Nobody is booked any longer. A caller that is asking right now goes on asking. */
   allOutside(): void {
     for (const waiter of this) {
       if (waiter.state === 'booked') waiter.state = 'outside'

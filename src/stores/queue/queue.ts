@@ -59,7 +59,7 @@ export class Queue {
     waiter.number = this.#entered++
     waiter.isOneTooMany = room.waiters > room.maxWaiting
     line.asking.add(waiter)
-    // A timer may be late: whoever is due goes first.
+    // A timer may be late: callers that are due go first.
     if (line.length > 0) this.goOn()
     const isFull = this.#isFullFor(waiter)
     if (!waiter.canBeBehindOthers || !this.mustStandOutside(waiter)) this.ask('take', waiter, isFull)
@@ -159,7 +159,7 @@ export class Queue {
     this.#setAlarm()
   }
 
-  /** Serves whoever is due, lets the first outside try if it is time, and sets the alarm for what comes next. */
+  /** Serves those that are due, lets the first outside try if it is time, and sets the alarm for what comes next. */
   goOn(): void {
     if (this.#alarm !== undefined) this.departures.woke(this.#alarm.atUs, this.nowUs())
     this.#serveDue()
@@ -174,7 +174,7 @@ export class Queue {
     return this.room.clock.nowUs()
   }
 
-  /** Whether somebody is before it whom it must not overtake. */
+  /** Whether a caller is before it that it must not overtake. */
   protected mustStandOutside(_waiter: Waiter): boolean {
     return this.line.firstOutside !== undefined
   }
@@ -187,7 +187,7 @@ export class Queue {
     return this.line.isMixed && this.book.hasGaps
   }
 
-  /** Whoever outside may try now. */
+  /** The caller outside that may try now. */
   protected nextToTry(): Waiter | undefined {
     const { firstOutside } = this.line
     return firstOutside !== undefined && this.triesAtUs(firstOutside) <= this.nowUs() ? firstOutside : undefined
@@ -325,7 +325,7 @@ export class Queue {
   }
 
   protected takeOut(waiter: Waiter): Waiter {
-    // Whoever is first outside now may ask for less.
+    // The first outside now may ask for less.
     if (waiter === this.line.firstOutside) this.retryAtUs = 0
     this.line.remove(waiter)
     if (waiter.places !== undefined) this.leaveLine(waiter)
@@ -414,7 +414,7 @@ export class Queue {
     return mayBook(parts) ? this.book.dueUs(parts) : (answer as Answer).bookedForUs
   }
 
-  /** How long after the store decided that is, by the store's time. It may be less than was answered: somebody before it left. */
+  /** How long after the store decided that is, by the store's time. It may be less than was answered: a caller before it left. */
   #delayUs({ parts, answer }: Waiter): number {
     const { bookedForUs, answeredUs, verdicts } = answer as Answer
     return mayBook(parts) ? this.book.dueUs(parts, true) - (verdicts[0] as Verdict).enteredUs : bookedForUs - answeredUs

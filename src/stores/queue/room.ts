@@ -23,7 +23,7 @@ export interface Room {
   readonly maxAheadUs: number
   readonly alarms: Alarms
   readonly signals: Signals
-  /** Those in which somebody waits. */
+  /** Those in which a caller waits. */
   readonly queues: Map<string, Queue>
   /** How many wait in all queues. */
   waiters: number

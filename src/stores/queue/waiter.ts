@@ -17,7 +17,7 @@ export interface Turn {
   readonly refusal: Refusal | undefined
   /** The last answer to it; undefined if it ended before one came. */
   readonly answer: Answer | undefined
-  /** How long after the decision its time came: maybe less than it says, because somebody before left. */
+  /** How long after the decision its time came: maybe less than it says, because a caller before it left. */
   readonly delayUs: number
   /** When its caller was told, by the clock of this process. */
   readonly servedUs: number

@@ -18,7 +18,7 @@ export class Waiting {
   readonly #room: Room
   readonly #Queue: QueueClass
   readonly #clock: Clock
-  /** Under which somebody has waited. */
+  /** Under which a caller has waited. */
   readonly #plans = new Set<string | undefined>()
 
   constructor(Queue: QueueClass, options: WaitingOptions) {

@@ -65,7 +65,7 @@ const OUTAGES: readonly Advice[] = [
     /^(?:The client|Connection) is closed/,
     'the client is not connected: call its connect() first, and close it only when nothing is limited by it any more',
   ],
-  // Whoever has not said who he is may not even send as many arguments as decisions have, or as long a script.
+  // A client that is not signed in may not even send as many arguments as decisions have, or as long a script.
   [
     saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated (?:multi)?bulk'),
     'the server wants a name and a password: give them to the client',

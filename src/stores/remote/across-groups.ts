@@ -1,7 +1,7 @@
 /**
  * One decision whose parts lie in several groups (`groupOf` of the driver), as keys on several servers of a cluster do, where no call reaches all of
  * them: ask all, take all, and give back exactly what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it
- * may refuse somebody, it never admits anybody. If this process dies in between, the charge stays, and drains. If the caller was told meanwhile that
+ * may refuse a call, it never admits one. If this process dies in between, the charge stays, and drains. If the caller was told meanwhile that
  * the store took too long, nothing is taken any more, and what was taken is given back.
  */
 import type { Verdict } from '../../algorithms/decide.ts'

@@ -43,7 +43,7 @@ export function otherThread(threadId: unknown): number {
   )
 }
 
-/** A hint to the processor that somebody else is to go on first. Not every runtime has it. */
+/** A hint to the processor that another thread is to go on first. Not every runtime has it. */
 const { pause } = Atomics as { pause?: (hint?: number) => void }
 
 /** How often is about four microseconds: a pause is some dozens of cycles, a turn of the loop without it a few. */
@@ -57,7 +57,7 @@ let nobodys: Int32Array | undefined
 
 /**
  * Waits for four to sixteen microseconds, longer with every lost race. Moving the cache lines of a key from one processor to another takes as long as two
- * calls, so whoever won should make a few dozen before they move again: two threads that take turns with every call get less done than one alone.
+ * calls, so the winner should make a few dozen before they move again: two threads that take turns with every call get less done than one alone.
  */
 export function spin(lost: number): void {
   const times = SHORTEST << Math.min(lost, LONGEST)
