@@ -459,14 +459,17 @@ function remove(s: Float64Array, i: number, entry: number): void {
   const expiresUs = expiresAt(s, i, entry)
   uncount(s, i, entry)
   dropLast(s, i)
-  if (expiresUs === (s[i + LATEST] as number)) s[i + LATEST] = latestOf(s, i)
+  if (expiresUs === (s[i + LATEST] as number)) s[i + LATEST] = latestOf(s, i, expiresUs)
   if (liveEntries(s, i) === 0) s[i + SOONEST] = 0
 }
 
-function latestOf(s: Float64Array, i: number): number {
+/** When the last entry expires, which is no later than `atMostUs`. Newest first: without a lease, or renewed together, one of them expires just then. */
+function latestOf(s: Float64Array, i: number, atMostUs: number): number {
   let latestUs = 0
-  for (let entry = 0; entry < (s[i + END] as number); entry += 1) {
+  let entry = (s[i + END] as number) - 1
+  while (entry >= 0 && latestUs < atMostUs) {
     if (countAt(s, i, entry) > 0) latestUs = Math.max(latestUs, expiresAt(s, i, entry))
+    entry -= 1
   }
   return latestUs
 }

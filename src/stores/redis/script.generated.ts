@@ -1929,16 +1929,15 @@ do
     s[i + 8] = s[i + 8] > expiresUs and s[i + 8] or expiresUs
   end
 
-  local function latestOf(s, i)
+  -- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
+  local function latestOf(s, i, atMostUs)
     local latestUs = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        if s[i + 9 + entry * 3 + 1] > 0 then
-          latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
-        end
-        entry = entry + 1
+    local entry = s[i + 4] - 1
+    while entry >= 0 and latestUs < atMostUs do
+      if s[i + 9 + entry * 3 + 1] > 0 then
+        latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
       end
+      entry = entry - 1
     end
     return latestUs
   end
@@ -1948,7 +1947,7 @@ do
     uncount(s, i, entry)
     dropLast(s, i)
     if expiresUs == s[i + 8] then
-      s[i + 8] = latestOf(s, i)
+      s[i + 8] = latestOf(s, i, expiresUs)
     end
     if s[i + 5] + s[i + 6] == 0 then
       s[i + 7] = 0
@@ -7612,7 +7611,8 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, words, 9, neededWords
 `,
-  settle: `local huge = math.huge
+  settle: `local max = math.max
+local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -7659,6 +7659,19 @@ local function entryFrom(s, i, token)
     end
   end
   return low
+end
+
+-- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
+local function latestOf(s, i, atMostUs)
+  local latestUs = 0
+  local entry = s[i + 4] - 1
+  while entry >= 0 and latestUs < atMostUs do
+    if s[i + 9 + entry * 3 + 1] > 0 then
+      latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
+    end
+    entry = entry - 1
+  end
+  return latestUs
 end
 
 local capacity = figures[0]
@@ -7799,20 +7812,7 @@ do
                   s[10 + entry9 * 3 + 1] = 0
                   dropLast(s, 1)
                   if expiresUs3 == s[9] then
-                    local latestUs2 = 0
-                    do
-                      local entry10 = 0
-                      while entry10 < s[5] do
-                        local entry11 = entry10
-                        if s[10 + entry11 * 3 + 1] > 0 then
-                          local earlier2 = latestUs2
-                          local entry12 = entry10
-                          latestUs2 = earlier2 > s[10 + entry12 * 3 + 2] and earlier2 or s[10 + entry12 * 3 + 2]
-                        end
-                        entry10 = entry10 + 1
-                      end
-                    end
-                    s[9] = latestUs2
+                    s[9] = latestOf(s, 1, expiresUs3)
                   end
                   if s[6] + s[7] == 0 then
                     s[8] = 0
@@ -7854,21 +7854,21 @@ do
               result10 = total
             else
               do
-                local entry13 = 0
-                while entry13 < s[5] do
-                  local entry14 = entry13
-                  local count5 = s[10 + entry14 * 3 + 1]
+                local entry10 = 0
+                while entry10 < s[5] do
+                  local entry11 = entry10
+                  local count5 = s[10 + entry11 * 3 + 1]
                   local chosen4
                   if count5 < 1099511627776 then
-                    local entry15 = entry13
-                    chosen4 = s[10 + entry15 * 3 + 2] <= atUs3
+                    local entry12 = entry10
+                    chosen4 = s[10 + entry12 * 3 + 2] <= atUs3
                   else
                     chosen4 = false
                   end
                   if chosen4 then
                     total = total - count5
                   end
-                  entry13 = entry13 + 1
+                  entry10 = entry10 + 1
                 end
               end
               result10 = total
@@ -7895,34 +7895,34 @@ do
             local atUs4 = s[1] > nowUs and s[1] or nowUs
             if s[6] + s[7] > 0 and s[8] <= atUs4 then
               local soonestUs2 = 0
-              local latestUs3 = 0
+              local latestUs2 = 0
               do
-                local entry16 = 0
-                while entry16 < s[5] do
-                  local entry17 = entry16
-                  if s[10 + entry17 * 3 + 1] > 0 then
-                    local entry18 = entry16
-                    local expiresUs4 = s[10 + entry18 * 3 + 2]
+                local entry13 = 0
+                while entry13 < s[5] do
+                  local entry14 = entry13
+                  if s[10 + entry14 * 3 + 1] > 0 then
+                    local entry15 = entry13
+                    local expiresUs4 = s[10 + entry15 * 3 + 2]
                     if expiresUs4 <= atUs4 then
-                      local entry19 = entry16
-                      local count6 = s[10 + entry19 * 3 + 1]
+                      local entry16 = entry13
+                      local count6 = s[10 + entry16 * 3 + 1]
                       if count6 >= 1099511627776 then
                         s[7] = s[7] - 1
                       else
                         s[6] = s[6] - 1
                         s[4] = s[4] - count6
                       end
-                      s[10 + entry19 * 3 + 1] = 0
+                      s[10 + entry16 * 3 + 1] = 0
                     else
                       soonestUs2 = soonestUs2 == 0 and expiresUs4 or soonestUs2 < expiresUs4 and soonestUs2 or expiresUs4
-                      latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
+                      latestUs2 = latestUs2 > expiresUs4 and latestUs2 or expiresUs4
                     end
                   end
-                  entry16 = entry16 + 1
+                  entry13 = entry13 + 1
                 end
               end
               s[8] = soonestUs2
-              s[9] = latestUs3
+              s[9] = latestUs2
               dropLast(s, 1)
             end
             do
@@ -7930,20 +7930,20 @@ do
               local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
               if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
                 local next = 0
-                for entry20 = 0, end2 - 1 do
-                  local entry21 = entry20
-                  if s[10 + entry21 * 3 + 1] > 0 then
-                    if next < entry20 then
-                      local earlier3 = next
-                      local entry22 = entry20
-                      local earlier4 = s[10 + entry22 * 3]
-                      local entry23 = entry20
-                      local earlier5 = s[10 + entry23 * 3 + 1]
-                      local entry24 = entry20
-                      local expiresUs5 = s[10 + entry24 * 3 + 2]
-                      s[10 + earlier3 * 3] = earlier4
-                      s[10 + earlier3 * 3 + 1] = earlier5
-                      s[10 + earlier3 * 3 + 2] = expiresUs5
+                for entry17 = 0, end2 - 1 do
+                  local entry18 = entry17
+                  if s[10 + entry18 * 3 + 1] > 0 then
+                    if next < entry17 then
+                      local earlier2 = next
+                      local entry19 = entry17
+                      local earlier3 = s[10 + entry19 * 3]
+                      local entry20 = entry17
+                      local earlier4 = s[10 + entry20 * 3 + 1]
+                      local entry21 = entry17
+                      local expiresUs5 = s[10 + entry21 * 3 + 2]
+                      s[10 + earlier2 * 3] = earlier3
+                      s[10 + earlier2 * 3 + 1] = earlier4
+                      s[10 + earlier2 * 3 + 2] = expiresUs5
                     end
                     next = next + 1
                   end
@@ -7996,21 +7996,21 @@ do
         result13 = total2
       else
         do
-          local entry25 = 0
-          while entry25 < s[5] do
-            local entry26 = entry25
-            local count7 = s[10 + entry26 * 3 + 1]
+          local entry22 = 0
+          while entry22 < s[5] do
+            local entry23 = entry22
+            local count7 = s[10 + entry23 * 3 + 1]
             local chosen8
             if count7 < 1099511627776 then
-              local entry27 = entry25
-              chosen8 = s[10 + entry27 * 3 + 2] <= atUs5
+              local entry24 = entry22
+              chosen8 = s[10 + entry24 * 3 + 2] <= atUs5
             else
               chosen8 = false
             end
             if chosen8 then
               total2 = total2 - count7
             end
-            entry25 = entry25 + 1
+            entry22 = entry22 + 1
           end
         end
         result13 = total2
