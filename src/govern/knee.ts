@@ -4,7 +4,7 @@
 import { type Bounds, checkBounds, checkLatency, clamped, type Governor, type GovernorState, type Window } from './governor.ts'
 
 export interface KneeOptions extends Bounds {
-  /** The limit to begin with. Whole, from `min` to `max`; default 5, or what of them is nearest to it. */
+  /** The limit to begin with. Whole, from `min` to `max`; default 10, or what of them is nearest to it. */
   readonly initial?: number | undefined
   /** The limit is kept so low that calls take no longer than this on average, in milliseconds, even if that costs throughput. Above 0; default: none. */
   readonly maxLatencyMs?: number | undefined
@@ -60,7 +60,11 @@ const REACHED = 0.9
 const LEAST_FALL = 0.7
 const SLOW_GROWTH = 1.1
 const MOST_GROWTH = 1.6
-const FAST_GROWTH = 1.5
+/** At the start: twice as many in flight either bring twice the throughput or they do not, which few calls tell. */
+const FAST_GROWTH = 2
+/** Throughput after the fast growth, to that before: nothing waits from here on; more brought nothing below here. */
+const LINEAR = 1.6
+const PLATEAU = 1.05
 /** A dip goes to this share of the knee. */
 const DIP = 0.8
 /** And on to this share of itself, while that costs nothing. */
@@ -87,7 +91,7 @@ export function knee(options: KneeOptions): Governor<KneeState> {
   const { maxLatencyMs = Number.POSITIVE_INFINITY } = options
   const bounds = checkBounds('knee', options, ['initial', 'maxLatencyMs'])
   checkLatency('knee maxLatencyMs', maxLatencyMs)
-  const limit = clamped(options.initial ?? 5, bounds)
+  const limit = clamped(options.initial ?? 10, bounds)
   return {
     name: 'knee',
     ...bounds,
@@ -212,7 +216,7 @@ function grown(state: KneeState, window: Window, short: number): KneeState {
   return { ...settled(state), limit: Math.max(limit, next), growth: more, throughputBefore, reason: 'no queue' }
 }
 
-/** The limit grew by half, and that brought nothing: the knee lies below where it began. */
+/** The limit was doubled, and that brought nothing: the knee lies below where it began. */
 function sought(state: KneeState, window: Window): KneeState {
   const { limit } = state
   const top = { limit, throughput: throughputOf(window), latencyMs: window.latencyMs, drops: 0, isStart: true }
@@ -299,12 +303,12 @@ function loweredBase(baseMs: number, latencyMs: number): number {
 
 /** Whether a much higher limit brought as much more throughput: nothing waits, and this latency is as good a base as the one before. */
 function isLinear(state: KneeState, window: Window): boolean {
-  return !state.hasPassed && state.throughputBefore > 0 && gainOf(state, window) > 1.35
+  return !state.hasPassed && state.throughputBefore > 0 && gainOf(state, window) > LINEAR
 }
 
 /** Whether a much higher limit brought longer waits and no more throughput. */
 function isPlateau(state: KneeState, window: Window): boolean {
-  return gainOf(state, window) < 1.05 && window.latencyMs > 1.2 * state.baseMs && isBusy(state.limit, window)
+  return gainOf(state, window) < PLATEAU && window.latencyMs > 1.2 * state.baseMs && isBusy(state.limit, window)
 }
 
 /** By how much throughput has changed since the limit last grew, as a factor. */

@@ -16,11 +16,13 @@ export interface Release {
 const LEAST_SAMPLES = 20
 /** The mean latency of a window should be known this well: its standard error as a share of it. */
 const WANTED_ERROR = 0.08
-const COARSE_ERROR = 0.12
+const COARSE_ERROR = 0.2
 /** A window is at least so many times as long as calls take: what it shows then belongs to the limit that is in place. */
 const LEAST_STAYS = 3
+const COARSE_LEAST_STAYS = 2
 /** And begins so many times as long after the limit has changed. */
 const SETTLE_STAYS = 2
+const COARSE_SETTLE_STAYS = 1
 /** However few calls there are, a window ends when it is so many times as long as it should be. */
 const MOST_LENGTHS = 10
 
@@ -61,7 +63,7 @@ export class Windows {
 
   /** The limit has changed: calls that were let in before say nothing about it, so the next window begins when most of them have ended. */
   settle(nowMs: number): void {
-    this.#begin(nowMs + SETTLE_STAYS * this.#stayMs)
+    this.#begin(nowMs + (this.#isCoarse ? COARSE_SETTLE_STAYS : SETTLE_STAYS) * this.#stayMs)
   }
 
   /** Whether short windows will do. */
@@ -73,8 +75,9 @@ export class Windows {
     return this.#ok === 0 ? 0 : this.#sumMs / this.#ok
   }
 
-  get #leastMs(): number {
-    return this.#isCoarse ? this.#lengthMs / 2 : this.#lengthMs
+  #leastMs(meanMs: number): number {
+    if (this.#isCoarse) return Math.max(this.#lengthMs / 2, COARSE_LEAST_STAYS * meanMs)
+    return Math.max(this.#lengthMs, LEAST_STAYS * meanMs)
   }
 
   get #mostMs(): number {
@@ -84,7 +87,7 @@ export class Windows {
   #isOver(nowMs: number): boolean {
     const lengthMs = nowMs - this.#startMs
     const meanMs = this.#meanMs
-    if (lengthMs < Math.max(this.#leastMs, LEAST_STAYS * meanMs)) return false
+    if (lengthMs < this.#leastMs(meanMs)) return false
     return lengthMs >= this.#mostMs || (this.#ok + this.#dropped >= LEAST_SAMPLES && this.#isKnown(meanMs))
   }
 

@@ -28,7 +28,7 @@ test('changes one limit and leaves the others as they are, with an event for eac
   const clock = fakeClock()
   const changes: ChangeEvent[] = []
   const governed = govern(limiter, { limit: 'inflight', by: knee({ min: 2, max: 40 }), clock, onChange: (event) => changes.push(event) })
-  expect(limiter.max).toBe(5)
+  expect(limiter.max).toBe(10)
   busy(limiter, clock, 30)
   expect(limiter.max).toBe(40)
   expect([governed.limit, governed.inflight]).toEqual([40, 40])
@@ -37,7 +37,7 @@ test('changes one limit and leaves the others as they are, with an event for eac
     ['inflight', [40, 30_000_000]],
   ])
   expect(changes.map(({ from }) => from).slice(1)).toEqual(changes.map(({ to }) => to).slice(0, -1))
-  expect(changes[0]).toMatchObject({ limiter: 'hand-made', limit: 'inflight', from: 5, to: 7, reason: 'no queue' })
+  expect(changes[0]).toMatchObject({ limiter: 'hand-made', limit: 'inflight', from: 10, to: 20, reason: 'no queue' })
   expect(limiter.updates).toBe(1 + changes.length)
 })
 
@@ -122,7 +122,7 @@ test('ends with its limiter', () => {
     throw new SluiceError('CLOSED', 'closed')
   }
   busy(limiter, clock, 30)
-  expect([governed.limit, asked, warned.mock.calls]).toEqual([5, 1, []])
+  expect([governed.limit, asked, warned.mock.calls]).toEqual([10, 1, []])
   warned.mockRestore()
 })
 
