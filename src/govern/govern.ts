@@ -3,7 +3,7 @@ import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
 import { onlyKnown, permitsOf, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
-import { countChange, type MovingLimit, moves } from '../limiter/moving.ts'
+import { checkStill, countChange, type MovingLimit, moves } from '../limiter/moving.ts'
 import type { Governor, GovernorState, Window } from './governor.ts'
 import { type Release, Windows } from './windows.ts'
 
@@ -75,7 +75,9 @@ function checked<S extends GovernorState>(limiter: GovernedLimiter, options: Gov
     throw refused('govern windowMs', windowMs, 'must be from 10 to 60,000 milliseconds')
   }
   if (onChange !== undefined && typeof onChange !== 'function') throw refused('govern onChange', onChange, 'must be a function')
-  return { limit: nameIn(limiter, options.limit), windowMs, onChange, clock }
+  const limit = nameIn(limiter, options.limit)
+  checkStill(limiter, limit, 'govern')
+  return { limit, windowMs, onChange, clock }
 }
 
 /** A limit whose permits are given back: others have no releases to learn from. */

@@ -2,6 +2,7 @@
  * Limits whose number is moved by the load: who moves one says so here, so that a refusal by it can be answered as one of the server's own, and its number be
  * measured. Nothing here changes a decision.
  */
+import { SluiceError, shown } from '../errors.ts'
 import type { Decision } from './decision.ts'
 
 export interface MovingLimit {
@@ -24,6 +25,14 @@ export function moves(limiter: object, limit: MovingLimit): () => void {
   const all = known.get(limiter) ?? new Set()
   known.set(limiter, all.add(limit))
   return () => all.delete(limit)
+}
+
+/** Refuses a second one that would move the same limit: each would undo what the other did. */
+export function checkStill(limiter: object, name: string, mover: string): void {
+  for (const { limit } of movingLimits(limiter)) {
+    if (limit !== name) continue
+    throw new SluiceError('CONFIG', `${mover} limit ${shown(name)} follows the load already: close the first follower or governor of it`)
+  }
 }
 
 export function movingLimits(limiter: object): Iterable<MovingLimit> {

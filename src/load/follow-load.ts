@@ -4,7 +4,7 @@ import { atRate, rateOf } from '../algorithms/at-rate.ts'
 import { onlyKnown, paceOf, type Rate, refused } from '../algorithms/rate.ts'
 import { type Clock, type StopTimer, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
-import { countChange, type MovingLimit, moves } from '../limiter/moving.ts'
+import { checkStill, countChange, type MovingLimit, moves } from '../limiter/moving.ts'
 import { type Signal, type SignalSource, signalOf } from './signal.ts'
 
 /** What is needed of a limiter. */
@@ -111,6 +111,7 @@ function checked(limiter: FollowingLimiter, options: FollowOptions): Checked {
   }
   if (onChange !== undefined && typeof onChange !== 'function') throw refused('followLoad onChange', onChange, 'must be a function')
   const limit = nameIn(limiter, options.limit)
+  checkStill(limiter, limit, 'followLoad')
   checkRates(limiter, limit, [minPerSecond, maxPerSecond])
   checkUnused(signal)
   return { limit, minPerSecond, maxPerSecond, signal: signalOf(signal), from, to, everyMs, onChange, clock }

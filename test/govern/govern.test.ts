@@ -111,6 +111,16 @@ test('a limit that the limiter refuses is a warning, and the one in force stays'
   warned.mockRestore()
 })
 
+test('a limit has one governor at a time', () => {
+  const limiter = new HandMadeLimiter(10)
+  const clock = fakeClock()
+  const first = govern(limiter, { by: knee({ min: 2, max: 40 }), clock })
+  expect(() => govern(limiter, { by: aimd({ min: 2, max: 40 }), clock })).toThrow(/govern limit "inflight" follows the load already/)
+  expect(limiter.updates).toBe(1)
+  first.close()
+  govern(limiter, { by: aimd({ min: 2, max: 40 }), clock }).close()
+})
+
 test('ends with its limiter', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const limiter = new HandMadeLimiter(10)
@@ -170,9 +180,9 @@ test('keeps no process alive, with all signals open', () => {
   const code = `
     import { createLimiter, gcra } from './dist/index.js'
     import * as load from './dist/load/index.js'
-    const limiter = createLimiter(gcra({ rate: '100/s', burst: 10 }))
+    const limiter = () => createLimiter(gcra({ rate: '100/s', burst: 10 }))
     for (const signal of [load.eventLoopDelay(), load.eventLoopUtilization(), load.cpu(), load.heap(), load.latency(), load.errorRate()])
-      load.followLoad(limiter, { min: '10/s', max: '100/s', signal, from: 1, to: 2 })
+      load.followLoad(limiter(), { min: '10/s', max: '100/s', signal, from: 1, to: 2 })
     console.log('end')`
   const { status, signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { timeout: 30_000, encoding: 'utf8' })
   expect({ status, signal, stdout }).toEqual({ status: 0, signal: null, stdout: 'end\n' })

@@ -133,12 +133,14 @@ test('a limiter that refuses a rate is a warning, and the next rate is tried', (
   warned.mockRestore()
 })
 
-test('a signal is followed by one limit at a time', () => {
+test('a signal is followed by one limit at a time, and a limit follows one signal', () => {
   const clock = fakeClock()
   const limiter = createLimiter(gcra({ rate: '100/s', burst: 10 }), { clock })
+  const other = createLimiter(gcra({ rate: '100/s', burst: 10 }), { clock })
   const signal = errorRate()
   const first = followLoad(limiter, { ...options, signal, clock })
-  expect(() => followLoad(limiter, { ...options, signal, clock })).toThrow(/signal is followed already/)
+  expect(() => followLoad(other, { ...options, signal, clock })).toThrow(/signal is followed already/)
+  expect(() => followLoad(limiter, { ...options, signal: errorRate(), clock })).toThrow(/limit "default" follows the load already/)
   first.close()
   followLoad(limiter, { ...options, signal, clock }).close()
 })
