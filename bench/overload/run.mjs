@@ -66,7 +66,7 @@ for (const bottleneck of Object.keys(BOTTLENECKS)) {
 const text = `# A server at ${TIMES} times its capacity
 
 \`npm run bench:overload\`: ${TIMES * NOMINAL} requests a second to a server that can do ${NOMINAL} at most, from clients that give up after a second, after ${WARM_MS / 1000} s for ${FOR_MS / 1000} s. Goodput
-is what was answered in time, by the most that ten patient clients were answered. knee and vegas count calls around the handler. The goal, ${GOAL} of capacity with knee, was ${isGood ? 'met' : 'missed'}.
+is what was answered in time, by the most that ten patient clients were answered. knee and vegas move a limit of \`concurrency\`, with the middleware of \`sluice/node\` before the handler. The goal, ${GOAL} of capacity with knee, was ${isGood ? 'met' : 'missed'}.
 ${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.
 
 ${sections.join('\n')}`

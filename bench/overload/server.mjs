@@ -4,6 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
 import Fastify from 'fastify'
 import protect from 'overload-protection'
+import { rateLimit } from '../../dist/adapters/node.js'
+import { concurrency, createLimiter } from '../../dist/index.js'
 import { govern, knee, vegas } from '../../dist/load/index.js'
 
 const [bottleneck, protection] = process.argv.slice(2)
@@ -39,32 +41,13 @@ const answer = (res, status) => {
   res.end()
 }
 
-/** Calls in flight, counted around the handler: as much of a limiter as `govern` needs. */
-function counter(by) {
-  const places = { type: 'places', untilReleased: true, ruleOf: (figures) => ({ algorithm: places, figures, capacity: figures[0] }) }
-  let [rule, inflight, told] = [places.ruleOf([by.initial.limit]), 0, () => {}]
-  const limiter = {
-    name: 'bench',
-    scope: () => ({ limits: [{ name: 'inflight', rule }] }),
-    update: ({ inflight: limit }) => {
-      rule = limit[Symbol.for('sluice.rule')]
-    },
-    listen: ({ onRelease }) => {
-      told = onRelease
-      return () => {}
-    },
-  }
-  govern(limiter, { by })
-  return async (res) => {
-    if (inflight >= rule.capacity) return answer(res, 503)
-    inflight += 1
-    const sinceMs = performance.now()
-    await work()
-    // A client that has gone was not served.
-    told({ heldMs: performance.now() - sinceMs, outcome: res.destroyed ? 'dropped' : 'ok', inflight })
-    inflight -= 1
-    answer(res, 200)
-  }
+/** As the guide says: places in flight for the whole server, moved by a governor. */
+function governed(by) {
+  const limiter = createLimiter({ inflight: concurrency({ max: by.max }) })
+  govern(limiter, { limit: 'inflight', by })
+  const serve = plain()
+  const limited = rateLimit({ limiter, key: () => 'server' })((_req, res) => serve(res))
+  return (res, req) => limited(req, res)
 }
 
 function plain() {
@@ -98,8 +81,8 @@ async function http() {
   const bounds = { min: 1, max: 1_000 }
   const handlers = {
     none: plain,
-    knee: () => counter(knee(bounds)),
-    vegas: () => counter(vegas(bounds)),
+    knee: () => governed(knee(bounds)),
+    vegas: () => governed(vegas(bounds)),
     'overload-protection': overloadProtection,
   }
   const handle = handlers[protection]()
