@@ -52,6 +52,7 @@ export const en = {
     label: 'Example',
     own: 'Your own',
     scenes: 'Scenes',
+    atOnce: 'What runs at once',
     groups: {
       seeds: 'Worked examples',
       derived: 'For experts: derived by hand',
@@ -69,6 +70,8 @@ export const en = {
       steady: 'Twice the limit, steadily',
       poisson: 'Visitors at random',
       many: '100,000 calls',
+      slow: 'Calls get slow',
+      knee: 'A limit that finds its knee',
     },
   },
   traffic: {
@@ -211,6 +214,81 @@ export const en = {
     },
     never: (cost: string, capacity: string) => `needs ${cost}, but there are never more than ${capacity}`,
   },
+  /** Scenes with a simulated server. */
+  scenes: {
+    numbers: 'Numbers',
+    slower: 'Slower',
+    faster: 'Faster',
+    fromHere: 'Changes the server from here to the end.',
+    at: (second: string) => `at ${second} s`,
+    whole: (min: string, max: string) => `a whole number from ${min} to ${max}`,
+    column: (name: string, from: string, to: string) => `${name}, from ${from} to ${to} s`,
+    draw: (name: string) =>
+      `Drag over the row “${name}” in the picture to make the server slower and faster, or press “Slower” and “Faster”, which change it from here to the end, while playing too. With the keyboard: left and right choose a column, up and down change it.`,
+    slow: {
+      heading: 'Calls get slow, not many',
+      text: 'The same calls to the same server: behind a rate limit alone, and behind one that also limits how many run at once.',
+      label: 'Calls in flight over time, with a rate limit alone and with at most so many at once, and who waits',
+      hand: 'Time per call, ms',
+      fields: {
+        perSecond: 'Calls a second',
+        rate: 'Rate limit, a second',
+        max: 'At most at once',
+        waitMs: 'Longest wait, ms',
+      },
+      callers: { web: 'Web', app: 'App', reports: 'Reports' },
+      inflight: 'In flight',
+      aloneAbove: (max: string) => `rate alone, above ${max}`,
+      withMax: 'with concurrency',
+      zoomed: 'In flight, enlarged',
+      max: (max: string) => `at most ${max}`,
+      waiting: 'Waiting for a place',
+      value: (ms: string) => `${ms} ms`,
+      slower: (factor: string) => `Calls take up to ${factor} times as long. `,
+      alone: (most: string, late: string, isSlower: boolean) =>
+        `With the rate limit alone ${most} ${isSlower ? 'then ' : ''}run at once, and ${late} answers come too late.`,
+      kept: (most: string, gaveUp: string, late: string) =>
+        ` With concurrency never more than ${most}: ${gaveUp} give up waiting, ${late} come too late.`,
+      moment: (second: string, ms: string, alone: string, kept: string, waiting: string, callers: readonly string[]) =>
+        `At ${second} s, ${ms} ms per call. In flight: ${alone} with the rate limit alone, ${kept} with concurrency. Waiting: ${waiting}${callers.length === 0 ? '' : ` (${callers.join(', ')})`}.`,
+      note: (workers: string, patience: string, wait: string) =>
+        `The server works on ${workers} calls at a time; others wait inside it. An answer after more than ${patience} s is too late. With concurrency callers wait outside, for ${wait} ms at most.`,
+      lanes: {
+        rate: (rate: number) => `${rate} a second`,
+        both: (rate: number, max: number) => `${rate} a second, ${max} at once`,
+      },
+      columns: ['Limit', 'Most at once', 'In time', 'Too late', 'Gave up', 'Longest answer'],
+      mostOf: (most: string, max: string) => `${most} of ${max}`,
+    },
+    knee: {
+      heading: 'A limit that finds its knee',
+      text: 'More calls than the server can answer. From one number in flight on, more only wait: a governor looks for it, beside a limit that stays.',
+      label: 'Limit, calls in flight, answers a second and time to an answer over time, beside the best possible',
+      hand: 'Workers of the server',
+      fields: { fixed: 'Fixed limit', perSecond: 'Calls a second' },
+      governor: 'Governor',
+      governors: { knee: 'knee (the default)', aimd: 'aimd', vegas: 'vegas' },
+      value: (workers: string) => `${workers} workers`,
+      limit: 'Limit',
+      inflight: (name: string) => `in flight, ${name}`,
+      answers: 'Answers a second',
+      latency: 'Time to an answer, ms',
+      best: 'the best possible',
+      fixedName: (limit: string) => `fixed, ${limit}`,
+      fixedShort: 'Fixed',
+      percent: (share: string) => `${share} %`,
+      figures: (share: string, times: string) => `${share} of the best throughput, at ${times} times the best time to an answer`,
+      governed: (name: string, figures: string) => `${name} reaches ${figures}.`,
+      fixed: (limit: string, figures: string) => ` The fixed limit of ${limit}: ${figures}.`,
+      moment: (second: string, workers: string, governed: string, fixed: string) =>
+        `At ${second} s, ${workers} workers. ${governed} ${fixed}`,
+      lane: (name: string, limit: string, inflight: string, perSecond: string, ms: string) =>
+        `${name}: limit ${limit}, ${inflight} in flight, ${perSecond} answers a second in ${ms} ms.`,
+      note: (ms: string, perSecond: string, times: string, share: string) =>
+        `A worker takes ${ms} ms for a call on average, and one call for each worker is the best. ${perSecond} calls come each second; those above the limit are refused at once. Marked: above ${times} times the best time, or below ${share} % of the best throughput.`,
+      columns: ['Limit', 'Throughput, of the best', 'Mean time', 'Most in flight', 'Answered', 'Refused'],
+    },
+  },
   totals: {
     heading: 'Totals',
     algorithm: 'Algorithm',
@@ -266,9 +344,10 @@ export const en = {
     since: (time: string) => `Service started ${time}`,
     restarted: 'The service was restarted; counts began anew.',
     all: 'All limiters',
-    time: 'Time',
     again: 'Look again',
     waits: 'Longest wait, ms',
+    calls: 'Calls a second',
+    hover: 'Point at a time to see its figures.',
     chart: (name: string) => `Calls per second of ${name}, the last ten minutes`,
     columns: {
       name: 'Limiter',
