@@ -58,7 +58,7 @@ describe('calls get slow', () => {
 describe('a limit that finds its knee', () => {
   test('made slower while it plays, the server is slower from there on, and the play goes on', async () => {
     const page = await playground('scene=knee')
-    expect(await sentence(page)).toMatch(/^knee reaches 9\d % of the best throughput, at 1\.\d times the best time to an answer\./)
+    expect(await sentence(page)).toMatch(/^knee reaches 9\d\s% of the best throughput, at 1\.\d times the best time to an answer\./)
     expect(await page.textContent('.conclusion .above')).toBe('3.7')
     const before = columnsIn(page)
     await page.click('[data-part=play]')
@@ -85,7 +85,7 @@ describe('a limit that finds its knee', () => {
     await sentenceHas(page, 'aimd reaches')
     await page.fill('[data-number=fixed]', '5')
     await sentenceHas(page, 'The fixed limit of 5: ')
-    expect(await page.textContent('[data-lane=fixed] .above')).toMatch(/^\d\d %$/)
+    expect(await page.textContent('[data-lane=fixed] .above')).toMatch(/^\d\d\s%$/)
     expect(await page.textContent('[data-part=code]')).toContain("import { govern, aimd } from 'sluice/load'")
     await settled(page)
     expect(await picture(page)).not.toBe(seen)

@@ -32,8 +32,16 @@ export class Chart {
     const locale = texts.language === 'zh' ? 'zh-CN' : 'en-GB'
     this.#clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
     this.element = h('div', { class: 'chart' }, this.#picture.element, this.#said)
-    this.#picture.element.addEventListener('pointermove', ({ clientX }) => this.#point(this.#picture.usAt(clientX)))
-    this.#picture.element.addEventListener('pointerleave', () => this.#point(undefined))
+    this.#listen()
+  }
+
+  /** What was touched stays told when the finger has left. */
+  #listen(): void {
+    const { element } = this.#picture
+    const point = ({ clientX }: PointerEvent) => this.#point(this.#picture.usAt(clientX))
+    element.addEventListener('pointerdown', point)
+    element.addEventListener('pointermove', point)
+    element.addEventListener('pointerleave', ({ pointerType }) => pointerType !== 'touch' && this.#point(undefined))
   }
 
   show(data: ChartData, label: string): void {

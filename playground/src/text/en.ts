@@ -276,7 +276,7 @@ export const en = {
       best: 'the best possible',
       fixedName: (limit: string) => `fixed, ${limit}`,
       fixedShort: 'Fixed',
-      percent: (share: string) => `${share} %`,
+      percent: (share: string) => `${share}\u00a0%`,
       figures: (share: string, times: string) => `${share} of the best throughput, at ${times} times the best time to an answer`,
       governed: (name: string, figures: string) => `${name} reaches ${figures}.`,
       fixed: (limit: string, figures: string) => ` The fixed limit of ${limit}: ${figures}.`,
@@ -347,7 +347,7 @@ export const en = {
     again: 'Look again',
     waits: 'Longest wait, ms',
     calls: 'Calls a second',
-    hover: 'Point at a time to see its figures.',
+    hover: 'Point at a time, or touch it, to see its figures.',
     chart: (name: string) => `Calls per second of ${name}, the last ten minutes`,
     columns: {
       name: 'Limiter',

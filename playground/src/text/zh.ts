@@ -334,7 +334,7 @@ export const zh: Texts = {
     again: '再看一次',
     waits: '最长等待（毫秒）',
     calls: '每秒调用数',
-    hover: '把指针移到某一时刻，可看当时的数值。',
+    hover: '把指针移到某一时刻，或点按它，可看当时的数值。',
     chart: (name) => `${name} 最近十分钟的每秒调用数`,
     columns: {
       name: '限流器',
