@@ -3,7 +3,15 @@ import { h } from '../dom.ts'
 import { counted, plain, seconds } from '../numbers.ts'
 import { secondTicks } from '../playground/frame.ts'
 import { labelled, table } from '../playground/tables.ts'
-import { BOUNDS, GOVERNED_MS, type GovernedJob, type GovernedLane, type GovernedRun, SERVICE_MS } from '../simulation/governed.ts'
+import {
+  BOUNDS,
+  GOVERNED_MS,
+  type GovernedJob,
+  type GovernedLane,
+  type GovernedRun,
+  SERVICE_MS,
+  TOO_LATE_MS,
+} from '../simulation/governed.ts'
 import { columnAt, type Line, most, SAMPLES } from '../simulation/samples.ts'
 import type { Texts } from '../text/en.ts'
 import { type Chart, type ChartRow, roundTop, type Series } from './chart.ts'
@@ -45,10 +53,10 @@ export const kneeScene: SceneKind<GovernedJob> = {
   },
 
   moment(job, { governed, fixed }, sample, { scenes: { knee } }) {
-    const at = (line: Line) => counted(line[sample] as number)
+    const at = (line: Line) => (Number.isNaN(line[sample]) ? '–' : counted(line[sample] as number))
     return knee.moment(
       seconds(((sample + 1) * GOVERNED_MS * 1000) / SAMPLES),
-      counted(columnAt(job.columns, sample, SAMPLES)),
+      knee.value(counted(columnAt(job.columns, sample, SAMPLES))),
       knee.lane(job.governor, at(governed.limit), at(governed.inflight), at(governed.perSecond), at(governed.latencyMs)),
       knee.lane(knee.fixedShort, at(fixed.limit), at(fixed.inflight), at(fixed.perSecond), at(fixed.latencyMs)),
     )
@@ -58,7 +66,7 @@ export const kneeScene: SceneKind<GovernedJob> = {
   valueText: (value, { scenes }) => scenes.knee.value(counted(value)),
   changed: (value, isSlower) => (isSlower ? Math.ceil(value / 2) : value * 2),
   note: ({ perSecond }, { scenes }) =>
-    scenes.knee.note(counted(SERVICE_MS), counted(perSecond), plain(MOST_TIMES), plain(LEAST_SHARE * 100)),
+    scenes.knee.note(counted(SERVICE_MS), counted(perSecond), seconds(TOO_LATE_MS * 1000), plain(MOST_TIMES), plain(LEAST_SHARE * 100)),
 
   code: ({ governor, fixed }) => `import { concurrency, createLimiter } from 'sluice'
 import { govern, ${governor} } from 'sluice/load'

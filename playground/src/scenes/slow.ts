@@ -44,7 +44,7 @@ export const slowScene: SceneKind<SlowJob> = {
   moment(job, { rateAlone, atOnce }, sample, { scenes: { slow } }) {
     const counts = atOnce.waiting.map((line) => line[sample] as number)
     const waiting = counts.reduce((sum, count) => sum + count, 0)
-    const callers = counts.map((count, k) => `${slow.callers[CALLERS[k] as (typeof CALLERS)[number]]} ${count}`)
+    const callers = counts.map((count, k) => `${slow.callers[CALLERS[k] as (typeof CALLERS)[number]]} ${counted(count)}`)
     return slow.moment(
       seconds(((sample + 1) * SLOW_MS * 1000) / SAMPLES),
       counted(columnAt(job.columns, sample, SAMPLES) * SLOW_UNIT_MS),

@@ -45,7 +45,7 @@ export interface GovernedLane {
   readonly inflight: Line
   /** Answers in time a second. */
   readonly perSecond: Line
-  /** Mean time to an answer, in milliseconds. */
+  /** Mean time to an answer, in milliseconds; NaN where there was none. */
   readonly latencyMs: Line
   readonly inTime: number
   readonly refused: number
@@ -189,6 +189,6 @@ function recent(line: Line): Line {
   })
 }
 
-const ratios = (sums: Line, counts: Line): Line => sums.map((sum, k) => ((counts[k] as number) === 0 ? 0 : sum / (counts[k] as number)))
+const ratios = (sums: Line, counts: Line): Line => sums.map((sum, k) => sum / (counts[k] as number))
 
 const exponential = (random: () => number) => (mean: number) => -Math.log(1 - random()) * mean

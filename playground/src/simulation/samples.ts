@@ -32,4 +32,5 @@ export const raise = (line: Line, sample: number | undefined, value: number): vo
   if (sample !== undefined) line[sample] = Math.max(line[sample] as number, value)
 }
 
-export const most = (line: Line): number => line.reduce((highest, value) => Math.max(highest, value), 0)
+/** Gaps, NaN, are left out. */
+export const most = (line: Line): number => line.reduce((highest, value) => (value > highest ? value : highest), 0)

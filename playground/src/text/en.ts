@@ -268,7 +268,7 @@ export const en = {
       fields: { fixed: 'Fixed limit', perSecond: 'Calls a second' },
       governor: 'Governor',
       governors: { knee: 'knee (the default)', aimd: 'aimd', vegas: 'vegas' },
-      value: (workers: string) => `${workers} workers`,
+      value: (workers: string) => (workers === '1' ? '1 worker' : `${workers} workers`),
       limit: 'Limit',
       inflight: (name: string) => `in flight, ${name}`,
       answers: 'Answers a second',
@@ -280,12 +280,11 @@ export const en = {
       figures: (share: string, times: string) => `${share} of the best throughput, at ${times} times the best time to an answer`,
       governed: (name: string, figures: string) => `${name} reaches ${figures}.`,
       fixed: (limit: string, figures: string) => ` The fixed limit of ${limit}: ${figures}.`,
-      moment: (second: string, workers: string, governed: string, fixed: string) =>
-        `At ${second} s, ${workers} workers. ${governed} ${fixed}`,
+      moment: (second: string, workers: string, governed: string, fixed: string) => `At ${second} s, ${workers}. ${governed} ${fixed}`,
       lane: (name: string, limit: string, inflight: string, perSecond: string, ms: string) =>
         `${name}: limit ${limit}, ${inflight} in flight, ${perSecond} answers a second in ${ms} ms.`,
-      note: (ms: string, perSecond: string, times: string, share: string) =>
-        `A worker takes ${ms} ms for a call on average, and one call for each worker is the best. ${perSecond} calls come each second; those above the limit are refused at once. Marked: above ${times} times the best time, or below ${share} % of the best throughput.`,
+      note: (ms: string, perSecond: string, late: string, times: string, share: string) =>
+        `A worker takes ${ms} ms for a call on average, and one call for each worker is the best. ${perSecond} calls come each second; those above the limit are refused at once. An answer after more than ${late} s is too late, and does not count. Marked: above ${times} times the best time, or below ${share} % of the best throughput.`,
       columns: ['Limit', 'Throughput, of the best', 'Mean time', 'Most in flight', 'Answered', 'Refused'],
     },
   },

@@ -268,11 +268,11 @@ export const zh: Texts = {
       figures: (share, times) => `吞吐量达到最佳值的 ${share}，回答耗时是最短的 ${times} 倍`,
       governed: (name, figures) => `${name}：${figures}。`,
       fixed: (limit, figures) => `固定限额 ${limit}：${figures}。`,
-      moment: (second, workers, governed, fixed) => `第 ${second} 秒，${workers} 个工作线程。${governed}${fixed}`,
+      moment: (second, workers, governed, fixed) => `第 ${second} 秒，${workers}。${governed}${fixed}`,
       lane: (name, limit, inflight, perSecond, ms) =>
         `${name}：限额 ${limit}，同时进行 ${inflight} 个，每秒 ${perSecond} 个回答，耗时 ${ms} 毫秒。`,
-      note: (ms, perSecond, times, share) =>
-        `每个工作线程平均 ${ms} 毫秒处理一个调用，每个线程正好一个调用最佳。每秒到达 ${perSecond} 个调用，超过限额的立即拒绝。标出的数值：耗时超过最短的 ${times} 倍，或吞吐量低于最佳值的 ${share}%。`,
+      note: (ms, perSecond, late, times, share) =>
+        `每个工作线程平均 ${ms} 毫秒处理一个调用，每个线程正好一个调用最佳。每秒到达 ${perSecond} 个调用，超过限额的立即拒绝；超过 ${late} 秒的回答算太晚，不计入。标出的数值：耗时超过最短的 ${times} 倍，或吞吐量低于最佳值的 ${share}%。`,
       columns: ['限额', '吞吐量占最佳值', '平均耗时', '同时最多', '已回答', '拒绝'],
     },
   },
