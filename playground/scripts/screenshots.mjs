@@ -54,6 +54,8 @@ function load(url) {
 async function watchLive(page) {
   await page.waitForFunction((least) => performance.now() > least * 1000, LIVE_SECONDS, { timeout: 0 })
   await page.click('[data-choose=api]')
+  // On a phone the table is further down than what it is about.
+  await page.evaluate(() => scrollTo(0, 0))
 }
 
 async function trySeveral(page) {

@@ -1,7 +1,9 @@
 /** The page: a header, and one of three tabs under it. */
 import { h, put, select } from './dom.ts'
 import { liveView } from './live/view.ts'
-import { playgroundView, type View } from './playground/view.ts'
+import { type Host, playgroundView, type View } from './playground/view.ts'
+import { isSceneAddress } from './scenes/state.ts'
+import { sceneView } from './scenes/view.ts'
 import { LANGUAGES, type Language, store, storedLanguage, storedTheme, THEMES, type Theme, textsOf } from './settings.ts'
 import { tryView } from './try/view.ts'
 
@@ -21,10 +23,15 @@ function opened(): { readonly tab: Tab; readonly rest: string } {
   return { tab: TABS.find((tab) => tab === name) ?? 'playground', rest }
 }
 
-function show(): void {
+/** What the address bar says of the playground. */
+function readAddress(): void {
   const { tab, rest } = opened()
-  const texts = textsOf(language)
   if (tab === 'playground' && rest !== '') playgroundAddress = rest
+}
+
+function show(): void {
+  const { tab } = opened()
+  const texts = textsOf(language)
   // All is made anew: whoever came by the header stands there again.
   const isInHeader = app.querySelector('header')?.contains(document.activeElement) === true
   view?.close()
@@ -45,7 +52,15 @@ function viewOf(tab: Tab): View {
   const texts = textsOf(language)
   if (tab === 'live') return liveView(texts)
   if (tab === 'try') return tryView(texts)
-  return playgroundView(script, playgroundAddress, texts, remember)
+  const host: Host = { script, remember, open }
+  return isSceneAddress(playgroundAddress) ? sceneView(playgroundAddress, texts, host) : playgroundView(playgroundAddress, texts, host)
+}
+
+/** Another example, in a view of its own: who chose it stands on the choice again. */
+function open(address: string): void {
+  remember(address)
+  show()
+  app.querySelector<HTMLElement>('[data-part=example]')?.focus()
 }
 
 /** Browsers object to more than a hundred changes of the address in half a minute, and a hand that draws makes many more. */
@@ -129,11 +144,13 @@ export function startPage(scriptUrl: string): void {
   language = storedLanguage()
   theme = storedTheme()
   addEventListener('hashchange', () => {
+    readAddress()
     show()
     // The header is new too: whoever chose a tab in it stays there.
     app.querySelector<HTMLElement>('[aria-current]')?.focus()
   })
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => view?.repaint())
+  readAddress()
   paint()
   show()
 }

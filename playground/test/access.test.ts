@@ -93,4 +93,7 @@ test.each([360, 768, 1024])('at %i pixels nothing has to be scrolled sideways, a
   })
   expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(width)
   expect((await page.locator('[data-part=place]').boundingBox())?.width).toBeGreaterThan(100)
+  await page.selectOption('[data-part=example]', 'gcra-walkthrough')
+  await page.waitForSelector('[data-tape]')
+  expect(await page.$eval(':root', (root) => root.scrollWidth)).toBe(width)
 })

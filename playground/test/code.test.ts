@@ -6,14 +6,19 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limiterCode } from '../src/playground/code.ts'
+import { PALETTE_NAMES, type Palette } from '../src/playground/frame.ts'
 import { SvgPen } from '../src/playground/pen.ts'
-import { drawPicture, layoutFor, PALETTE_NAMES, type Palette } from '../src/playground/picture.ts'
+import { drawPicture, layoutFor } from '../src/playground/picture.ts'
 import { FIRST_LIMITS } from '../src/playground/state.ts'
+import { kneeScene } from '../src/scenes/knee.ts'
+import { slowScene } from '../src/scenes/slow.ts'
+import { FIRST_SCENES } from '../src/scenes/state.ts'
+import { BOUNDS } from '../src/simulation/governed.ts'
 import { TYPES } from '../src/simulation/limits.ts'
 import { play } from '../src/simulation/run.ts'
 import { TAPES } from '../src/simulation/tapes.ts'
 import { arrivalsOf } from '../src/simulation/traffic.ts'
-import type { LimitData } from '../src/sluice.ts'
+import { knee, type LimitData } from '../src/sluice.ts'
 import { en } from '../src/text/en.ts'
 import { zh } from '../src/text/zh.ts'
 import { DIST } from './support/static-server.ts'
@@ -63,6 +68,18 @@ test.each(limits.map((data, k) => [JSON.stringify(data), data, k] as const))(
   },
 )
 
+test.each(['slow', 'knee'] as const)('the code of the scene %s runs', async (scene) => {
+  const text = scene === 'slow' ? slowScene.code(FIRST_SCENES.slow) : kneeScene.code(FIRST_SCENES.knee)
+  const href = (path: string) => `'${pathToFileURL(join(root, 'dist', path)).href}'`
+  const file = join(folder, `${scene}.mjs`)
+  writeFileSync(file, text.replace("'sluice'", href('index.js')).replace("'sluice/load'", href('load/index.js')))
+  const { limiter } = await import(/* @vite-ignore */ file)
+  expect(limiter.inflight()).toBe(0)
+  const most = scene === 'slow' ? FIRST_SCENES.slow.max : knee(BOUNDS).initial.limit
+  const permits = Array.from({ length: most + 1 }, () => limiter.consume('key'))
+  expect(permits.map(({ allowed }) => allowed)).toEqual([...new Array(most).fill(true), false])
+})
+
 describe('an exported picture', () => {
   const palette = Object.fromEntries(PALETTE_NAMES.map((name, k) => [name, `rgb(${k}, 0, 0)`])) as unknown as Palette
   const drawn = (texts: typeof en, width: number) => {
@@ -99,10 +116,10 @@ describe('an exported picture', () => {
   })
 })
 
-test('script and style are at most 92 kB gzipped, and nothing is inlined', () => {
+test('script and style are at most 85 kB gzipped, and nothing is inlined', () => {
   const assets = readdirSync(join(DIST, 'assets')).filter((name) => /\.(js|css)$/.test(name))
   expect(assets.map((name) => name.replace(/-[\w-]+\./, '.')).sort()).toEqual(['index.css', 'index.js'])
   const bytes = assets.reduce((sum, name) => sum + gzipSync(readFileSync(join(DIST, 'assets', name))).length, 0)
-  expect(bytes).toBeLessThanOrEqual(92_000)
+  expect(bytes).toBeLessThanOrEqual(85_000)
   expect(readFileSync(join(DIST, 'index.html'), 'utf8')).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)/)
 })

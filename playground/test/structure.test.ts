@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { guidePictures } from '../scripts/guide-pictures.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'playground/src')
@@ -25,8 +26,14 @@ test('the simulation knows neither the page nor anything but the library', () =>
   expect([...new Set(folders)].sort()).toEqual(['../numbers.ts', '../sluice.ts', '../text/en.ts'])
 })
 
+test('the pictures of the guides are what the library does and the page draws today', async () => {
+  const pictures = await guidePictures(new URL('../src/style/page.css', import.meta.url))
+  expect(Object.keys(pictures)).toHaveLength(6)
+  for (const [name, svg] of Object.entries(pictures)) expect(svg, name).toBe(readFileSync(join(root, 'docs/pictures', name), 'utf8'))
+})
+
 test('every picture that a document shows is there, and no larger than a page should be', () => {
-  const documents = ['README.md', 'README.zh-CN.md', 'docs/guides/playground.md']
+  const documents = ['README.md', 'README.zh-CN.md', ...['playground', 'at-once', 'load'].map((guide) => `docs/guides/${guide}.md`)]
   const pictures = documents.flatMap((document) =>
     [...readFileSync(join(root, document), 'utf8').matchAll(/(?:\]\(|src="|srcset=")([^)"]+\.(?:png|svg))/g)].map(([, target]) =>
       join(dirname(document), target as string),

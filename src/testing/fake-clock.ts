@@ -17,28 +17,32 @@ interface Timer {
 
 export function fakeClock(startMs = 0): FakeClock {
   let nowUs = Math.round(startMs * 1000)
-  let timers: Timer[] = []
+  /** In the order in which they fire. */
+  const timers: Timer[] = []
 
   function setUs(us: number): void {
-    for (let next = earliest(us); next !== undefined; next = earliest(us)) {
-      timers = timers.filter((timer) => timer !== next)
+    for (let [next] = timers; next !== undefined && next.atUs <= us; [next] = timers) {
+      timers.shift()
       nowUs = Math.max(nowUs, next.atUs)
       next.fn()
     }
     nowUs = us
   }
 
-  function earliest(byUs: number): Timer | undefined {
-    return timers.filter(({ atUs }) => atUs <= byUs).sort((a, b) => a.atUs - b.atUs)[0]
+  function insert(timer: Timer): void {
+    let place = timers.length
+    while (place > 0 && (timers[place - 1] as Timer).atUs > timer.atUs) place -= 1
+    timers.splice(place, 0, timer)
   }
 
   return {
     nowUs: () => nowUs,
     setTimer(fn, us) {
       const timer = { atUs: nowUs + us, fn }
-      timers.push(timer)
+      insert(timer)
       return () => {
-        timers = timers.filter((other) => other !== timer)
+        const place = timers.indexOf(timer)
+        if (place >= 0) timers.splice(place, 1)
       }
     },
     setUs,

@@ -57,7 +57,7 @@ export class LimitersTable {
       rateCell(rates.refused, 'refused'),
       rateCell(rates.shadowed),
       countCell(waiting),
-      h('td', { class: 'number' }, this.#waits(rates)),
+      h('td', { class: 'number wide' }, this.#waits(rates)),
       countCell(errors),
       h('td', { class: 'number' }, h('span', { class: 'health', 'data-health': store }, this.#texts.live.stores[store])),
       h('td', { class: 'number' }, keys === null ? '–' : counted(keys)),

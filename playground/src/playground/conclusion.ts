@@ -42,8 +42,11 @@ function worst(over: readonly Row[], { conclusion, types }: Texts): string {
   const { type, totals } = over.reduce((most, row) => (excess(row) > excess(most) ? row : most))
   const most = counted(totals.mostInWindow)
   if (totals.mostWithinUs === 0) return conclusion.overAtOnce(types[type], most)
-  return conclusion.over(types[type], most, time(totals.mostWithinUs))
+  return conclusion.over(types[type], most, time(about(totals.mostWithinUs)))
 }
+
+/** Parts of a millisecond say nothing in a time of many. */
+const about = (us: number): number => (us < 10_000 ? us : Math.round(us / 1000) * 1000)
 
 const excess = ({ capacity, totals }: Row): number => totals.mostInWindow / capacity
 

@@ -1,19 +1,29 @@
-/** Traffic drawn by hand: columns to drag over, each of them a slider for the keyboard and for screen readers. */
+/** Drawn by hand: columns to drag over, each of them a slider for the keyboard and for screen readers. */
 import { h } from '../dom.ts'
 import { plain } from '../numbers.ts'
-import { COLUMNS, MAX_IN_COLUMN } from '../simulation/traffic.ts'
-import type { Texts } from '../text/en.ts'
+import { COLUMNS } from '../simulation/traffic.ts'
+
+export interface BoardOptions {
+  readonly least: number
+  readonly most: number
+  /** How much time all columns span. */
+  readonly seconds: number
+  readonly label: string
+  /** The name of a column, by its time in seconds. */
+  column(from: string, to: string): string
+  /** What a value is for people, where it is not the number alone. */
+  valueText?(value: number): string
+}
 
 export function drawingBoard(
   first: readonly number[],
-  seconds: number,
-  texts: Texts,
+  { least, most, seconds, label, column: nameOf, valueText }: BoardOptions,
   change: (columns: readonly number[]) => void,
 ): HTMLElement {
   const counts = [...first]
   const bars = counts.map(() => h('span', { class: 'bar' }))
   const columns = counts.map((_, k) => columnFor(k))
-  const board = h('div', { class: 'board', role: 'group', 'aria-label': texts.traffic.kinds.drawn }, ...columns)
+  const board = h('div', { class: 'board', role: 'group', 'aria-label': label }, ...columns)
   counts.forEach((count, k) => {
     show(k, count)
   })
@@ -28,10 +38,10 @@ export function drawingBoard(
         class: 'column',
         role: 'slider',
         tabindex: k === 0 ? 0 : -1,
-        'aria-label': texts.traffic.column(plain(k * widthS), plain((k + 1) * widthS)),
+        'aria-label': nameOf(plain(k * widthS), plain((k + 1) * widthS)),
         'aria-orientation': 'vertical',
-        'aria-valuemin': 0,
-        'aria-valuemax': MAX_IN_COLUMN,
+        'aria-valuemin': least,
+        'aria-valuemax': most,
         onkeydown: (event: KeyboardEvent) => onKey(event, k),
       },
       bars[k],
@@ -41,12 +51,13 @@ export function drawingBoard(
   function show(k: number, count: number): void {
     counts[k] = count
     columns[k]?.setAttribute('aria-valuenow', String(count))
+    if (valueText !== undefined) columns[k]?.setAttribute('aria-valuetext', valueText(count))
     const bar = bars[k] as HTMLElement
-    bar.style.height = `${(count / MAX_IN_COLUMN) * 100}%`
+    bar.style.height = `${(count / most) * 100}%`
   }
 
   function set(k: number, count: number): void {
-    show(k, within(count, MAX_IN_COLUMN))
+    show(k, within(count, least, most))
     change([...counts])
   }
 
@@ -57,8 +68,8 @@ export function drawingBoard(
       ArrowDown: count - 1,
       PageUp: count + 5,
       PageDown: count - 5,
-      Home: 0,
-      End: MAX_IN_COLUMN,
+      Home: least,
+      End: most,
     }
     if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') focus(k + (event.key === 'ArrowRight' ? 1 : -1))
     else if (values[event.key] !== undefined) set(k, values[event.key] as number)
@@ -78,8 +89,8 @@ export function drawingBoard(
     let last: Point | undefined
     const draw = (event: PointerEvent) => {
       const { left, top, width, height } = board.getBoundingClientRect()
-      const column = within(Math.floor(((event.clientX - left) / width) * COLUMNS), COLUMNS - 1)
-      const count = within(Math.round((1 - (event.clientY - top) / height) * MAX_IN_COLUMN), MAX_IN_COLUMN)
+      const column = within(Math.floor(((event.clientX - left) / width) * COLUMNS), 0, COLUMNS - 1)
+      const count = within(Math.round((1 - (event.clientY - top) / height) * most), least, most)
       for (const point of pointsBetween(last, { column, count })) show(point.column, point.count)
       last = { column, count }
       change([...counts])
@@ -100,7 +111,7 @@ interface Point {
   readonly count: number
 }
 
-const within = (value: number, most: number): number => Math.max(0, Math.min(most, value))
+const within = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
 
 /** A fast hand skips columns: what it passed over lies on the line from the last point to this one. */
 function pointsBetween(last: Point | undefined, next: Point): Point[] {

@@ -7,6 +7,11 @@ export interface TextStyle {
   readonly anchor?: 'start' | 'middle' | 'end'
 }
 
+export interface LineStyle {
+  readonly width?: number
+  readonly dash?: readonly number[] | undefined
+}
+
 export type Point = readonly [x: number, y: number]
 
 export interface Pen {
@@ -14,6 +19,8 @@ export interface Pen {
   /** A closed shape. */
   shape(points: readonly Point[], colour: string): void
   line(x1: number, y1: number, x2: number, y2: number, colour: string, dashed?: boolean): void
+  /** From point to point. */
+  curve(points: readonly Point[], colour: string, style?: LineStyle): void
   /** `y` is the base line. */
   text(x: number, y: number, text: string, style: TextStyle): void
 }
@@ -42,13 +49,21 @@ export class CanvasPen implements Pen {
   }
 
   line(x1: number, y1: number, x2: number, y2: number, colour: string, dashed = false): void {
+    const ends: Point[] = [
+      [x1, y1],
+      [x2, y2],
+    ]
+    this.curve(ends, colour, { dash: dashed ? [3, 3] : undefined })
+  }
+
+  curve(points: readonly Point[], colour: string, { width = 1, dash = [] }: LineStyle = {}): void {
     const context = this.#context
     context.strokeStyle = colour
-    context.lineWidth = 1
-    context.setLineDash(dashed ? [3, 3] : [])
+    context.lineWidth = width
+    context.lineJoin = 'round'
+    context.setLineDash([...dash])
     context.beginPath()
-    context.moveTo(x1, y1)
-    context.lineTo(x2, y2)
+    for (const [x, y] of points) context.lineTo(x, y)
     context.stroke()
   }
 
@@ -76,6 +91,12 @@ export class SvgPen implements Pen {
   line(x1: number, y1: number, x2: number, y2: number, colour: string, dashed = false): void {
     const dash = dashed ? ' stroke-dasharray="3 3"' : ''
     this.#parts.push(`<path stroke="${colour}"${dash} d="M${at(x1)} ${at(y1)}L${at(x2)} ${at(y2)}"/>`)
+  }
+
+  curve(points: readonly Point[], colour: string, { width = 1, dash }: LineStyle = {}): void {
+    const dashes = dash === undefined ? '' : ` stroke-dasharray="${dash.join(' ')}"`
+    const path = points.map(([x, y]) => `${at(x)} ${at(y)}`).join('L')
+    this.#parts.push(`<path fill="none" stroke="${colour}" stroke-width="${width}" stroke-linejoin="round"${dashes} d="M${path}"/>`)
   }
 
   text(x: number, y: number, text: string, { size, colour, bold, anchor = 'start' }: TextStyle): void {

@@ -6,36 +6,30 @@ import { MAX_IN_COLUMN } from '../simulation/traffic.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
 import { isOver } from './conclusion.ts'
+import {
+  AXIS_HEIGHT,
+  drawAxis,
+  type Frame,
+  GUTTER,
+  PADDING,
+  type Palette,
+  ROW_GAP,
+  SCALE,
+  secondTicks,
+  TITLE_HEIGHT,
+  TOP,
+  thinned,
+  withAlpha,
+} from './frame.ts'
 import type { Pen, Point } from './pen.ts'
 
-export interface Palette {
-  readonly ink: string
-  readonly quiet: string
-  readonly grid: string
-  readonly surface: string
-  readonly admitted: string
-  readonly refused: string
-  readonly gauge: string
-  readonly calls: string
-}
-
-export const PALETTE_NAMES = ['ink', 'quiet', 'grid', 'surface', 'admitted', 'refused', 'gauge', 'calls'] as const
-
 /** Where things lie. Names stand left of the plot where there is room, above it on a phone. */
-export interface Layout {
-  readonly width: number
-  readonly height: number
-  readonly plotX: number
-  readonly plotWidth: number
-  readonly isNarrow: boolean
+export interface Layout extends Frame {
   readonly bars: number
   /** Whether what each limit keeps is drawn under its bars. */
   readonly hasState: boolean
   /** Of the bars of each row, up or down. */
   readonly sideHeight: number
-  /** Of what arrives. */
-  readonly callsTop: number
-  readonly callsHeight: number
   /** Whether what arrives is drawn by hand there: then the columns of the hand are its bars. */
   readonly isByHand: boolean
 }
@@ -49,13 +43,6 @@ const TALL_SIDE_HEIGHT = 34
 /** One line of words under the bars: the arithmetic of the call that is looked at. */
 const WORDS_HEIGHT = 19
 const GAUGE_HEIGHT = 24
-const ROW_GAP = 14
-const AXIS_HEIGHT = 26
-const TITLE_HEIGHT = 20
-const GUTTER = 192
-const SCALE = 34
-const PADDING = 12
-const TOP = 10
 
 export function layoutFor(width: number, rows: number, hasState = true, isByHand = false): Layout {
   const isNarrow = width < 620
@@ -69,17 +56,17 @@ export function layoutFor(width: number, rows: number, hasState = true, isByHand
     bars: isNarrow ? CELLS / 8 : CELLS / 4,
     hasState,
     sideHeight: hasState ? SIDE_HEIGHT : TALL_SIDE_HEIGHT,
-    callsTop: isNarrow ? TOP + TITLE_HEIGHT : TOP,
-    callsHeight: isByHand ? BY_HAND_HEIGHT : CALLS_HEIGHT,
+    handTop: isNarrow ? TOP + TITLE_HEIGHT : TOP,
+    handHeight: isByHand ? BY_HAND_HEIGHT : CALLS_HEIGHT,
     isByHand,
   }
   return { ...layout, height: rowTop(layout, rows) + AXIS_HEIGHT }
 }
 
 /** Where a row begins. */
-function rowTop({ isNarrow, hasState, sideHeight, callsTop, callsHeight }: Layout, row: number): number {
+function rowTop({ isNarrow, hasState, sideHeight, handTop, handHeight }: Layout, row: number): number {
   const each = (isNarrow ? TITLE_HEIGHT : 0) + 2 * sideHeight + WORDS_HEIGHT + (hasState ? GAUGE_HEIGHT : 0) + ROW_GAP
-  return callsTop + callsHeight + ROW_GAP + row * each
+  return handTop + handHeight + ROW_GAP + row * each
 }
 
 /** Where the words of a row stand: between its bars and its state. */
@@ -97,33 +84,14 @@ export interface Scene {
 export function drawPicture(pen: Pen, layout: Layout, scene: Scene): void {
   const { run, palette } = scene
   pen.rect(0, 0, layout.width, layout.height, palette.surface)
-  drawAxis(pen, layout, scene)
+  drawAxis(pen, layout, secondTicks(layout, run.lengthUs, scene.texts.picture.seconds), palette)
   drawCalls(pen, layout, scene)
   const scale = Math.max(1, ...run.rows.flatMap(({ admitted, refused }) => [highest(admitted, layout.bars), highest(refused, layout.bars)]))
   for (const [k, row] of run.rows.entries()) drawRow(pen, layout, scene, row, scale, rowTop(layout, k))
 }
 
-function drawAxis(pen: Pen, layout: Layout, { run, palette, texts }: Scene): void {
-  const bottom = layout.height - AXIS_HEIGHT
-  const stepUs = tickUs(run.lengthUs, layout.isNarrow ? 4 : 8)
-  for (let us = 0; us <= run.lengthUs; us += stepUs) {
-    const x = layout.plotX + (us / run.lengthUs) * layout.plotWidth
-    pen.line(Math.round(x) + 0.5, TOP, Math.round(x) + 0.5, bottom + 4, palette.grid)
-    const isLast = x > layout.width - 40
-    const text = `${plain(us / 1_000_000)} ${texts.picture.seconds}`
-    pen.text(isLast ? layout.width - 4 : x, bottom + 17, text, { size: 11, colour: palette.quiet, anchor: isLast ? 'end' : 'middle' })
-  }
-}
-
-/** 1, 2 or 5 of some power of ten, so that there are about so many. */
-function tickUs(lengthUs: number, about: number): number {
-  const raw = lengthUs / about
-  const power = 10 ** Math.floor(Math.log10(raw))
-  return ([1, 2, 5].find((digit) => digit * power >= raw) ?? 10) * power
-}
-
 function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene): void {
-  const { callsTop: y, callsHeight } = layout
+  const { handTop: y, handHeight } = layout
   const title = { size: 13, colour: palette.ink, bold: true }
   const total = counted(run.atUs.length)
   if (layout.isNarrow) {
@@ -134,9 +102,9 @@ function drawCalls(pen: Pen, layout: Layout, { run, palette, texts }: Scene): vo
     pen.text(2, y + 30, total, { size: 12, colour: palette.quiet })
   }
   const bins = binned(run.arrived, layout.bars)
-  if (!layout.isByHand) drawBars(pen, layout, bins, y + callsHeight, callsHeight / Math.max(1, ...bins), palette.calls)
+  if (!layout.isByHand) drawBars(pen, layout, bins, y + handHeight, handHeight / Math.max(1, ...bins), palette.calls)
   drawScale(pen, layout, y, layout.isByHand ? MAX_IN_COLUMN : Math.max(...bins), palette)
-  pen.line(layout.plotX, y + callsHeight + 0.5, layout.plotX + layout.plotWidth, y + callsHeight + 0.5, palette.quiet)
+  pen.line(layout.plotX, y + handHeight + 0.5, layout.plotX + layout.plotWidth, y + handHeight + 0.5, palette.quiet)
 }
 
 function drawRow(pen: Pen, layout: Layout, scene: Scene, row: Row, scale: number, top: number): void {
@@ -205,21 +173,6 @@ function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row
   pen.text(layout.plotX - 5, bottom + 1, '0', { ...small, anchor: 'end' })
 }
 
-/** Without the points that lie on the way between their neighbours: most do, and a file with all of them is four times as large. */
-function thinned(points: readonly Point[]): Point[] {
-  const kept: Point[] = []
-  for (const [k, point] of points.entries()) {
-    const before = kept.at(-1)
-    const after = points[k + 1]
-    if (before === undefined || after === undefined) kept.push(point)
-    else {
-      const share = (point[0] - before[0]) / (after[0] - before[0])
-      if (Math.abs(before[1] + share * (after[1] - before[1]) - point[1]) > 0.05) kept.push(point)
-    }
-  }
-  return kept
-}
-
 function drawScale(pen: Pen, layout: Layout, y: number, most: number, { quiet }: Palette): void {
   pen.text(layout.plotX - 5, y + 9, counted(most), { size: 11, colour: quiet, anchor: 'end' })
 }
@@ -243,13 +196,8 @@ function binned(cells: Uint32Array, bins: number): number[] {
 
 const highest = (cells: Uint32Array, bins: number): number => Math.max(...binned(cells, bins))
 
-/** Colours arrive as `rgb(r, g, b)`: that is how a browser tells a computed one. */
-function withAlpha(colour: string, alpha: number): string {
-  return colour.replace(/^rgb\(([^)]+)\)$/, `rgba($1, ${alpha})`)
-}
-
 /** What the picture says, for whoever cannot see it. */
-export function pictureLabel({ run, texts }: Scene): string {
+export function pictureLabel({ run, texts }: Omit<Scene, 'palette'>): string {
   const rows = run.rows.map(
     ({ type, totals }) =>
       `${texts.types[type]}: ${counted(totals.admitted)} ${texts.picture.admitted}, ${counted(totals.refused)} ${texts.picture.refused}`,

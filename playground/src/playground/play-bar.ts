@@ -1,6 +1,5 @@
 /** Play, pause, step, speed, and the place in the run. */
 import { h, put, select } from '../dom.ts'
-import { counted, seconds } from '../numbers.ts'
 import type { Texts } from '../text/en.ts'
 import { type Player, SPEEDS, usualSpeed } from './player.ts'
 
@@ -14,11 +13,12 @@ export interface PlayBarListener {
   /** Begins to go through the run, and says whether that is new. */
   goThrough(): boolean
   showAll(): void
-  /** Whether what each limit keeps is drawn. */
-  showState(hasState: boolean): void
+  /** Where we are, in words. */
+  placeText(call: number, count: number, atUs: number): string
 }
 
-export function playBar(texts: Texts, player: Player, listener: PlayBarListener): PlayBar {
+/** `own` are controls of the picture that it belongs to. */
+export function playBar(texts: Texts, player: Player, listener: PlayBarListener, ...own: readonly HTMLElement[]): PlayBar {
   let count = 0
   let isSpeedChosen = false
   const toggle = h('button', { type: 'button', class: 'primary', 'data-part': 'play', onclick: playOrPause }, `▶ ${texts.play.play}`)
@@ -36,8 +36,6 @@ export function playBar(texts: Texts, player: Player, listener: PlayBarListener)
   )
   speeds.setAttribute('aria-label', texts.play.speed)
   const button = (part: string, label: string, act: () => void) => h('button', { type: 'button', 'data-part': part, onclick: act }, label)
-  const state = h('input', { type: 'checkbox', 'data-part': 'state', checked: true })
-  state.addEventListener('change', () => listener.showState(state.checked))
   const element = h(
     'div',
     { class: 'bar', role: 'group', 'aria-label': texts.play.position },
@@ -46,7 +44,7 @@ export function playBar(texts: Texts, player: Player, listener: PlayBarListener)
     button('step', `${texts.play.step} ▸`, () => step(player.call + 1)),
     speeds,
     button('all', texts.play.all, () => listener.showAll()),
-    h('label', { class: 'tick' }, state, texts.play.state),
+    ...own,
     h('div', { class: 'place' }, place, said),
   )
   return { element, load, show }
@@ -75,7 +73,7 @@ export function playBar(texts: Texts, player: Player, listener: PlayBarListener)
     // In every frame while playing: what stays the same is left alone.
     if (toggle.textContent !== label) put(toggle, label)
     place.value = String(call + 1)
-    const text = texts.play.of(counted(call + 1), counted(count), seconds(atUs))
+    const text = listener.placeText(call, count, atUs)
     place.setAttribute('aria-valuetext', text)
     put(said, text)
   }

@@ -3,15 +3,16 @@ import { copyButton, field, h, put, select } from '../dom.ts'
 import type { LimitType } from '../simulation/limits.ts'
 import type { Run } from '../simulation/run.ts'
 import type { Texts } from '../text/en.ts'
-import { palette } from './canvas.ts'
+import { drawingOf } from './canvas.ts'
 import { limiterCode } from './code.ts'
-import { CanvasPen, SvgPen } from './pen.ts'
-import { drawPicture, layoutFor, pictureLabel, type Scene } from './picture.ts'
+import { exportButtons } from './export-buttons.ts'
 import { addressOf, type State } from './state.ts'
 
-/** Exports have one size, whatever the window has. */
-const EXPORT_WIDTH = 960
-const EXPORT_SCALE = 2
+/** The whole address of what the playground shows. */
+export function linkTo(address: string): string {
+  const { origin, pathname } = location
+  return `${origin === 'null' ? '' : origin}${pathname}#playground?${address}`
+}
 
 export interface SharePanel {
   readonly element: HTMLElement
@@ -28,7 +29,7 @@ export function sharePanel(texts: Texts): SharePanel {
     'section',
     { class: 'panel' },
     h('h2', {}, texts.share.heading),
-    h('div', { class: 'inline' }, link, exportButton('svg', saveSvg), exportButton('png', savePng)),
+    h('div', { class: 'inline' }, link, ...exportButtons(texts, exported)),
     notice,
     code,
   )
@@ -69,46 +70,12 @@ export function sharePanel(texts: Texts): SharePanel {
   }
 
   function address(): string {
-    const { origin, pathname } = location
-    const base = origin === 'null' ? '' : origin
-    return `${base}${pathname}#playground?${(current && addressOf(current.state)) ?? ''}`
+    return linkTo((current && addressOf(current.state)) ?? '')
   }
 
-  function exportButton(kind: 'svg' | 'png', save: () => void): HTMLElement {
-    return h('button', { type: 'button', class: 'small', 'data-export': kind, onclick: save }, texts.share[kind])
+  function exported() {
+    if (current === undefined) return undefined
+    const { state, run } = current
+    return { drawing: drawingOf({ run, limits: state.limits, texts }), name: state.traffic.kind }
   }
-
-  function scene(): Scene | undefined {
-    return current && { run: current.run, limits: current.state.limits, texts, palette: palette() }
-  }
-
-  function saveSvg(): void {
-    const seen = scene()
-    if (seen !== undefined) save(new Blob([svgOf(seen)], { type: 'image/svg+xml' }), 'svg')
-  }
-
-  function savePng(): void {
-    const seen = scene()
-    if (seen === undefined) return
-    const layout = layoutFor(EXPORT_WIDTH, seen.run.rows.length)
-    const canvas = h('canvas', { width: layout.width * EXPORT_SCALE, height: layout.height * EXPORT_SCALE })
-    const context = canvas.getContext('2d') as CanvasRenderingContext2D
-    context.scale(EXPORT_SCALE, EXPORT_SCALE)
-    drawPicture(new CanvasPen(context), layout, seen)
-    canvas.toBlob((blob) => blob !== null && save(blob, 'png'))
-  }
-
-  function save(blob: Blob, ending: string): void {
-    const url = URL.createObjectURL(blob)
-    h('a', { href: url, download: `${texts.share.file}-${current?.state.traffic.kind}.${ending}` }).click()
-    // Some browsers read it only after this.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000)
-  }
-}
-
-export function svgOf(scene: Scene): string {
-  const layout = layoutFor(EXPORT_WIDTH, scene.run.rows.length)
-  const pen = new SvgPen()
-  drawPicture(pen, layout, scene)
-  return pen.svg(layout.width, layout.height, pictureLabel(scene))
 }

@@ -73,6 +73,10 @@ const optionsOf = (data: LimitData) =>
     .filter((value) => value !== undefined)
     .join(',')
 
+/** Whether two limits of a type say the same, in whatever order. */
+export const isSameLimit = (one: LimitData, other: LimitData): boolean =>
+  FIELDS[one.type as LimitType].every((name) => one[name] === other[name])
+
 /** Whatever in an address makes no sense is as if it were not there. */
 export function fromAddress(text: string): State {
   const parts = new URLSearchParams(text)

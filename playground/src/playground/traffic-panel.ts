@@ -1,7 +1,7 @@
 /** What arrives: a kind of traffic with its numbers. */
 import { field, foldingPanel, h, put, select } from '../dom.ts'
 import { tapeOf } from '../simulation/tapes.ts'
-import { COLUMNS, NUMBERS, NUMBERS_OF, type NumberName, type Traffic, type TrafficKind } from '../simulation/traffic.ts'
+import { COLUMNS, MAX_IN_COLUMN, NUMBERS, NUMBERS_OF, type NumberName, type Traffic, type TrafficKind } from '../simulation/traffic.ts'
 import type { Texts } from '../text/en.ts'
 import { drawingBoard } from './drawing.ts'
 import { freshTraffic } from './state.ts'
@@ -76,7 +76,9 @@ export function trafficPanel(
   }
 
   function drawn(columns: readonly number[], seconds: number): HTMLElement {
-    const board = drawingBoard(columns, seconds, texts, (next) => change({ columns: next }))
+    const { kinds, column } = texts.traffic
+    const options = { least: 0, most: MAX_IN_COLUMN, seconds, label: kinds.drawn, column }
+    const board = drawingBoard(columns, options, (next) => change({ columns: next }))
     const clear = () => {
       show({ ...current, columns: new Array<number>(COLUMNS).fill(0) } as Traffic)
       changed(current)

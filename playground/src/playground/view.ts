@@ -1,9 +1,11 @@
 /** The playground: what was chosen on one side, what comes of it on the other. */
 import { field, h, put } from '../dom.ts'
 import { counted, plain, seconds } from '../numbers.ts'
+import { isSceneAddress } from '../scenes/state.ts'
 import type { Moment } from '../simulation/cursor.ts'
 import { explained } from '../simulation/explain.ts'
-import type { Failure } from '../simulation/job.ts'
+import type { Failure, TrafficJob } from '../simulation/job.ts'
+import type { LimitType } from '../simulation/limits.ts'
 import type { Run } from '../simulation/run.ts'
 import { Simulator } from '../simulation/simulator.ts'
 import { tapeOf } from '../simulation/tapes.ts'
@@ -15,7 +17,7 @@ import { limitsPanel } from './limits-panel.ts'
 import { playBar } from './play-bar.ts'
 import { Player } from './player.ts'
 import { sharePanel } from './share-panel.ts'
-import { addressOf, fromAddress, type State } from './state.ts'
+import { addressOf, fromAddress, isSameLimit, type State } from './state.ts'
 import { tapeTable, totalsTable } from './tables.ts'
 import { trafficPanel } from './traffic-panel.ts'
 
@@ -29,15 +31,25 @@ export interface View {
   close(): void
 }
 
-export function playgroundView(script: string, address: string, texts: Texts, remember: (address: string) => void): View {
-  return new PlaygroundView(script, address, texts, remember)
+/** What a view asks of the page around it. */
+export interface Host {
+  /** Where the script is that workers are started from. */
+  readonly script: string
+  /** What is shown now, for the address bar. */
+  remember(address: string): void
+  /** Shows another example, with a view of its own. */
+  open(address: string): void
+}
+
+export function playgroundView(address: string, texts: Texts, host: Host): View {
+  return new PlaygroundView(address, texts, host)
 }
 
 class PlaygroundView implements View {
   readonly element: HTMLElement
   readonly #texts: Texts
-  readonly #remember: (address: string) => void
-  readonly #simulator: Simulator
+  readonly #host: Host
+  readonly #simulator: Simulator<TrafficJob>
   readonly #player: Player
   readonly #words: HTMLElement
   readonly #picture: Picture
@@ -55,11 +67,11 @@ class PlaygroundView implements View {
   #goesThrough = false
   #lookedMs = 0
 
-  constructor(script: string, address: string, texts: Texts, remember: (address: string) => void) {
+  constructor(address: string, texts: Texts, host: Host) {
     this.#texts = texts
-    this.#remember = remember
+    this.#host = host
     this.#state = fromAddress(address)
-    this.#simulator = new Simulator(script, {
+    this.#simulator = new Simulator(host.script, {
       ran: (run) => this.#ran(run),
       looked: (call, moments) => this.#looked(call, moments),
       failed: (failure) => this.#failed(failure),
@@ -67,12 +79,17 @@ class PlaygroundView implements View {
     this.#player = new Player({ moved: (call, atUs, isPlaying) => this.#moved(call, atUs, isPlaying) })
     this.#words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
     this.#picture = new Picture(this.#words, (us) => this.#seek(us))
-    this.#bar = playBar(texts, this.#player, {
-      goThrough: () => this.#goThrough(),
-      showAll: () => this.#showAll(),
-      showState: (hasState) => this.#picture.showState(hasState),
-    })
-    this.#example = exampleSelect(this.#state, texts, (next) => this.#replace(next))
+    this.#bar = playBar(
+      texts,
+      this.#player,
+      {
+        goThrough: () => this.#goThrough(),
+        showAll: () => this.#showAll(),
+        placeText: (call, count, atUs) => texts.play.of(counted(call + 1), counted(count), seconds(atUs)),
+      },
+      this.#stateTick(),
+    )
+    this.#example = exampleSelect(addressOf(this.#state), texts, (chosen) => this.#choose(chosen))
     this.#traffic = trafficPanel(
       this.#state.traffic,
       texts,
@@ -125,12 +142,24 @@ class PlaygroundView implements View {
     )
   }
 
+  /** Whether what each limit keeps is drawn. */
+  #stateTick(): HTMLElement {
+    const tick = h('input', { type: 'checkbox', 'data-part': 'state', checked: true })
+    tick.addEventListener('change', () => this.#picture.showState(tick.checked))
+    return h('label', { class: 'tick' }, tick, this.#texts.play.state)
+  }
+
   #change(next: State): void {
     this.#state = next
     const written = addressOf(next)
-    if (written !== undefined) this.#remember(written)
+    if (written !== undefined) this.#host.remember(written)
     this.#example.show(written)
     this.#simulate()
+  }
+
+  #choose(address: string): void {
+    if (isSceneAddress(address)) this.#host.open(address)
+    else this.#replace(fromAddress(address))
   }
 
   #replace(next: State): void {
@@ -172,7 +201,7 @@ class PlaygroundView implements View {
     const { traffic, limits } = this.#state
     const { table } = this.#texts
     const tape = traffic.kind === 'tape' ? tapeOf(traffic.id) : undefined
-    const isAsPublished = tape !== undefined && JSON.stringify(tape.limit) === JSON.stringify(limits[tape.limit.type as never])
+    const isAsPublished = tape !== undefined && isSameLimit(tape.limit, limits[tape.limit.type as LimitType])
     put(this.#tape)
     if (!isAsPublished) return
     const note = h('p', { class: 'note' }, table.note)

@@ -1,22 +1,29 @@
 /** What the page asks of the worker, and what it is told. */
 import type { LimitData } from '../sluice.ts'
 import type { Moment } from './cursor.ts'
+import type { GovernedJob, GovernedRun } from './governed.ts'
 import type { Run } from './run.ts'
+import type { SlowJob, SlowRun } from './slow.ts'
 import { tapeArrivals, tapeOf } from './tapes.ts'
 import { type Arrivals, arrivalsOf, type Traffic, TrafficError } from './traffic.ts'
 
-export interface Job {
+/** One traffic through several limits. */
+export interface TrafficJob {
   readonly traffic: Traffic
   readonly limits: readonly LimitData[]
 }
 
-/** `look` is about the job that was run last. */
+export type Job = TrafficJob | SlowJob | GovernedJob
+
+export type RunOf<J extends Job> = J extends TrafficJob ? Run : J extends SlowJob ? SlowRun : GovernedRun
+
+/** `look` is about the traffic that was run last. */
 export type Request =
   | { readonly id: number; readonly ask: 'run'; readonly job: Job }
   | { readonly id: number; readonly ask: 'look'; readonly call: number }
 
 export type Answer =
-  | { readonly id: number; readonly run: Run }
+  | { readonly id: number; readonly run: RunOf<Job> }
   | { readonly id: number; readonly moments: readonly Moment[] }
   | { readonly id: number; readonly failure: Failure }
 

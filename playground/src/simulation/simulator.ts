@@ -1,26 +1,25 @@
 /** The page's side of the worker. Of several runs asked for in a hurry only the last matters: the ones between are never started. */
 import type { Moment } from './cursor.ts'
-import type { Answer, Failure, Job, Request } from './job.ts'
-import type { Run } from './run.ts'
+import type { Answer, Failure, Job, Request, RunOf } from './job.ts'
 import { answerTo } from './worker.ts'
 
-export interface Listener {
-  ran(run: Run): void
-  looked(call: number, moments: readonly Moment[]): void
+export interface Listener<J extends Job> {
+  ran(run: RunOf<J>): void
+  looked?(call: number, moments: readonly Moment[]): void
   failed(failure: Failure): void
 }
 
-export class Simulator {
+export class Simulator<J extends Job> {
   /** Undefined where browsers start no workers: a page that was opened as a file simulates by itself, and stands still meanwhile. */
   readonly #worker: Worker | undefined
-  readonly #listener: Listener
+  readonly #listener: Listener<J>
   #lastId = 0
   #sent: Request | undefined
-  #nextJob: Job | undefined
+  #nextJob: J | undefined
   #nextCall: number | undefined
 
   /** `script` is the address of the page's own script: see main.ts. */
-  constructor(script: string, listener: Listener) {
+  constructor(script: string, listener: Listener<J>) {
     this.#listener = listener
     this.#worker = script.startsWith('file:') ? undefined : new Worker(script)
     this.#worker?.addEventListener('message', ({ data }: MessageEvent<Answer>) => this.#answered(data))
@@ -29,7 +28,7 @@ export class Simulator {
     )
   }
 
-  run(job: Job): void {
+  run(job: J): void {
     this.#nextJob = job
     // A look belongs to the run before it.
     this.#nextCall = undefined
@@ -57,7 +56,7 @@ export class Simulator {
   }
 
   #post(request: Request): void {
-    if (this.#worker === undefined) setTimeout(() => this.#answered(answerTo(request)))
+    if (this.#worker === undefined) setTimeout(async () => this.#answered(await answerTo(request)))
     else this.#worker.postMessage(request)
   }
 
@@ -67,8 +66,8 @@ export class Simulator {
     // What a newer run will replace is not shown.
     if (sent?.id === answer.id && this.#nextJob === undefined) {
       if ('failure' in answer) this.#listener.failed(answer.failure)
-      else if ('run' in answer) this.#listener.ran(answer.run)
-      else this.#listener.looked((sent as { call: number }).call, answer.moments)
+      else if ('run' in answer) this.#listener.ran(answer.run as RunOf<J>)
+      else this.#listener.looked?.((sent as { call: number }).call, answer.moments)
     }
     this.#send()
   }

@@ -156,7 +156,7 @@ function poissonTimes(perSecond: number, seconds: number, seed: number): Times {
 }
 
 /** Small, and the same on every machine: a seed in an address means the same traffic for whoever opens it. */
-function mulberry32(seed: number): () => number {
+export function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {
     state = (state + 0x6d2b79f5) | 0

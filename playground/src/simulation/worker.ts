@@ -1,27 +1,34 @@
 /** Where simulations run, so that the page never stands still for one. */
 import { Cursor, type Moment } from './cursor.ts'
-import { type Answer, arrivalsFor, failureOf, type Job, type Request } from './job.ts'
+import { playGoverned } from './governed.ts'
+import { type Answer, arrivalsFor, failureOf, type Job, type Request, type RunOf, type TrafficJob } from './job.ts'
 import { play, type Run } from './run.ts'
+import { playSlow } from './slow.ts'
 
 let cursor: Cursor | undefined
 
 export function startWorker(): void {
-  addEventListener('message', ({ data }: MessageEvent<Request>) => {
-    const answer = answerTo(data)
-    postMessage(answer, 'run' in answer ? { transfer: buffersOf(answer.run) } : {})
+  addEventListener('message', async ({ data }: MessageEvent<Request>) => {
+    const answer = await answerTo(data)
+    postMessage(answer, 'run' in answer && !('scene' in answer.run) ? { transfer: buffersOf(answer.run) } : {})
   })
 }
 
-export function answerTo(request: Request): Answer {
+export async function answerTo(request: Request): Promise<Answer> {
   const { id } = request
   try {
-    return request.ask === 'run' ? { id, run: run(request.job) } : { id, moments: look(request.call) }
+    return request.ask === 'run' ? { id, run: await run(request.job) } : { id, moments: look(request.call) }
   } catch (error) {
     return { id, failure: failureOf(error) }
   }
 }
 
-function run({ traffic, limits }: Job): Run {
+function run(job: Job): RunOf<Job> | Promise<RunOf<Job>> {
+  if (!('scene' in job)) return runTraffic(job)
+  return job.scene === 'slow' ? playSlow(job) : playGoverned(job)
+}
+
+function runTraffic({ traffic, limits }: TrafficJob): Run {
   const arrivals = arrivalsFor(traffic)
   // The cursor keeps its own: what is answered is handed over, not copied.
   const next = new Cursor({ ...arrivals, atUs: arrivals.atUs.slice(), cost: arrivals.cost.slice() }, limits)

@@ -1,7 +1,7 @@
 /** What came back: the last answer in full, and the ones before it as a list. */
 import { h, put } from '../dom.ts'
 import { counted, plain, rounded } from '../numbers.ts'
-import { table } from '../playground/tables.ts'
+import { labelled, table } from '../playground/tables.ts'
 import type { Texts } from '../text/en.ts'
 import { pretty, type WireRequest } from './request.ts'
 
@@ -89,23 +89,24 @@ export class AnswerPanel {
     }
     const { history, historyColumns: columns } = this.#texts.try
     const head = [columns.at, columns.request, columns.answer, columns.remaining, columns.retry]
-    put(this.#history, h('h3', {}, history), table(head, h('tbody', {}, ...kept.map((answered) => this.#row(answered))), history))
+    const rows = kept.map((answered) => labelled(head, this.#cells(answered), {}))
+    put(this.#history, h('h3', {}, history), table(head, h('tbody', {}, ...rows), history, 'cards'))
   }
 
-  #row({ wire, atMs, response, text }: Answered): HTMLElement {
+  #cells({ wire, atMs, response, text }: Answered): HTMLElement[] {
     const { remaining, retryAfterMs } = figuresOf(text)
-    const at = new Date(atMs).toISOString().slice(11, 23)
-    return h(
-      'tr',
-      {},
-      h('th', { scope: 'row' }, at),
+    return [
+      h('th', { scope: 'row' }, CLOCK.format(atMs)),
       h('td', { class: 'number' }, shortRequest(wire)),
       h('td', { class: 'number' }, this.#badge(text) ?? statusOf(response)),
       h('td', { class: 'number' }, remaining === undefined ? '–' : counted(remaining)),
       h('td', { class: 'number' }, retryAfterMs === undefined || retryAfterMs === 0 ? '–' : `${plain(retryAfterMs)} ms`),
-    )
+    ]
   }
 }
+
+/** To the millisecond, by the user's own clock, as Live has it. */
+const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 })
 
 /** Over HTTP/2 a status has no text. */
 const statusOf = ({ status, statusText }: Response): string => (statusText === '' ? String(status) : `${status} ${statusText}`)
