@@ -1,6 +1,6 @@
 /** What a limiter promises on every store alike. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { createLimiter, fixedWindow, gcra, type Limits } from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { storeCases } from '../support/stores.ts'
 
@@ -34,6 +34,24 @@ describe.each(storeCases)('on $name', ({ open }) => {
     const limiter = make(gcra({ rate: '1/s', burst: 5 }))
     await limiter.consume(key, 2)
     expect(await limiter.consume(key)).toMatchObject({ remaining: 2 })
+  })
+
+  test.each([
+    ['slidingLog', slidingLog({ limit: 4, window: '1s' })],
+    ['slidingWindow', slidingWindow({ limit: 4, window: '1s', slots: 10 })],
+    ['fixedWindow', fixedWindow({ limit: 4, window: '1s' })],
+  ])('what a %s was charged by a clock a microsecond behind is given back by the time of its decision', async (_, limit) => {
+    const { clock, make } = await setUp()
+    const limiter = make(limit)
+    // The border of a window and of a slot lies between the two readings.
+    const borderUs = clock.nowUs() + 10_000_000
+    clock.setUs(borderUs)
+    await limiter.consume('k')
+    clock.setUs(borderUs - 1)
+    const behind = await limiter.consume('k')
+    clock.setUs(borderUs + 1)
+    await limiter.refund('k', 1, { atMs: behind.atMs })
+    expect((await limiter.peek('k')).remaining).toBe(3)
   })
 
   test('a reservation that is cancelled after its limiter was closed is given back', async () => {

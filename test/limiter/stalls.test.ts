@@ -191,7 +191,15 @@ test.each<FailurePolicy>(['throw', 'allow', 'deny', 'local'])(
   async (onStoreError) => {
     const gone = asStore({ shared: true, apply: () => Promise.reject(new Error('no connection')) })
     const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError })
-    const verbs = [() => limiter.consume('k'), () => limiter.tryAcquire('k'), () => limiter.peek('k'), () => limiter.refund('k')]
+    const verbs: (() => Promise<unknown>)[] = [
+      () => limiter.consume('k'),
+      () => limiter.tryAcquire('k'),
+      () => limiter.peek('k'),
+      () => limiter.reserve('k'),
+      () => limiter.acquire('k', { timeoutMs: 0 }),
+      () => limiter.charge('k', 1),
+      () => limiter.refund('k'),
+    ]
     for (const verb of verbs) expect(await callsUntilTheLoopTurns(() => verb().catch(() => undefined), MOST_CALLS)).toBeLessThan(1_000)
     limiter.close()
   },

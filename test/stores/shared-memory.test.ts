@@ -1,4 +1,5 @@
 /** What the shared memory store alone promises: its bounds, what it refuses, one time for all threads. */
+import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
@@ -218,6 +219,22 @@ describe('is refused', () => {
     const limit = slidingLog({ limit: 100_000, window: '1h' })
     const store = sharedStore({ maxKeys: 1, maxThreads: 1, limits: limit })
     expect(createLimiter(limit, { name: 'large', store }).consume('k').remaining).toBe(99_999)
+  })
+
+  test('no limit in a record of as many doubles as the reference says', () => {
+    const page = readFileSync(new URL('../../docs/reference/limiter.md', import.meta.url), 'utf8')
+    const wordsOf = (type: string, pattern: RegExp) =>
+      Number(new RegExp(`^\\| [^|]*\`${type}\`[^|]*\\| ${pattern.source}`, 'm').exec(page)?.[1])
+    const fits = (limits: sluice.Limit, recordWords: number) =>
+      expect(createLimiter(limits, { name: 'said', store: sharedStore({ maxKeys: 1, maxThreads: 1, recordWords }) }).tryAcquire('k')).toBe(
+        true,
+      )
+    fits(ONE, wordsOf('gcra', /(\d+)/))
+    fits(tokenBucket({ capacity: 1, refill: '1/s' }), wordsOf('tokenBucket', /(\d+)/))
+    fits(fixedWindow({ limit: 1, window: '1s' }), wordsOf('fixedWindow', /(\d+)/))
+    fits(slidingWindow({ limit: 1, window: '1s', slots: 30 }), 30 + wordsOf('slidingWindow', /`slots` \+ (\d+)/))
+    const beside = wordsOf('slidingLog', /2\.5 x `limit` \+ (\d+)/)
+    for (const limit of [1, 2, 3, 4, 5, 100]) fits(slidingLog({ limit, window: '1s' }), Math.floor(2.5 * limit + beside))
   })
 
   test('a limiter whose limits are not those it has in another thread', () => {

@@ -438,16 +438,30 @@ function reverse(s: Float64Array, i: number, from: number, to: number): void {
   }
 }
 
-/** The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. */
+/**
+ * The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+ * from there, and the newest itself is not read.
+ */
 function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): number {
-  let low = from
   let high = s[i + HELD] as number
-  while (low < high) {
+  if (high <= from || (s[i + NEWEST] as number) < timeUs) return high
+  high -= 1
+  if (s[i + NEWEST] === timeUs) return high
+  // `high` is not earlier. In the end `low` is, or stands before the first.
+  let step = 1
+  let low = high - step
+  while (low >= from && timeAt(s, i, placeOf(s, i, low)) >= timeUs) {
+    high = low
+    step = 2 * step
+    low = high - step
+  }
+  low = Math.max(low, from - 1)
+  while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
-    if (timeAt(s, i, placeOf(s, i, middle)) < timeUs) low = middle + 1
+    if (timeAt(s, i, placeOf(s, i, middle)) < timeUs) low = middle
     else high = middle
   }
-  return low
+  return high
 }
 
 /** What is in use of the entry of exactly this microsecond. */

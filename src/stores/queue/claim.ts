@@ -78,29 +78,28 @@ export class HeldUp {
 }
 
 /**
- * The parts of a claim, by the numbers of the caller: one permit more than the limit, of each limit that refused. Undefined where it would not be
- * felt when its time comes, because all that is used leaves at one moment; where others could not read it; and where it needs more words than the limit
- * and the store has no more, as shared memory has not for a log.
+ * What a claim takes, by the numbers of the caller: one permit more than the limit, of each limit that refused. Undefined where it would not be felt when
+ * its time comes, because all that is used leaves at one moment, and where others could not read it.
  */
-export function claimedParts(parts: readonly Part[], verdicts: readonly Verdict[], mayGrow: boolean): Part[] | undefined {
+export function claimedParts(parts: readonly Part[], verdicts: readonly Verdict[], isFar: boolean): Part[] | undefined {
   if (verdicts[0]?.degraded) return undefined
   const claimed = parts.map((part, k) => part.with({ cost: verdicts[k]?.retryUs === 0 ? 0 : part.rule.capacity + 1 }))
-  const isClaimable = ({ cost, rule }: Part) => {
-    if (cost === 0) return true
-    const larger = claimRule(rule)
-    return !rule.algorithm.endsAtOnce && isReadable(larger) && (mayGrow || larger.words === rule.words)
-  }
+  const isClaimable = ({ cost, rule }: Part) => cost === 0 || (!rule.algorithm.endsAtOnce && (!isFar || isReadable(claimRule(rule, isFar))))
   return claimed.every(isClaimable) ? claimed : undefined
 }
 
 /** The same for the store: by a limit that has so much room as long as no more than its own is in use. */
-export function claimOf(claimed: readonly Part[]): Part[] {
-  return claimed.map((part) => (part.cost === 0 ? part : part.with({ rule: claimRule(part.rule) })))
+export function claimOf(claimed: readonly Part[], isFar: boolean): Part[] {
+  return claimed.map((part) => (part.cost === 0 ? part : part.with({ rule: claimRule(part.rule, isFar) })))
 }
 
-/** The first of the figures is the capacity. */
-function claimRule({ algorithm, capacity, figures }: Rule): Rule {
-  return algorithm.ruleOf([2 * capacity + 1, ...figures.slice(1)])
+/**
+ * A store that is far away knows a rule by its figures, the first of which is the capacity. One at hand decides by the rule itself: there the figures, and
+ * with them the size of the state, stay as they are. A log has room for the claim: for one entry more than it admits.
+ */
+function claimRule(rule: Rule, isFar: boolean): Rule {
+  const capacity = 2 * rule.capacity + 1
+  return isFar ? rule.algorithm.ruleOf([capacity, ...rule.figures.slice(1)]) : { ...rule, capacity }
 }
 
 /** A claim is renewed before what was used earlier has left: all of it may leave at one moment. */

@@ -363,13 +363,13 @@ export class SharedQueue extends Queue {
   #claimFor(waiter: Waiter, parts: readonly Part[], dueUs: number): void {
     const { plan } = this
     const { store } = this.room
-    const limits = claimOf(parts)
+    const limits = claimOf(parts, store !== undefined)
     const step = this.step('take', limits, -1, -1)
     const answered = (verdicts: readonly Verdict[]) => {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
       const claim = { waiter, parts, limits, verdicts, renewUs: this.nowUs() + renewalUs(parts) }
       if (plan !== this.plan || waiter.state !== 'outside' || waiter !== this.line.firstOutside) {
-        this.refund(parts, claim)
+        this.refund(limits, claim)
         return
       }
       this.#claim = claim
@@ -387,7 +387,7 @@ export class SharedQueue extends Queue {
   #giveUpClaim(): void {
     const claim = this.#claim
     this.#claim = undefined
-    if (claim !== undefined) this.refund(claim.parts, claim)
+    if (claim !== undefined) this.refund(claim.limits, claim)
   }
 }
 

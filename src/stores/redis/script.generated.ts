@@ -2903,19 +2903,34 @@ do
     end
   end
 
-  -- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+  -- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+  -- from there, and the newest itself is not read.
   local function entryFrom(s, i, from, timeUs)
-    local low = from
     local high = s[i + 2]
-    while low < high do
+    if high <= from or s[i + 5] < timeUs then
+      return high
+    end
+    high = high - 1
+    if s[i + 5] == timeUs then
+      return high
+    end
+    local step = 1
+    local low = high - step
+    while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
+      high = low
+      step = 2 * step
+      low = high - step
+    end
+    low = low > from - 1 and low or from - 1
+    while high - low > 1 do
       local middle = (low + high) / 2 - (low + high) / 2 % 1
       if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-        low = middle + 1
+        low = middle
       else
         high = middle
       end
     end
-    return low
+    return high
   end
 
   local function countAt(s, i, place)
@@ -8140,19 +8155,34 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+-- from there, and the newest itself is not read.
 local function entryFrom(s, i, from, timeUs)
-  local low = from
   local high = s[i + 2]
-  while low < high do
+  if high <= from or s[i + 5] < timeUs then
+    return high
+  end
+  high = high - 1
+  if s[i + 5] == timeUs then
+    return high
+  end
+  local step = 1
+  local low = high - step
+  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
+    high = low
+    step = 2 * step
+    low = high - step
+  end
+  low = low > from - 1 and low or from - 1
+  while high - low > 1 do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
     if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle + 1
+      low = middle
     else
       high = middle
     end
   end
-  return low
+  return high
 end
 
 local function countAt(s, i, place)
@@ -8643,19 +8673,34 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+-- from there, and the newest itself is not read.
 local function entryFrom(s, i, from, timeUs)
-  local low = from
   local high = s[i + 2]
-  while low < high do
+  if high <= from or s[i + 5] < timeUs then
+    return high
+  end
+  high = high - 1
+  if s[i + 5] == timeUs then
+    return high
+  end
+  local step = 1
+  local low = high - step
+  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
+    high = low
+    step = 2 * step
+    low = high - step
+  end
+  low = low > from - 1 and low or from - 1
+  while high - low > 1 do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
     if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle + 1
+      low = middle
     else
       high = middle
     end
   end
-  return low
+  return high
 end
 
 local function countAt(s, i, place)
@@ -9201,19 +9246,34 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+-- from there, and the newest itself is not read.
 local function entryFrom(s, i, from, timeUs)
-  local low = from
   local high = s[i + 2]
-  while low < high do
+  if high <= from or s[i + 5] < timeUs then
+    return high
+  end
+  high = high - 1
+  if s[i + 5] == timeUs then
+    return high
+  end
+  local step = 1
+  local low = high - step
+  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
+    high = low
+    step = 2 * step
+    low = high - step
+  end
+  low = low > from - 1 and low or from - 1
+  while high - low > 1 do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
     if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle + 1
+      low = middle
     else
       high = middle
     end
   end
-  return low
+  return high
 end
 
 -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
@@ -13124,19 +13184,34 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none.
+-- The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
+-- from there, and the newest itself is not read.
 local function entryFrom(s, i, from, timeUs)
-  local low = from
   local high = s[i + 2]
-  while low < high do
+  if high <= from or s[i + 5] < timeUs then
+    return high
+  end
+  high = high - 1
+  if s[i + 5] == timeUs then
+    return high
+  end
+  local step = 1
+  local low = high - step
+  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
+    high = low
+    step = 2 * step
+    low = high - step
+  end
+  low = low > from - 1 and low or from - 1
+  while high - low > 1 do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
     if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle + 1
+      low = middle
     else
       high = middle
     end
   end
-  return low
+  return high
 end
 
 local function countAt(s, i, place)
