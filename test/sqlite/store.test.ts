@@ -239,7 +239,7 @@ describe('a damaged file', () => {
   test('another algorithm under the same name is an error, and keeps what was used', () => {
     createLimiter(three, { name: 'api', store: file.store }).consume('u1', 2)
     const bucket = createLimiter(tokenBucket({ capacity: 3, refill: '1/s' }), { name: 'api', store: file.store })
-    expect(errorOf(() => bucket.consume('u1')).message).toContain('it is a fixedWindow in this file, it cannot be a tokenBucket too')
+    expect(errorOf(() => bucket.consume('u1')).message).toContain('is a fixedWindow in this store, it cannot be a tokenBucket too')
     expect(createLimiter(three, { name: 'api', store: file.store }).peek('u1').remaining).toBe(1)
   })
 })
