@@ -1,7 +1,7 @@
 // Makes sure that the programs which the tests need are there: installs them with the system's package manager where they are missing.
 import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
-import { postgresProgram } from './postgres-server.mjs'
+import { fakeTimeLibrary, postgresProgram } from './postgres-server.mjs'
 import { fail, run, step, succeeds } from './run.mjs'
 
 export function ensureRedis() {
@@ -17,6 +17,13 @@ export function ensurePostgres() {
 
 export function ensurePgbouncer() {
   ensure({ name: 'pgbouncer', wanted: 'pgbouncer', brew: ['pgbouncer'], isThere: () => postgresProgram('pgbouncer') !== undefined })
+}
+
+/** For a PostgreSQL whose clock is set back. Where there is no apt-get, the test that needs it says so and is left out. */
+export function ensureFakeTime() {
+  if (fakeTimeLibrary() !== undefined || !succeeds('apt-get', ['--version'])) return
+  step('installing libfaketime')
+  installWithApt('libfaketime')
 }
 
 const CHROMIUMS = [

@@ -16,6 +16,13 @@ export interface Pgbouncer {
   remove(): Promise<void>
 }
 export function postgresProgram(name: string): string | undefined
-export function startPostgres(settings?: Settings): Promise<PostgresServer>
+export interface PostgresWithClock {
+  readonly url: string
+  setClock(seconds: number): void
+  remove(): Promise<void>
+}
+export function fakeTimeLibrary(): string | undefined
+export function startPostgres(settings?: Settings, env?: Readonly<Record<string, string>>): Promise<PostgresServer>
+export function startPostgresWithClock(settings?: Settings): Promise<PostgresWithClock>
 export function startStandby(primary: PostgresServer, settings?: Settings): Promise<PostgresServer>
 export function startPgbouncer(server: Pick<PostgresServer, 'host' | 'port'>, settings?: Settings): Promise<Pgbouncer>

@@ -1,6 +1,6 @@
 // Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a standby, and pgbouncer.
 import { spawn, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,12 +44,43 @@ function ownFolder(prefix) {
   return folder
 }
 
-/** A server with an empty database. `settings`: of postgresql.conf, by name. Everybody on this machine may connect. */
-export async function startPostgres(settings = {}) {
+/** libfaketime, which lets a program read a clock that is set from outside: where its package puts it, or undefined. Not on macOS. */
+export function fakeTimeLibrary() {
+  const folders = existsSync('/usr/lib') ? ['/usr/lib', ...readdirSync('/usr/lib').map((name) => `/usr/lib/${name}`)] : []
+  return folders.map((folder) => `${folder}/faketime/libfaketime.so.1`).find((path) => existsSync(path))
+}
+
+/**
+ * A server with an empty database, whose clock is off by what `setClock` says, in seconds, from then on. The clock of nothing else is touched.
+ */
+export async function startPostgresWithClock(settings = {}) {
+  const folder = ownFolder('sluice-clock-')
+  const file = join(folder, 'offset')
+  const setClock = (seconds) => {
+    // At once, as a whole: the server reads it at every look at the clock.
+    writeFileSync(`${file}.next`, `${seconds < 0 ? '' : '+'}${seconds}s\n`)
+    renameSync(`${file}.next`, file)
+  }
+  setClock(0)
+  const server = await startPostgres(settings, {
+    LD_PRELOAD: fakeTimeLibrary(),
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  })
+  const remove = async () => {
+    await server.remove()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { url: server.url, setClock, remove }
+}
+
+/** A server with an empty database. `settings`: of postgresql.conf, by name; `env`: its variables. Everybody on this machine may connect. */
+export async function startPostgres(settings = {}, env = {}) {
   const folder = ownFolder('sluice-postgres-')
   const data = join(folder, 'data')
   done('initdb', ['-D', data, '-U', USER, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'])
-  return running(folder, data, settings)
+  return running(folder, data, settings, env)
 }
 
 /** A copy of a server that follows it. `promote()` makes it one that takes writes. */
@@ -60,11 +91,11 @@ export async function startStandby(primary, settings = {}) {
   return running(folder, data, settings)
 }
 
-async function running(folder, data, settings) {
+async function running(folder, data, settings, env = {}) {
   const port = await freePort()
   const given = { listen_addresses: HOST, unix_socket_directories: '', shared_buffers: '64MB', ...settings, port }
   const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-  const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data)
+  const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data, env)
   let child = await open()
   const end = () => {
     child.kill('SIGQUIT')
@@ -133,8 +164,8 @@ function done(name, args) {
   if (status !== 0) throw new Error(`${name} ended with code ${status}: ${stderr ?? error}`)
 }
 
-function started(program, args, ready, cwd) {
-  const child = spawn(program, args, { ...owner(), cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+function started(program, args, ready, cwd, env = {}) {
+  const child = spawn(program, args, { ...owner(), cwd, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } })
   return new Promise((resolve, reject) => {
     let said = ''
     child.stderr.on('data', (chunk) => {

@@ -1,8 +1,10 @@
 // `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
 // A change that no test notices needs a proof that nobody can (proof/proofs.mjs). Writes proof/REPORT.md.
 // Then the soak: faults of servers and networks, mixed, on the real Redis (test/faults/soak.mjs). Writes proof/SOAK.md.
+// Then the deadlock soak: processes that decide by several limits on rows of one PostgreSQL, in any order (test/postgres/deadlocks.test.ts).
 // Then the storm: a thousand threads terminated within a minute on one shared store (test/concurrency/storm.mjs). Writes proof/STORM.md.
 //   --soak          only the soak
+//   --deadlocks     only the deadlock soak
 //   --storm         only the storm
 //   --soak-minutes <n>  how long it lasts; 5 unless told
 //   --only <text>   the files whose path contains it; writes no report
@@ -21,7 +23,7 @@ import { reportOf } from '../proof/report.mjs'
 import { LUA_SOURCES, testsFor } from '../proof/suites.mjs'
 import { Verdicts } from '../proof/verdicts.mjs'
 import { Worker } from '../proof/worker.mjs'
-import { ensureRedis } from './packages.mjs'
+import { ensurePostgres, ensureRedis } from './packages.mjs'
 import { installPackages, root, run, step } from './run.mjs'
 
 /** The order of judging: what the others stand on comes first. */
@@ -42,14 +44,16 @@ const { values: options } = parseArgs({
     workers: { type: 'string', default: '1' },
     list: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
+    deadlocks: { type: 'boolean', default: false },
     storm: { type: 'boolean', default: false },
     'soak-minutes': { type: 'string', default: '5' },
   },
 })
 
 installPackages()
-if (options.soak || options.storm) {
+if (options.soak || options.deadlocks || options.storm) {
   if (options.soak) soak()
+  if (options.deadlocks) deadlocks()
   if (options.storm) storm()
   process.exit()
 }
@@ -71,6 +75,7 @@ else {
   process.exitCode = (await proved()) ? 0 : 1
   if (options.only === '' && !options.quick) {
     soak()
+    deadlocks()
     storm()
   }
 }
@@ -80,6 +85,15 @@ function soak() {
   ensureRedis()
   step(`the soak, ${options['soak-minutes']} minutes`)
   run(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
+}
+
+/** Some 400,000 decisions. Ends the run with an error if any was a deadlock, or if a permit is not accounted for. */
+function deadlocks() {
+  ensurePostgres()
+  step('the deadlock soak')
+  run('npm', ['run', '--silent', 'build'])
+  const env = { ...process.env, SLUICE_TRACES: '8000' }
+  run('npx', ['--no-install', 'vitest', 'run', 'test/postgres/deadlocks.test.ts'], { env })
 }
 
 /** Ends the run with an error if a call failed that must not, or if the machine was too busy to terminate so many threads within a minute. */

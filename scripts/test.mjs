@@ -1,6 +1,6 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
 import { ensureBetterSqlite3 } from './better-sqlite3.mjs'
-import { ensureChromium, ensurePgbouncer, ensurePostgres, ensureRedis, tryValkey } from './packages.mjs'
+import { ensureChromium, ensureFakeTime, ensurePgbouncer, ensurePostgres, ensureRedis, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
@@ -10,6 +10,7 @@ installFolder('playground')
 ensureRedis()
 ensurePostgres()
 ensurePgbouncer()
+ensureFakeTime()
 ensureChromium()
 tryValkey()
 step('build')

@@ -9,7 +9,7 @@ import { sqliteStore } from '../../dist/stores/sqlite/index.js'
 export const LIMIT = 1_000_000
 const WINDOW_S = 3_600
 
-/** The settings of the file that Sluice chooses, for the others too. */
+/** The settings of the file that Sluice chooses, for the others too. Sluice copies the log itself, as often as this has SQLite do it. */
 const SAME = 'PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
 
 export const CONTESTANTS = {

@@ -18,21 +18,26 @@ const KEYS = 10_000
 export async function sqliteReport(quick) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   try {
-    const size = quick ? { rounds: 3, calls: 2_000, forMs: 300 } : { rounds: 15, calls: 20_000, forMs: 5_000 }
+    const size = quick
+      ? { rounds: 3, calls: 2_000, crowdRounds: 1, forMs: 300 }
+      : { rounds: 15, calls: 20_000, crowdRounds: 7, forMs: 2_000 }
     const speed = {}
     for (const scenario of ['all admitted', 'half refused']) {
       ;[speed[scenario]] = await run([{ part: 'speed', folder, scenario, keys: KEYS, ...size }])
     }
     const crowds = {}
-    for (const contestant of ['sluice', PEER]) {
-      for (const processes of [1, 4]) {
-        const place = mkdtempSync(join(folder, 'x'))
-        crowds[`${contestant} ${processes}`] = await run(
-          Array.from({ length: processes }, () => ({ part: 'together', folder: place, contestant, keys: KEYS, ...size })),
-        )
+    for (let round = 0; round < size.crowdRounds; round++) {
+      for (const contestant of ['sluice', PEER]) {
+        for (const processes of [1, 4]) {
+          const place = mkdtempSync(join(folder, 'x'))
+          const task = { part: 'together', folder: place, contestant, keys: KEYS, ...size }
+          const reports = await run(Array.from({ length: processes }, () => task))
+          const name = `${contestant} ${processes}`
+          crowds[name] = [...(crowds[name] ?? []), reports]
+        }
       }
     }
-    return { lines: [...speedLines(speed), '', ...crowdLines(crowds, size.forMs)], goals: goalsOf(speed, crowds) }
+    return { lines: [...speedLines(speed), '', ...crowdLines(crowds, size), '', FAIR], goals: goalsOf(speed, crowds) }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -76,18 +81,30 @@ function speedLines(speed) {
   return ['| 10,000 keys | limiter | µs a decision, median | Sluice makes so many times as many |', '| --- | --- | --- | --- |', ...rows]
 }
 
-function crowdLines(crowds, forMs) {
-  const ms = (value) => value.toFixed(3)
-  const rows = Object.entries(crowds).map(([name, reports]) => {
-    const most = (of) => ms(Math.max(...reports.map((report) => report[of])))
-    return `| ${name} | ${Math.round(together(reports) / (forMs / 1000))} | ${most('p50')} | ${most('p99')} | ${most('p999')} | ${most('most')} |`
+function crowdLines(crowds, { forMs, crowdRounds }) {
+  const rows = Object.entries(crowds).map(([name, rounds]) => {
+    const { median } = spreadOf(rounds.map((reports) => together(reports) / (forMs / 1000)))
+    // Of the process that fared worst, in the round in the middle.
+    const worst = (of) => spreadOf(rounds.map((reports) => Math.max(...reports.map((report) => report[of])))).median.toFixed(3)
+    return `| ${name} | ${Math.round(median)} | ${worst('p50')} | ${worst('p99')} | ${worst('p999')} | ${worst('most')} |`
   })
-  const head = '| limiter, processes on one file | decisions/s together | p50 ms | p99 | p99.9 | most |'
+  const head = `| limiter, processes on one file, ${crowdRounds} rounds | decisions/s together | p50 ms | p99 | p99.9 | most |`
   return [head, '| --- | --- | --- | --- | --- | --- |', ...rows]
 }
 
+const FAIR = `All have better-sqlite3 and the same settings of the file, which are those that Sluice chooses: a write-ahead log, pages of 1,024 bytes,
+\`synchronous = NORMAL\`, and the log copied into the file every 4,000 pages. So each decision that is admitted makes the same eight calls to the system: six
+for locks, two that write a page. "floor" is one prepared statement that counts. ${PEER} prepares its statement at each call. The row with
+the settings of SQLite is ${PEER} as its documentation sets it up: each decision waits for the disk. Processes on one file ask
+without a pause; the times are those that the event loop stands still, of the process that fared worst.`
+
 function together(reports) {
   return reports.reduce((sum, { calls }) => sum + calls, 0)
+}
+
+/** Round by round. */
+function togetherToOne(crowds) {
+  return crowds['sluice 4'].map((reports, round) => together(reports) / together(crowds['sluice 1'][round]))
 }
 
 function goalsOf(speed, crowds) {
@@ -97,7 +114,7 @@ function goalsOf(speed, crowds) {
       atLeast(`SQLite, ${scenario}, to ${PEER} on the same settings`, 3, times(ns, PEER).median),
     ),
     atLeast(`SQLite, to ${PEER} as its documentation sets it up`, 3, times(speed['all admitted'], `${PEER}, settings of SQLite`).median),
-    atLeast('SQLite, 4 processes together to one', 0.8, together(crowds['sluice 4']) / together(crowds['sluice 1'])),
+    atLeast('SQLite, 4 processes together to one', 0.8, spreadOf(togetherToOne(crowds)).median),
   ]
 }
 

@@ -181,15 +181,22 @@ async function openedStore(
   { bounds }: ServiceConfig,
   journal: Journal,
 ): Promise<OpenedStore> {
-  const given = Object.entries(places).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]))
+  const given = namesOfGiven('--', places)
   if (given.length > 1) throw new Error(`${given.join(' and ')} are several places to count in: give one of them`)
   const { redis, postgres, sqlite } = places
+  const ofRedis = namesOfGiven('--redis-', certificates)
+  if (ofRedis.length > 0 && redis === undefined) throw new Error(`${ofRedis.join(' and ')} can only be given with --redis`)
   if (postgres !== undefined) return openPostgres(postgres, journal.connectionFailed)
   if (sqlite !== undefined) return openFile(sqlite)
   return openStore(redis, journal.connectionFailed, bounds, {
     sentinelPassword: process.env.SLUICE_REDIS_SENTINEL_PASSWORD,
     tls: redisTls(certificates, journal.connectionFailed),
   })
+}
+
+/** The options that were given, as a user writes them. */
+function namesOfGiven(prefix: string, options: object): string[] {
+  return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${prefix}${name}`]))
 }
 
 /** A file that is read again when it changes, and at SIGHUP. */

@@ -27,7 +27,6 @@ export async function openStore(
   { sentinelPassword, tls }: RedisSecrets = {},
 ): Promise<OpenedStore> {
   if (redisUrl === undefined || redisUrl === '') {
-    if (tls !== undefined) throw new Error('--redis-ca, --redis-cert and --redis-key go with --redis')
     return { store: memoryStore({ maxKeys, onFull }), description: 'the memory of this process', close() {} }
   }
   const address = redisAddress(redisUrl)

@@ -188,6 +188,8 @@ describe('sluice serve', () => {
     [['--postgres', 'postgres://a', '--redis', 'redis://b'], '--redis and --postgres are several places'],
     [['--redis', 'nonsense'], 'the Redis URL "nonsense" must be such as'],
     [['--redis', 'redis://localhost', '--sqlite', 'x.db'], '--redis and --sqlite are several places to count in: give one of them'],
+    [['--sqlite', 'x.db', '--redis-ca', 'x', '--redis-key', 'y'], '--redis-ca and --redis-key can only be given with --redis'],
+    [['--redis-ca', 'x'], '--redis-ca can only be given with --redis'],
     [['--sqlite', '/nowhere/at/all/x.db'], 'SQLite could not open /nowhere/at/all/x.db'],
     [['--prot', '1'], '--prot'],
   ])('refuses %j', (args, message) => {

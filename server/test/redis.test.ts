@@ -235,7 +235,6 @@ test('certificates that are wrong, or that nothing would use, are an error at th
   await expect(openStore('redis://u:secret@a', failed, undefined, { tls })).rejects.toThrow(
     /go with a URL of rediss:\/\/, not "redis:\/\/a"$/,
   )
-  await expect(openStore(undefined, failed, undefined, { tls })).rejects.toThrow('go with --redis')
   expect(() => redisAddress('redis://a,rediss://b')).toThrow('URLs of one kind')
 })
 

@@ -1,10 +1,15 @@
 /** For stores that keep states as bytes (codec.ts): a state, as `decide` wants it. */
 import type { StateRecord } from '../algorithms/codec.ts'
+import { SluiceError, shown } from '../errors.ts'
 import type { Part } from './step.ts'
 
-/** Points a part at a copy of its state, with room for one more charge. Undefined: the store holds nothing for it. */
+/**
+ * Points a part at a copy of its state, with room for one more charge. Undefined: the store holds nothing for it. Throws where the state is of
+ * another algorithm: one cannot read what another counted.
+ */
 export function load(part: Part, record: StateRecord | undefined): void {
   const { algorithm, words, freshWords } = part.rule
+  if (record !== undefined && record.rule.algorithm.type !== algorithm.type) throw ofAnother(part, record.rule.algorithm.type)
   const own = record?.rule ?? part.rule
   const held = record?.words
   const needed = algorithm.neededWords?.(held ?? new Float64Array(freshWords), 0) ?? words
@@ -14,4 +19,9 @@ export function load(part: Part, record: StateRecord | undefined): void {
   part.i = 0
   part.own = own
   part.isHeld = record !== undefined
+}
+
+function ofAnother({ limit, key, rule }: Part, held: string): SluiceError {
+  const what = `limit '${limit}' of key ${shown(key)} is a ${held} in this store, it cannot be a ${rule.algorithm.type} too`
+  return new SluiceError('STORE', `${what} (reset the key, or give the limit another name)`, { isolated: true })
 }

@@ -8,6 +8,8 @@
 
 import { ABOUTS } from '../algorithms/abouts.ts'
 import { type Limit, RULE } from '../algorithms/algorithm.ts'
+import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts'
+import { SluiceError } from '../errors.ts'
 import { concurrency } from '../limiter/concurrency.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
@@ -23,6 +25,7 @@ const START_MS = 1_700_000_000_000
 /** Each algorithm as "three at once", and the same with room for five. */
 const THREE = samplesOf(3)
 const FIVE = samplesOf(5)
+const ONE = fixedWindow({ limit: 1, window: '1s' })
 
 /** What is held until it is released has cases of its own, below. */
 function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
@@ -286,6 +289,33 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
       },
     ],
     [
+      'another algorithm under the same name is an error, and takes nothing of what was used',
+      async () => {
+        const { limiter } = await stageOn(open)
+        const three = limiter(THREE.fixedWindow as Limit)
+        await three.consume('key', 2)
+        // When it is made, or when it is first asked.
+        const error = await errorOf(async () => limiter(FIVE.tokenBucket as Limit).consume('key'))
+        equal(error instanceof SluiceError, true, 'whether a tokenBucket in the place of a fixedWindow is a SluiceError')
+        equal((await three.consume('key')).remaining, 0, 'remaining')
+      },
+    ],
+    [
+      'a state that is idle is kept when a step writes it and a new one',
+      async () => {
+        const { limiter, clock } = await stageOn(open)
+        const both = limiter({ old: ONE, fresh: ONE })
+        // A store that lets idle states go in passing may come to any of them.
+        for (let round = 0; round < 20; round++) {
+          const key = `key:${round}`
+          await both.consume(key, { old: 1, fresh: 0 })
+          clock.advanceMs(60_000)
+          equal(await both.tryAcquire(key), true, `the first of round ${round}`)
+          equal(await both.tryAcquire(key, { old: 1, fresh: 0 }), false, `the second of round ${round}`)
+        }
+      },
+    ],
+    [
       'a store that is shared says how callers wait in line at it',
       async () => {
         const store = await open()
@@ -328,4 +358,11 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
 
 function equal<T>(actual: T, expected: T, what: string): void {
   if (actual !== expected) throw new Error(`${what}: is ${String(actual)}, should be ${String(expected)}`)
+}
+
+async function errorOf(call: () => Promise<unknown>): Promise<unknown> {
+  return call().then(
+    () => undefined,
+    (error) => error,
+  )
 }

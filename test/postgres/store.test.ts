@@ -228,7 +228,7 @@ describe('rows', () => {
       const other = createLimiter(limit, { name: 'api', store: owned.store(), onStoreError: 'throw' })
       const [held, fresh] = await Promise.allSettled([other.consume('u'), other.consume(`new:${limit.type}`)])
       expect(held).toMatchObject({ status: 'rejected', reason: { code: 'STORE', isolated: true } })
-      expect(String((held as PromiseRejectedResult).reason.message)).toContain(`is a gcra in this table, it cannot be a ${limit.type} too`)
+      expect(String((held as PromiseRejectedResult).reason.message)).toContain(`is a gcra in this store, it cannot be a ${limit.type} too`)
       expect(fresh).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } })
     }
     expect(await limiter.peek('u')).toMatchObject({ allowed: false, remaining: 0 })

@@ -3,7 +3,7 @@
  * test/sqlite/nodes.test.ts has the other driver.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -239,7 +239,7 @@ describe('a damaged file', () => {
   test('another algorithm under the same name is an error, and keeps what was used', () => {
     createLimiter(three, { name: 'api', store: file.store }).consume('u1', 2)
     const bucket = createLimiter(tokenBucket({ capacity: 3, refill: '1/s' }), { name: 'api', store: file.store })
-    expect(errorOf(() => bucket.consume('u1')).message).toContain('it is a fixedWindow in this file, it cannot be a tokenBucket too')
+    expect(errorOf(() => bucket.consume('u1')).message).toContain('is a fixedWindow in this store, it cannot be a tokenBucket too')
     expect(createLimiter(three, { name: 'api', store: file.store }).peek('u1').remaining).toBe(1)
   })
 })
@@ -324,6 +324,28 @@ describe('what is written', () => {
     for (const key of ['a\u0000', 'a%00', 'a%2500']) limiter.consume(key)
     const ids = connection().prepare('SELECT id FROM sluice_states').pluck().all()
     expect(ids.sort()).toEqual(['api:a%00:default', 'api:a%2500:default', 'api:a%252500:default'])
+  })
+
+  test('goes from the log into the file in passing: a reader that stays makes the log longer, and it begins anew when the reader is gone', () => {
+    const limiter = createLimiter(fixedWindow({ limit: 1_000_000, window: '1d', anchor: 'first' }), { name: 'api', store: file.store })
+    const takes = (count: number) => {
+      for (let k = 0; k < count; k++) limiter.consume(`key:${k % 50}`)
+    }
+    const log = () => statSync(`${file.path}-wal`).size
+    const pages = 4_000 * (1_024 + 24)
+    takes(9_000)
+    expect(log()).toBeLessThan(1.1 * pages)
+    const reader = connection()
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM sluice_states').get()
+    takes(9_000)
+    expect(log()).toBeGreaterThan(2 * pages)
+    reader.exec('COMMIT')
+    takes(4_000)
+    const longest = log()
+    takes(13_000)
+    expect(log()).toBe(longest)
+    expect(limiter.peek('key:0').remaining).toBe(1_000_000 - (180 + 180 + 80 + 260))
   })
 
   test('has the write-ahead log beside it, and nothing is lost when the store is closed', () => {

@@ -9,15 +9,38 @@ import type { Job } from './groups.ts'
 /** Decides steps, tells of each as soon as it is decided or has failed, and never rejects. */
 export type Run = (jobs: readonly Job[], onDone: (jobs: readonly Job[]) => void) => Promise<void>
 
+/** The steps that want one row and have not left, in the order they came. */
+class Line {
+  /** Whether a call that is under way has the row. */
+  isBusy = false
+  #jobs: Job[] = []
+  #gone = 0
+
+  get first(): Job | undefined {
+    return this.#jobs[this.#gone]
+  }
+
+  push(job: Job): void {
+    this.#jobs.push(job)
+  }
+
+  shift(): void {
+    this.#gone += 1
+    if (2 * this.#gone < this.#jobs.length) return
+    this.#jobs = this.#jobs.slice(this.#gone)
+    this.#gone = 0
+  }
+}
+
 export class Calls {
   readonly #run: Run
   readonly #mostCalls: number
   readonly #mostWeight: number
-  /** The rows of the calls under way. */
-  readonly #busy = new Set<string>()
   #underWay = 0
-  /** In the order they came. */
-  #waiting: Job[] = []
+  /** Of each row that is wanted or under way. */
+  readonly #lines = new Map<string, Line>()
+  /** All steps that may leave, in the order in which that came about. A call that has left since may have a row of theirs. */
+  readonly #free = new Set<Job>()
 
   constructor(run: Run, mostCalls: number, mostWeight: number) {
     this.#run = run
@@ -26,12 +49,21 @@ export class Calls {
   }
 
   add(jobs: readonly Job[]): void {
-    this.#waiting.push(...jobs)
+    for (const job of jobs) {
+      for (const id of job.ids) this.#lineFor(id).push(job)
+      this.#noteIfFree(job)
+    }
     this.#sendAll()
   }
 
+  #lineFor(id: string): Line {
+    const line = this.#lines.get(id) ?? new Line()
+    this.#lines.set(id, line)
+    return line
+  }
+
   #sendAll(): void {
-    while (this.#underWay < this.#mostCalls && this.#waiting.length > 0) {
+    while (this.#underWay < this.#mostCalls && this.#free.size > 0) {
       const jobs = this.#next()
       if (jobs.length === 0) return
       void this.#send(jobs)
@@ -39,7 +71,7 @@ export class Calls {
   }
 
   async #send(jobs: readonly Job[]): Promise<void> {
-    for (const { ids } of jobs) for (const id of ids) this.#busy.add(id)
+    for (const { ids } of jobs) for (const id of ids) this.#lineFor(id).isBusy = true
     this.#underWay += 1
     await this.#run(jobs, (done) => this.#finish(done))
     this.#underWay -= 1
@@ -48,28 +80,51 @@ export class Calls {
 
   /** All steps of a row are done together, so that others may have it. */
   #finish(done: readonly Job[]): void {
-    for (const { ids } of done) for (const id of ids) this.#busy.delete(id)
+    for (const { ids } of done) for (const id of ids) this.#release(id)
     this.#sendAll()
     for (const { onDone } of done) onDone()
   }
 
-  /** What may leave now: nothing overtakes a step that waits for one of the same rows. */
+  #release(id: string): void {
+    const line = this.#lineFor(id)
+    line.isBusy = false
+    if (line.first === undefined) this.#lines.delete(id)
+    else this.#noteIfFree(line.first)
+  }
+
+  /** What leaves now. When a step leaves, those behind it may leave with it, up to the weight of a call. */
   #next(): Job[] {
     const leaving: Job[] = []
-    const staying: Job[] = []
-    const wanted = new Set<string>()
     let weight = 0
-    for (const job of this.#waiting) {
-      const isFree = weight < this.#mostWeight && job.ids.every((id) => !this.#busy.has(id) && !wanted.has(id))
-      if (isFree) {
-        leaving.push(job)
-        weight += weightOf(job.step)
-      } else {
-        staying.push(job)
-        for (const id of job.ids) wanted.add(id)
-      }
+    for (const job of this.#free) {
+      if (weight >= this.#mostWeight) break
+      this.#free.delete(job)
+      // Otherwise it is noted again when that call is done.
+      if (!this.#isFree(job)) continue
+      leaving.push(job)
+      weight += weightOf(job.step)
+      this.#leaveLines(job)
     }
-    this.#waiting = staying
     return leaving
+  }
+
+  #leaveLines(job: Job): void {
+    for (const id of job.ids) {
+      const line = this.#lineFor(id)
+      line.shift()
+      if (line.first !== undefined) this.#noteIfFree(line.first)
+    }
+  }
+
+  #noteIfFree(job: Job): void {
+    if (this.#isFree(job)) this.#free.add(job)
+  }
+
+  /** Nothing overtakes a step that waits for one of the same rows. */
+  #isFree(job: Job): boolean {
+    return job.ids.every((id) => {
+      const { isBusy, first } = this.#lineFor(id)
+      return !isBusy && first === job
+    })
   }
 }

@@ -118,7 +118,7 @@ function decideOn(step: Step, rows: readonly Row[], serverUs: number): void {
     return
   }
   parts.forEach((part, k) => {
-    load(part, recordFor(part, rows[k] as Row))
+    load(part, recordIn(rows[k] as Row))
   })
   decide(op, parts, nowUs, aheadUs, ofUs, true)
   parts.forEach((part, k) => {
@@ -126,15 +126,9 @@ function decideOn(step: Step, rows: readonly Row[], serverUs: number): void {
   })
 }
 
-/** One algorithm cannot read what another counted. */
-function recordFor({ rule, limit }: Part, { id, record, damage }: Row): StateRecord | undefined {
+function recordIn({ record, damage }: Row): StateRecord | undefined {
   if (damage !== undefined) throw damage
-  const { type } = (record?.rule ?? rule).algorithm
-  if (type === rule.algorithm.type) return record as StateRecord | undefined
-  const why = `limit '${limit}' is a ${type} in this table, it cannot be a ${rule.algorithm.type} too`
-  throw new SluiceError('STORE', `Postgres: the row ${shown(id)} cannot be read: ${why} (reset the key, or give the limit another name)`, {
-    isolated: true,
-  })
+  return record as StateRecord | undefined
 }
 
 function forget(row: Row): void {

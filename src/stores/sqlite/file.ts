@@ -16,8 +16,18 @@ import type { Anchor } from './time.ts'
 /** The version of the tables. */
 const LAYOUT = 1
 
-/** A decision writes whole pages, so they are small. The log is copied into the file when it has so many of them. */
-const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
+/** So many pages a process writes, about, and then it copies the log into the file. */
+const PAGES_FOR_A_CHECKPOINT = 4_000
+/** A new row comes with the sweep's hand, and now and then with another page. */
+const PAGES_OF_A_NEW_ROW = 3
+/** How often it tries to have the log begin anew after that. Others read and write meanwhile, for some microseconds at a time. */
+const RESTARTS = 20
+
+/**
+ * A decision writes whole pages, so they are small. SQLite itself copies the log only where many processes write a few rows each: it would try
+ * so after every commit from then on, and wait for the disk each time, until for one moment nobody reads.
+ */
+const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16000'
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS sluice_states (id TEXT PRIMARY KEY, idle_at INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
@@ -51,6 +61,8 @@ export class StateFile {
   readonly #busyTimeoutMs: number
   readonly #sql: ReturnType<typeof statementsOn>
   #isClosed = false
+  /** Pages, about, since the log was last copied into the file. */
+  #written = 0
   /** How often it was started over because another connection was in the way. */
   collisions = 0
 
@@ -67,7 +79,9 @@ export class StateFile {
   /** Runs what reads and writes under the file's lock. All of it is written, or nothing. */
   write<T>(work: () => T): T {
     this.#check()
-    return this.#whenFree(() => this.#inTransaction('begin', work))
+    const result = this.#whenFree(() => this.#inTransaction('begin', work))
+    if (this.#isOurs && this.#written >= PAGES_FOR_A_CHECKPOINT) this.#checkpoint()
+    return result
   }
 
   /** Runs what only reads: all of it sees the file at one moment. `isOne`: whether it reads once. */
@@ -84,15 +98,18 @@ export class StateFile {
   }
 
   update(id: string, idleAtUs: number, state: Uint8Array): void {
+    this.#written += 1
     this.#sql.update.run(idleAtUs, state, id)
   }
 
   /** Puts a state where there is none. For each, `sweep` is to be called in the same transaction. */
   insert(id: string, idleAtUs: number, state: Uint8Array): void {
+    this.#written += PAGES_OF_A_NEW_ROW
     this.#sql.insert.run(id, idleAtUs, state)
   }
 
   remove(id: string): void {
+    this.#written += 1
     this.#sql.remove.run(id)
   }
 
@@ -141,6 +158,20 @@ export class StateFile {
     } catch (error) {
       rollBack(() => this.#sql.rollback.run())
       throw error
+    }
+  }
+
+  /**
+   * Copies the log into the file, and has it begin anew. Most of it is copied while others write; what they wrote meanwhile is copied under the
+   * file's lock, because a log that grows all the time would never be copied to its end. Where it fails, the log is longer for a while.
+   */
+  #checkpoint(): void {
+    this.#written = 0
+    try {
+      this.#sql.copyLog.get()
+      for (let k = 0; k < RESTARTS && (this.#sql.restartLog.get() as { busy: number }).busy !== 0; k++) rest(SHORTEST_REST_MS)
+    } catch {
+      // The decision that was just written stands.
     }
   }
 
@@ -221,6 +252,8 @@ function statementsOn(database: SqliteDatabase) {
     hand: statement('SELECT hand FROM sluice_clock'),
     next: statement('SELECT id, idle_at AS idleAtUs FROM sluice_states WHERE id > ? ORDER BY id LIMIT ?'),
     moveHand: statement('UPDATE sluice_clock SET hand = ?'),
+    copyLog: statement('PRAGMA wal_checkpoint(PASSIVE)'),
+    restartLog: statement('PRAGMA wal_checkpoint(RESTART)'),
     count: statement('SELECT count(*) AS count FROM sluice_states'),
   }
 }

@@ -118,8 +118,6 @@ function recordIn(bytes: Uint8Array, { limit, key, rule }: Part): StateRecord {
   const record = readOr(bytes, { name: limit, rule }, (cause) => unreadable((cause as Error).message, cause))
   if (record.end !== bytes.length) throw unreadable(`${bytes.length - record.end} bytes stand behind it`)
   if (record.name !== limit) throw unreadable(`it is of limit '${record.name}'`)
-  const { type } = record.rule.algorithm
-  if (type !== rule.algorithm.type) throw unreadable(`it is a ${type} in this file, it cannot be a ${rule.algorithm.type} too`)
   return record
 }
 
