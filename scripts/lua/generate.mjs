@@ -8,7 +8,7 @@ import { phasesFunction, plainFunction, takeAllFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
-const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten'])
+const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten', 'placesIn', 'hasToken'])
 
 /** The functions that every script starts with. */
 export const prelude = PRELUDE

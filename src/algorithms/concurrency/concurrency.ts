@@ -48,7 +48,7 @@ export interface ConcurrencyOptions {
   readonly max: number
   /**
    * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms to 366 days. Holders renew it every third of that, so
-   * only the places of processes that died or stood still run out. Required on every store that others share. Default: never.
+   * only the places of processes that died or stood still run out. Required on every store that other processes share. Default: never.
    */
   readonly lease?: Duration
 }
@@ -204,6 +204,15 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     s[i + WAITING] = (s[i + WAITING] as number) + 1
     s[i + AT] = atUs
     return token
+  },
+
+  placesIn(rule) {
+    return roomIn(rule)
+  },
+
+  hasToken(s, i, token) {
+    const entry = entryOf(s, i, token)
+    return entry >= 0 && countAt(s, i, entry) > 0
   },
 
   fields(_own, s, i) {
