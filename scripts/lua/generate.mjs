@@ -8,7 +8,7 @@ import { phasesFunction, plainFunction, takeAllFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
-const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten'])
+const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten', 'placesIn', 'hasToken'])
 
 /** The functions that every script starts with. */
 export const prelude = PRELUDE
@@ -33,6 +33,8 @@ export function generateLua({ root, entries }) {
 
 /** What is decided by one limit on a state under the caller's rule, without `decide`. */
 const VERBS = ['take', 'charge', 'settle']
+/** The same of what is in use until it is released. */
+const RELEASED_VERBS = ['take', 'charge', 'settle', 'give', 'renew']
 
 /** What the block of a verb assigns. */
 const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given'
@@ -42,7 +44,7 @@ const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs,
  * and, of what can be booked ahead, `drainedUs`. It assigns `changed` and the verdict: outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given. The state is one under the rule.
  *
  * Where a state has four words at most, those are `s1` to `s4`, and the answer is `{ words, rule, take, charge, settle }`: how many there are; what makes the variables of a rule out of its
- * `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, each the body of a function of the figures. It returns `each(s, isHeld, cost, nowUs, ofUs)`, which
+ * `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, and of what is in use until it is released `give` and `renew` too, each the body of a function of the figures. It returns `each(s, isHeld, cost, nowUs, ofUs, tokens)`, which
  * answers what the block assigns; how many words a state may have, how many a new one has, and `neededWords(s)` if states grow. Words stand in `s` from 1 on.
  *
  * @param options.decide the path of the module of `decide`
@@ -51,13 +53,20 @@ const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs,
 export function generatePlain(options) {
   const [rule, take, charge, settle, [words, , isInVariables]] = plainSections(options, VERBS)
   if (isInVariables === 'true') return { words: Number(words), rule, take, charge, settle }
-  return Object.fromEntries(VERBS.map((verb) => [verb, plainBody(options, verb)]))
+  const verbs = isReleased(options) ? RELEASED_VERBS : VERBS
+  return Object.fromEntries(verbs.map((verb) => [verb, plainBody(options, verb)]))
+}
+
+function isReleased({ root, algorithm: { path, name } }) {
+  const program = new Program(root)
+  const { node } = program.binding(program.source(path), name, { start: 0 })
+  return node.init.properties.some(({ key, value }) => key?.name === 'untilReleased' && value.value === true)
 }
 
 function plainBody(options, verb) {
   const [rule, block, [words, freshWords, , ...needed]] = plainSections(options, [verb])
   const body = `local ${TOLD}\n${block}return ${TOLD}\n`
-  return `${rule}local function each(s, isHeld, cost, nowUs, ofUs)\n${body}end\nreturn ${['each', words, freshWords, ...needed].join(', ')}\n`
+  return `${rule}local function each(s, isHeld, cost, nowUs, ofUs, tokens)\n${body}end\nreturn ${['each', words, freshWords, ...needed].join(', ')}\n`
 }
 
 function plainSections({ root, decide, algorithm }, verbs) {

@@ -156,7 +156,7 @@ function neededBy(program, algorithm) {
 
 /**
  * What `decide` does for one cell, as a block. It uses the words of the state (`s`, or `s1` to `s4`), `isHeld`, `cost`, `nowUs`, and to settle `ofUs` and, of what can be booked ahead,
- * `drainedUs`: when the charge would have drained. It assigns `changed` and the fields of the verdict.
+ * `drainedUs`: when the charge would have drained; to renew, `tokens`. It assigns `changed` and the fields of the verdict.
  */
 function verbBy(verb, program, decide, algorithm, rule, isInVariables) {
   const words = isInVariables ? ['s1', 's2', 's3', 's4'].map((name) => variable(name, NUMBER, false)) : []
@@ -169,12 +169,14 @@ function verbBy(verb, program, decide, algorithm, rule, isInVariables) {
   const changed = variable('changed', BOOLEAN, false)
   const told = [variable('outcome', STRING, false), ...TOLD.map((name) => variable(name, NUMBER, false))]
   const verdict = fieldsOf({ ...Object.fromEntries(told.map((each) => [each.name, each])), atUs: undefined, ticket: undefined })
-  const ticket = isBookable(algorithm) ? fieldsOf({ numbers: OWN_NUMBERS, words: { type: 'Static', elements: [drainedUs] } }) : nothing
+  const tokens = variable('tokens', WORDS)
+  const left = isBookable(algorithm) ? fieldsOf({ numbers: OWN_NUMBERS, words: { type: 'Static', elements: [drainedUs] } }) : nothing
+  const ticket = verb === 'renew' ? fieldsOf({ numbers: OWN_NUMBERS, words: tokens }) : left
   const cell = fieldsOf({ rule, own: rule, cost, ticket, s, i: literal(1), isHeld, changed, verdict })
   const { node } = program.binding(decide, 'decide', { start: 0 })
   const outer = Object.values(rule.fields ?? { rule }).filter(({ name }) => name !== undefined)
   const values = valuesFor(node, { ...PLAIN, op: literal(verb), ofUs, cells: { type: 'Static', elements: [cell] }, nowUs })
-  const used = [...words, ...(isInVariables ? [] : [s]), isHeld, ...numbers, changed, ...told]
+  const used = [...words, ...(isInVariables ? [] : [s]), isHeld, ...numbers, tokens, changed, ...told]
   const { lines } = specialiserFor(program, [...used, ...outer]).body(decide, node, values)
   // Names of variables around it are known to the writer of the block.
   return { type: 'BlockStatement', body: lines, names: used, start: 0, end: 0 }

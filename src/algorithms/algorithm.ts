@@ -91,6 +91,12 @@ export interface Algorithm<R extends Rule = Rule> {
   /** If released: keeps the place of a caller that has to wait, or gives it one behind all others. Answers the place, -1 if the line is full. */
   stand?(own: R, to: R, s: Float64Array, i: number, nowUs: number, place: number): number
 
+  /** If released: how many entries a state under a rule has room for, each of one holder or of one caller in line. */
+  placesIn?(rule: R): number
+
+  /** If released: whether a state has an entry under a token. */
+  hasToken?(s: Float64Array, i: number, token: number): boolean
+
   /** If bookable: when the holder of the last `cost` permits of a ticket may act; in the past, if it never had to wait. */
   actUs?(rule: R, ticket: Float64Array, cost: number): number
 

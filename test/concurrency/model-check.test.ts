@@ -173,8 +173,8 @@ function checked(setting: Setting): Explored {
 }
 
 /** Where the catalog lies, in bytes: the one limiter is in it before the threads begin. */
-function catalogOf({ catalogAt, catalogEnd }: SharedMemory): readonly [number, number] {
-  return [catalogAt * 4, catalogEnd * 4]
+function catalogOf({ catalogAt, catalogEnd }: SharedMemory): World['constant'] {
+  return [[catalogAt * 4, catalogEnd * 4]]
 }
 
 /** Takes over the cells of dead threads and gives them back. A cell must have been seen twice. */

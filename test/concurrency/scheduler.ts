@@ -18,7 +18,7 @@ export interface Thread {
 export interface World {
   readonly buffer: SharedArrayBuffer
   /** Bytes that do not change, from and to: they are left out of everything, to be faster. */
-  readonly constant: readonly [from: number, to: number]
+  readonly constant: readonly (readonly [from: number, to: number])[]
   readonly threads: readonly Thread[]
   /** Called in every end: what each thread returned, or undefined for one that was stopped. Throws if something is wrong. */
   check(results: readonly unknown[]): void
@@ -36,26 +36,37 @@ export interface Explored {
   readonly longest: number
 }
 
-/** What the bytes before and behind the constant ones were, as 32-bit words. */
-type Copy = readonly [first: Int32Array, last: Int32Array]
+/** What the bytes between the constant ones were, as 32-bit words. */
+type Copy = Int32Array
 
 /** The shared bytes that change. */
 class Changing {
-  readonly #first: Int32Array
-  readonly #last: Int32Array
+  readonly #parts: readonly Int32Array[]
+  readonly #length: number
 
-  constructor({ buffer, constant: [from, to] }: World) {
-    this.#first = new Int32Array(buffer, 0, from / 4)
-    this.#last = new Int32Array(buffer, to)
+  constructor({ buffer, constant }: World) {
+    const froms = [0, ...constant.map(([, to]) => to)]
+    const tos = [...constant.map(([from]) => from), buffer.byteLength]
+    this.#parts = froms.map((from, k) => new Int32Array(buffer, from, ((tos[k] as number) - from) / 4))
+    this.#length = this.#parts.reduce((sum, { length }) => sum + length, 0)
   }
 
   slice(): Copy {
-    return [this.#first.slice(), this.#last.slice()]
+    const copy = new Int32Array(this.#length)
+    let at = 0
+    for (const part of this.#parts) {
+      copy.set(part, at)
+      at += part.length
+    }
+    return copy
   }
 
-  set([first, last]: Copy): void {
-    this.#first.set(first)
-    this.#last.set(last)
+  set(copy: Copy): void {
+    let at = 0
+    for (const part of this.#parts) {
+      part.set(copy.subarray(at, at + part.length))
+      at += part.length
+    }
   }
 }
 
@@ -211,8 +222,8 @@ function mixed([low, high]: Digest, numbers: Int32Array | Uint8Array): Digest {
   return [low, high]
 }
 
-function stateId([first, last]: Copy, logs: readonly Log[], isStopped: boolean): string {
-  const bytes = mixed(mixed(EMPTY, first), last)
+function stateId(copy: Copy, logs: readonly Log[], isStopped: boolean): string {
+  const bytes = mixed(EMPTY, copy)
   const [low, high] = mixed(bytes, Int32Array.from(logs.flatMap(({ digest }) => digest)))
   return `${low},${high},${isStopped}`
 }

@@ -309,7 +309,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 7;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 8;/)
   })
 
   test('a buffer that is something else', () => {

@@ -38,8 +38,9 @@ const MOST_ENDLESS = 100_000
 const MOST_IN_LINE = 64
 /** How long a place in line is kept for a caller that does not ask again. */
 const LINE_US = 1_000_000
-/** Room for entries comes so many at a time. */
+/** Room for entries comes so many at a time, but for the first few: as long as a state is small (codec.ts), Redis writes it as a whole. */
 const CHUNK = 4
+const FEW = 3
 
 const SHORTEST_LEASE_US = 100_000
 
@@ -48,7 +49,7 @@ export interface ConcurrencyOptions {
   readonly max: number
   /**
    * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms to 366 days. Holders renew it every third of that, so
-   * only the places of processes that died or stood still run out. Required on every store that others share. Default: never.
+   * only the places of processes that died or stood still run out. Required on every store that other processes share. Default: never.
    */
   readonly lease?: Duration
 }
@@ -102,7 +103,8 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
   },
 
   neededWords(s, i) {
-    return wordsIn(roomFor((s[i + END] as number) + 1))
+    const end = s[i + END] as number
+    return wordsIn(end < FEW ? end + 1 : roomFor(end + 1))
   },
 
   /** A state dated more than one lease ahead is re-dated: every lease has as long to go as it had then. */
@@ -204,6 +206,15 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     s[i + WAITING] = (s[i + WAITING] as number) + 1
     s[i + AT] = atUs
     return token
+  },
+
+  placesIn(rule) {
+    return roomIn(rule)
+  },
+
+  hasToken(s, i, token) {
+    const entry = entryOf(s, i, token)
+    return entry >= 0 && countAt(s, i, entry) > 0
   },
 
   fields(_own, s, i) {

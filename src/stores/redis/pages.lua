@@ -26,15 +26,15 @@ local function rangeOf(key, from, to)
   return checked(try('GETRANGE', key, placeText(from), placeText(to)))
 end
 
--- Reads a key as far as it is read at once. `raw` is false for a key that is not there.
-local function open(held, key)
-  local raw = try('GETRANGE', key, '0', '127')
+-- Reads a key as far as it is read at once, or so many bytes. `raw` is false for a key that is not there.
+local function open(held, key, bytes)
+  local raw = try('GETRANGE', key, '0', bytes and placeText(bytes) or '127')
   if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
     raw = checked(raw) == '' and checked(try('GET', key))
   end
   local size = raw and #raw or 0
-  if size == FIRST_BYTES then
+  if size == (bytes or FIRST_BYTES) then
     size = checked(try('STRLEN', key))
   end
   held.key, held.raw, held.size = key, raw, size

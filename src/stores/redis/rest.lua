@@ -8,6 +8,8 @@
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
+-- A small state of permits, with its head, nearly always has fewer bytes.
+local SMALL_BYTES = 192
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that is being read.
 local size, current, reading = 0, 1, 1
@@ -44,11 +46,31 @@ local function write(key, value, untilUs, keptUs)
   heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
+-- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
+-- refused, so that is one which a full server refuses.
+local function isDropped(key)
+  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
+    return false
+  end
+  heldBy[key], hasWritten = not isLarge and false or nil, true
+  return true
+end
+
 -- What is made when it is first needed.
 local pages, others
 
+-- The numbers in a text, from 0 on.
+local function wordsIn(text)
+  local words, count = {}, 0
+  for word in string.gmatch(text, '%S+') do
+    words[count], count = tonumber(word), count + 1
+  end
+  words.length = count
+  return words
+end
+
 -- The verbs of short runs.
-local OPS = { t = 'take', c = 'charge', s = 'settle' }
+local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
@@ -430,15 +452,6 @@ function others()
     }
   end
 
-  local function wordsIn(text)
-    local words, count = {}, 0
-    for word in string.gmatch(text, '%S+') do
-      words[count], count = tonumber(word), count + 1
-    end
-    words.length = count
-    return words
-  end
-
   -- Any other run that begins at a place in ARGV, and where the next one begins.
   local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
@@ -460,7 +473,7 @@ function others()
   -- By its verb and its label: decisions by one limit as any others.
   local runsBy = {}
 
-  local function oneRun(verb, label, cost, ofUs, drainedUs)
+  local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
     local run = runsBy[verb .. label]
     if not run then
       run = newRun(OPS[verb], -1, -1, 1)
@@ -471,7 +484,7 @@ function others()
     local cell = run.cells[0]
     cell.cost, run.ofUs = cost, ofUs
     cell.left.words[0] = drainedUs
-    cell.ticket = drainedUs ~= 0 and cell.left or nil
+    cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
     return run
   end
 
@@ -512,20 +525,21 @@ local function decideAll(run, key, last)
   end
 end
 
--- Decisions by one limit whose states are long: their words are in a table. To settle, what each is about stands in ARGV from a place on.
+-- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
-  local large, settledAt = (isLarge or neededWords) and pages(), run.settledAt
-  -- A large state goes on reading from what it was found in, also one that is used again.
-  local held = run.held
+  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
+  -- A large state goes on reading from what it was found in, also one that is used again. Of permits that are given back or renewed, nearly all states are small.
+  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
-    if settledAt then
-      cost, ofUs = ARGV[settledAt + (k - run.first) * 3] + 0, ARGV[settledAt + (k - run.first) * 3 + 1] + 0
+    if ownAt then
+      local at = ownAt + (k - run.first) * 3
+      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
     end
     if isLarge then
-      raw = large.open(held, key)
+      raw = large.open(held, key, bytes)
       total = held.size
     else
       raw = heldBy[key]
@@ -556,18 +570,36 @@ local function longEach(run, first, last)
         s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
     end
-    if isUsual then
-      if neededWords then
+    if isUsual and not isHeld and cost == run.freshCost then
+      -- What is decided on a key that holds nothing is the same for all of them.
+      write(key, run.freshText, run.freshUntilUs)
+      for j = 1, run.freshSize do
+        reply[size + j] = run.fresh[j]
+      end
+      size = size + run.freshSize
+    elseif isUsual then
+      if isReleased then
+        -- What gives back adds nothing.
+        run.most = before
+      elseif neededWords then
         run.s = s
         large.grown(run, before)
       end
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs)
+      local answered = size
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
       local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
-      if changed and large then
+      if changed and resetUs == 0 and isReleased and isDropped(key) then
+        -- Nothing is held any more.
+      elseif changed and large and isHeld then
         run.s = s
         large.store(key, run, untilUs, keptUs)
       elseif changed then
-        write(key, recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs), untilUs, keptUs)
+        run.s = s
+        local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
+        write(key, text, untilUs, keptUs)
+        if not isHeld then
+          run.freshText, run.freshUntilUs = text, untilUs
+        end
       elseif not raw or try('PTTL', key) == -1 then
         -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
         isUsual = false
@@ -578,13 +610,18 @@ local function longEach(run, first, last)
       elseif isUsual then
         size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
-      if isUsual and settledAt then
+      if isUsual and ownAt then
         size = size + 1
         reply[size] = given
+      elseif changed and not isHeld then
+        run.freshCost, run.freshSize = cost, size - answered
+        for j = 1, size - answered do
+          run.fresh[j] = reply[answered + j]
+        end
       end
     end
     if not isUsual then
-      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0), k, k)
+      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0, tokens), k, k)
     end
   end
 end
@@ -608,7 +645,7 @@ local function newLongRun(verb, label)
     label = label,
     cost = 0,
     first = 0,
-    settledAt = false,
+    ownAt = false,
     decide = decide,
     words = words,
     freshWords = freshWords,
@@ -621,6 +658,11 @@ local function newLongRun(verb, label)
     most = words,
     held = { key = '', raw = false, size = 0 },
     known = false,
+    fresh = { nil, nil },
+    freshCost = -1,
+    freshSize = 0,
+    freshText = '',
+    freshUntilUs = 0,
   }
   run.own, longRuns[verb .. label] = run, run
   return run
@@ -634,12 +676,13 @@ function made.longRun(verb, label, key, at, answered)
   if not isPlain then
     count, at = tonumber(ARGV[at + 1]), at + 3
   end
-  run.first, run.settledAt, size = key, verb == 's' and at, answered
-  if verb ~= 's' then
+  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
+  run.first, run.ownAt, size = key, isOwnEach and at, answered
+  if not isOwnEach then
     run.cost = tonumber(ARGV[isPlain and 2 or at])
   end
   decideAll(run, key, key + count - 1)
-  return key + count, at + (verb == 's' and 3 * count or 1), size
+  return key + count, at + (isOwnEach and 3 * count or 1), size
 end
 
 -- Any other decisions.

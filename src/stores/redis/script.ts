@@ -17,7 +17,7 @@ type Blocks = { readonly words: number; readonly rule: string } & Readonly<Recor
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
 /** What is decided by one limit: of algorithms whose states are short, by blocks of short.lua; of the others, by functions. */
 const SHORT: Readonly<Record<string, Blocks>> = lua.LUA_SHORT
-const LONG: Readonly<Record<string, Readonly<Record<Verb, string>>>> = lua.LUA_LONG
+const LONG: Readonly<Record<string, Readonly<Record<Verb, string>> & { readonly give?: string; readonly renew?: string }>> = lua.LUA_LONG
 const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
 const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 
@@ -66,7 +66,10 @@ function branchesOf(textOf: (type: string) => string | undefined): string {
 /** The functions of an algorithm whose states are long, a branch for each verb. */
 function longOf(type: string): string | undefined {
   const texts = LONG[type]
-  return texts && `if verb == 't' then\n${texts.take}\nelseif verb == 'c' then\n${texts.charge}\nelse\n${texts.settle}\nend`
+  if (texts === undefined) return undefined
+  const { take, charge, settle, give, renew } = texts
+  const released = give === undefined ? '' : `elseif verb == 'g' then\n${give}\nelseif verb == 'r' then\n${renew}\n`
+  return `if verb == 't' then\n${take}\nelseif verb == 'c' then\n${charge}\n${released}else\n${settle}\nend`
 }
 
 /** short.lua for each algorithm whose states are short. */

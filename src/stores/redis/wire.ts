@@ -59,13 +59,18 @@ function addRun(args: string[], sent: readonly Sent[], first: number, next: numb
   }
   const [{ rule, limit, cost }] = head.step.parts as [Part]
   args.push(verb, `${next - first}`, knownLabel(rule, limit))
-  if (verb !== 's') args.push(`${cost}`)
-  else for (let k = first; k < next; k++) addSettled(args, (sent[k] as Sent).step)
+  if (!isOwnEach(verb)) args.push(`${cost}`)
+  else for (let k = first; k < next; k++) addOwn(args, (sent[k] as Sent).step)
 }
 
-function addSettled(args: string[], { ofUs, parts }: Step): void {
+/** Whether what a decision is about is written down for each of a run. */
+function isOwnEach(verb: ShortVerb | undefined): boolean {
+  return verb === 's' || verb === 'g' || verb === 'r'
+}
+
+function addOwn(args: string[], { ofUs, parts }: Step): void {
   const [{ cost, ticket }] = parts as [Part]
-  args.push(`${cost}`, `${ofUs}`, `${ticket?.words[0] ?? 0}`)
+  args.push(`${cost}`, `${ofUs}`, ticket === undefined ? '0' : ticket.words.join(' '))
 }
 
 function addAnyRun(args: string[], { step, keys, places }: Sent, count: number): void {
@@ -85,22 +90,28 @@ function isGiven(op: Step['op']): boolean {
 /** Where the run ends that begins there. */
 function runFrom(sent: readonly Sent[], first: number): number {
   const head = sent[first] as Sent
-  const isSettled = shortVerb(head) === 's'
+  const verb = shortVerb(head)
+  const areOwn = isOwnEach(verb)
   let next = first + 1
-  while (next < sent.length && (isSettled ? isSettledAlike(head, sent[next] as Sent) : isAlike(head, sent[next] as Sent))) next += 1
+  while (next < sent.length && (areOwn ? isOfRun(verb, head, sent[next] as Sent) : isAlike(head, sent[next] as Sent))) next += 1
   return next
 }
 
-/** Settlements by one limit: what each is about is written down for each. */
-function isSettledAlike({ step: a }: Sent, sent: Sent): boolean {
+/** By the same verb and the same limit: what each is about is written down for each. */
+function isOfRun(verb: ShortVerb | undefined, { step: a }: Sent, sent: Sent): boolean {
   const [one, other] = [a.parts[0] as Part, sent.step.parts[0] as Part]
-  return one.rule === other.rule && one.limit === other.limit && shortVerb(sent) === 's'
+  return one.rule === other.rule && one.limit === other.limit && shortVerb(sent) === verb
 }
 
+type ShortVerb = 't' | 'c' | 's' | 'g' | 'r'
+
 /** What a step does by one limit, in the script's words. Undefined for anything that takes more words to say. */
-function shortVerb({ step: { op, aheadUs, ofUs, parts } }: Sent): 't' | 'c' | 's' | undefined {
+function shortVerb({ step: { op, aheadUs, ofUs, parts } }: Sent): ShortVerb | undefined {
   const { cost, ticket, rule } = parts[0] as Part
-  if (parts.length > 1 || cost === 0 || aheadUs >= 0) return undefined
+  if (parts.length > 1 || aheadUs >= 0) return undefined
+  if (rule.algorithm.untilReleased && op === 'renew') return 'r'
+  if (cost === 0) return undefined
+  if (rule.algorithm.untilReleased && op === 'give') return 'g'
   if (op === 'settle') return ofUs >= 0 && ticket?.numbers === (rule.algorithm.bookable ? rule.numbers : undefined) ? 's' : undefined
   if (ofUs >= 0) return undefined
   return op === 'take' ? 't' : op === 'charge' ? 'c' : undefined

@@ -56,6 +56,24 @@ function entered(memory: SharedMemory, scope: Scope, text: string, widths: reado
   return number
 }
 
+/** A limiter that some thread has opened: its number, its name and the types of its limits, in their order. */
+export interface CatalogEntry {
+  readonly number: number
+  readonly name: string
+  readonly types: readonly string[]
+}
+
+/** All limiters, each once for every time that a limit of it became wider. */
+export function entriesIn({ ints }: SharedMemory): CatalogEntry[] {
+  const entries: CatalogEntry[] = []
+  for (let entry = Atomics.load(ints, CATALOG_HEAD); entry !== 0; entry = ints[entry] as number) {
+    const [name, limits] = textAt(ints, entry).split('\n') as [string, string]
+    const types = limits.split(', ').map((limit) => limit.slice(limit.indexOf(': ') + 2))
+    entries.push({ number: ints[entry + NUMBER] as number, name, types })
+  }
+  return entries
+}
+
 function textOf({ name, limits }: Scope): string {
   return `${name}\n${limits.map((limit) => `${limit.name}: ${limit.rule.algorithm.type}`).join(', ')}`
 }

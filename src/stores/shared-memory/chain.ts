@@ -40,6 +40,8 @@ export interface Chain {
   /** Looks at the whole chain behind a head. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
   look(headAt: number): void
   isAsSeen(): boolean
+  /** Takes a record that was looked at for the key that is looked for, and copies its words. False if another thread was faster. */
+  pick(place: number, words: Float64Array): boolean
   /**
    * Puts the key that was looked for in the place of a record that was seen: under a limiter's number, or 0 if it is to be forgotten. In the place `ABSENT`
    * it comes before the others, and the journal that has room for it was claimed before. Set `idleAtUs` first. False if another thread was faster.
@@ -119,6 +121,15 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     return isStill(seen.headAt + 1, seen.version, fence)
   }
 
+  function pick(place: number, words: Float64Array): boolean {
+    const at = recordsAt + (records[place] as number) * recordInts
+    sought[0] = ints[at + FINGERPRINT_LOW] as number
+    sought[1] = ints[at + FINGERPRINT_HIGH] as number
+    const from = (at >> 1) + RECORD_HEADER_WORDS
+    for (let k = 0; k < words.length; k++) words[k] = doubles[from + k] as number
+    return isAsSeen()
+  }
+
   function put(place: number, scope: number, words: Float64Array): boolean {
     const isNew = place < 0
     if (!isNew) journals.claim()
@@ -181,5 +192,5 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     ints[recordsAt + record * recordInts + NEXT] = next
   }
 
-  return { seen, idleAtUs, find, look, isAsSeen, put, unlink }
+  return { seen, idleAtUs, find, look, isAsSeen, pick, put, unlink }
 }

@@ -37,6 +37,8 @@ export class Journals {
   readonly #memory: SharedMemory
   readonly #atomic: AtomicOperations
   readonly journal: Journal
+  /** This thread, as journals and holders name it. */
+  readonly thread: number
   /** A word for `isStill`: of the journal that the thread began with, which others hardly ever use, and which it may since have left. */
   readonly fence: number
   /** When to call `look` next. */
@@ -47,6 +49,7 @@ export class Journals {
   /** `thread`: as journals name it; 0 where threads have no names. */
   constructor(memory: SharedMemory, thread = threadNumber()) {
     this.#memory = memory
+    this.thread = thread
     this.#atomic = memory.atomic
     const first = (Atomics.add(memory.ints, NEXT_JOURNAL, 1) >>> 0) % memory.journalCount
     this.journal = journalOf(memory, thread, first)

@@ -5,7 +5,7 @@
  *   catalog   the limiters that use the memory: catalog.ts
  *   journals  256 bytes each: what a thread holds while it is in the middle of a step: journal.ts
  *   heads     8 bytes each, two for each key that fits: record (0 = none), version: chain.ts
- *   records   32-bit: fingerprint (two), next record, scope and tag; 64-bit: idleAtUs, then the limits' figures and words: record.ts
+ *   records   32-bit: fingerprint (two), next record, scope and tag; 64-bit: idleAtUs, then the limits' figures and words: record.ts; who holds them: holders.ts
  *
  * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are plain reads and writes of what belongs to one
  * thread, or of records, which are checked against the version of their head after they were read.
@@ -19,7 +19,7 @@ const MAGIC = 0x51_75_1c_e0
  * Of the layout, the protocol and the arithmetic. Count it up for every change of what lies where, of the fingerprints, of what threads do with
  * it, and of what an algorithm computes: threads of two versions must not share a state that they would decide on differently.
  */
-export const LAYOUT_VERSION = 7
+export const LAYOUT_VERSION = 8
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2

@@ -21,7 +21,7 @@ export interface SharedStoreOptions {
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
    * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6, fixed window 8, sliding window 7 and its slots,
-   * sliding log 11 and two and a half times its limit. Whole, 1 to 250,020, default 14.
+   * sliding log 11 and two and a half times its limit, concurrency 342 and ten times `max`. Whole, 1 to 250,020, default 14.
    */
   readonly recordWords?: number
   /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */

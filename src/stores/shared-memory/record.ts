@@ -4,12 +4,13 @@
  *
  * The words of some algorithms are more under some numbers than under others, so a record is read by the figures in it: they say how many
  * words follow. Nearly always a record lies as one of the present numbers would, and is worked on where it was read to. Another one is spread out
- * first, so that each limit has room for its words under both numbers.
+ * first, so that each limit has room for its words under both numbers. Behind the limits lies the list of holders, where there are any: holders.ts.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { Part, type Scope } from '../step.ts'
 import { fixedDoubles } from './bytes.ts'
+import { dropReleased, holderWords, pairsIn } from './holders.ts'
 
 export interface RecordCopy {
   readonly rules: readonly Rule[]
@@ -27,6 +28,8 @@ export interface RecordCopy {
   load(cells: readonly Cell[]): boolean
   /** Points the cells at a copy of a whole record, spread out. */
   loadOther(cells: readonly Cell[], record: Float64Array): void
+  /** Where the list of holders begins in the words that the cells point at. */
+  holdersAt(cells: readonly Cell[]): number
   /** How long until every limit is idle, if nothing else happens. `areTold`: whether the verdicts say so already. */
   idleInUs(cells: readonly Cell[], nowUs: number, areTold: boolean): number
   /** What the cells hold, as a record, with its figures. */
@@ -41,6 +44,10 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
   const words = fixedDoubles(wordsOfAll(rules))
   const figures = fixedDoubles(words.length)
   for (const [k, rule] of rules.entries()) sign(rule, figures, starts[k] as number)
+  const behindStates = (starts.at(-1) as number) + (rules.at(-1) as Rule).words
+  const hasHolders = holderWords(rules) > 0
+  /** Of what was spread out last. */
+  let behindSpread = 0
 
   function cellsFor(parts: readonly Part[]): readonly Cell[] {
     return ownCells.map((own) => parts.find(({ limit }) => limit === own.limit) ?? own)
@@ -63,7 +70,10 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
     const from = startsOf(rules, (rule, _, i) => wordsAt(rule, record, i))
     const room = rules.map((rule, k) => Math.max(rule.words, wordsAt(rule, record, from[k] as number)))
     const to = startsOf(rules, (_, k) => room[k] as number)
-    const spread = new Float64Array((to.at(-1) as number) + (room.at(-1) as number))
+    const end = (from.at(-1) as number) + wordsAt(rules.at(-1) as Rule, record, from.at(-1) as number)
+    behindSpread = (to.at(-1) as number) + (room.at(-1) as number)
+    const spread = new Float64Array(behindSpread + record.length - end + holderWords(rules))
+    spread.set(record.subarray(end), behindSpread)
     rules.forEach((rule, k) => {
       const [cell, at, i] = [cells[k] as Cell, from[k] as number, to[k] as number]
       spread.set(record.subarray(at - rule.figures.length, at + wordsAt(rule, record, at)), i - rule.figures.length)
@@ -71,6 +81,10 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
       cell.i = i
       loadUnder(rule, cell)
     })
+  }
+
+  function holdersAt(cells: readonly Cell[]): number {
+    return (cells[0] as Cell).s === words ? behindStates : behindSpread
   }
 
   function idleInUs(cells: readonly Cell[], nowUs: number, areTold: boolean): number {
@@ -89,10 +103,18 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
       else if (!isHeld) s[i - rule.figures.length + 1] = rule.words
     }
     if (s === words) return s
-    return Float64Array.from(cells.flatMap(({ rule, i }) => [...s.subarray(i - rule.figures.length, i + wordsAt(rule, s, i))]))
+    const states = cells.flatMap(({ rule, i }) => [...s.subarray(i - rule.figures.length, i + wordsAt(rule, s, i))])
+    return Float64Array.from(hasHolders ? [...states, ...holders(cells), 0] : states)
   }
 
-  return { rules, starts, figures, words, cellsFor, clear, load, loadOther, idleInUs, packed }
+  /** What is kept of the list of holders, so that it fits whatever numbers come. */
+  function holders(cells: readonly Cell[]): Float64Array {
+    const [{ s }] = cells as [Cell]
+    dropReleased(s, behindSpread, cells)
+    return s.subarray(behindSpread, behindSpread + pairsIn(s, behindSpread) * 2)
+  }
+
+  return { rules, starts, figures, words, cellsFor, clear, load, loadOther, holdersAt, idleInUs, packed }
 }
 
 /** Tells a cell under which rule its state is written. False if that has another number of words than the present one. */
@@ -103,9 +125,9 @@ function loadUnder(rule: Rule, cell: Cell): boolean {
   return wordsAt(rule, cell.s, cell.i) === rule.words
 }
 
-/** How many doubles the states of these limits take, with the numbers they were written under. */
+/** How many doubles the states of these limits take, with the numbers they were written under and who holds them. */
 export function wordsOfAll(rules: readonly Rule[]): number {
-  return rules.reduce((words, rule) => words + rule.figures.length + rule.words, 0)
+  return rules.reduce((words, rule) => words + rule.figures.length + rule.words, holderWords(rules))
 }
 
 /** Where the states of limits begin that lie one behind the other, each with as many words as `wordsOf` says of the one that begins at `i`. */

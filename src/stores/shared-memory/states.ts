@@ -9,6 +9,7 @@ import { SluiceError, shown } from '../../errors.ts'
 import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step } from '../store.ts'
 import { ABSENT, type Address, LONGEST_KEY, LOST } from './chain.ts'
+import { enter, holderWords } from './holders.ts'
 import type { Journals } from './journals.ts'
 import { recordCopy } from './record.ts'
 import type { Table } from './table.ts'
@@ -30,6 +31,8 @@ export interface SharedParts {
 }
 
 export interface SharedStates extends OpenStates {
+  /** The limiter's clock. */
+  nowUs(): number
   inspect(limit: string, key: string): StateFields | undefined
 }
 
@@ -38,7 +41,9 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
   const { find, put, idleAtUs } = table.chain
   const { nextLookUs } = journals
-  const { rules, starts, figures, words, cellsFor, clear, load, loadOther, idleInUs, packed } = recordCopy(scope.limits)
+  const { rules, starts, figures, words, cellsFor, clear, load, loadOther, holdersAt, idleInUs, packed } = recordCopy(scope.limits)
+  const { thread } = journals
+  const hasHolders = thread !== 0 && holderWords(rules) > 0
   const { scope: number } = address
   const count = scope.limits.length
 
@@ -46,7 +51,8 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
    * A step, until no other thread is faster. All in one piece: what is small is compiled into it until it is full, and a time that is passed to what is left
    * over is made an object of. Only here, and not in what is compiled into it, are the arrays constants.
    */
-  function apply(step: Step, isTold: boolean): boolean {
+  function apply(step: Step, isWanted: boolean): boolean {
+    const isTold = isWanted || hasHolders
     const { op, parts, aheadUs, ofUs } = step
     const { key } = parts[0] as Part
     const cells = parts.length === count ? parts : cellsFor(parts)
@@ -80,6 +86,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
           if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) return refuse(parts)
           return granted
         }
+        if (hasHolders && op !== 'give') noteHolders(step, cells)
         idleAtUs[0] = atUs + idleInUs(cells, atUs, isTold && cells === parts)
         // A step may have brought other numbers than those of the limiter: a claim does (queue/claim.ts).
         for (let k = 0; isPresent && k < count; k++) isPresent = (cells[k] as Cell).own === rules[k]
@@ -98,6 +105,16 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
         }
       }
       onLost(lost)
+    }
+  }
+
+  /** Notes what this thread holds by a step: a charge, a place in line, or a lease that is counted again. */
+  function noteHolders({ op, parts }: Step, cells: readonly Cell[]): void {
+    for (const part of parts) {
+      const { rule, changed, ticket, verdict } = part
+      if (!changed || rule.algorithm.placesIn === undefined) continue
+      const token = op === 'renew' ? (ticket?.words[0] as number) : verdict.enteredUs
+      enter(part.s, holdersAt(cells), cells, cells.indexOf(part), token, thread)
     }
   }
 
@@ -130,7 +147,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
     return cell?.isHeld ? cell.own.algorithm.fields(cell.own, cell.s, cell.i) : undefined
   }
 
-  return { apply, close, inspect }
+  return { apply, close, nowUs, inspect }
 }
 
 function hasChanged(parts: readonly Part[]): boolean {

@@ -12,6 +12,7 @@ import type { OpenStates, Scope, SyncStore } from '../store.ts'
 import { scopeNumber } from './catalog.ts'
 import { timeFrom } from './clock.ts'
 import { fingerprint } from './fingerprint.ts'
+import { releaseHeld } from './held.ts'
 import { Journals } from './journals.ts'
 import type { SharedHandle, SharedMemory } from './layout.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
@@ -31,8 +32,8 @@ export interface SharedStore extends SyncStore {
   /** The state held for a key of a limiter of this thread by the names of its numbers, or undefined. For tests and for looking. */
   inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /**
-   * Takes back what a thread held in the middle of a step, if it is terminated there, as soon as it has ended. For threads that this one started:
-   * `store.watch(new Worker(...))`. Returns the worker. In Node only.
+   * Takes back what a thread held, as soon as it has ended: the permits that it did not release and its places in line, and what it had in hand if it was
+   * terminated in the middle of a step. For threads that this one started: `store.watch(new Worker(...))`. Returns the worker. In Node only.
    */
   watch<Thread extends WatchedThread>(worker: Thread): Thread
   /** The same for a thread of which is known that it has ended, by its `threadId`. One that goes on would spoil what others hold. */
@@ -78,7 +79,8 @@ class Shared implements SharedStore {
 
   /** Refuses what cannot be decided here, before anything is. */
   open(scope: Scope, nowUs: () => number): OpenStates {
-    checkLeases(scope, 'in shared memory')
+    // Elsewhere threads have no names, so nobody can tell whose places are those of a thread that has ended.
+    if (this.#journals.thread === 0) checkLeases(scope, 'in shared memory outside of Node')
     const memory = this.#memory
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
@@ -94,16 +96,22 @@ class Shared implements SharedStore {
   watch<Thread extends WatchedThread>(worker: Thread): Thread {
     // Read now: once it has ended it has no id.
     const thread = otherThread(worker.threadId)
-    worker.once('exit', () => this.#journals.free(thread))
+    worker.once('exit', () => this.#free(thread))
     return worker
   }
 
   ended(threadId: number): void {
-    this.#journals.free(otherThread(threadId))
+    this.#free(otherThread(threadId))
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
     return this.#opened.get(limiter)?.inspect(limit, key)
+  }
+
+  #free(thread: number): void {
+    this.#journals.free(thread)
+    this.#table.searchAgain()
+    releaseHeld(this.#memory, this.#table.chain, thread, (limiter) => this.#opened.get(limiter)?.nowUs() ?? this.nowUs())
   }
 
   #yield(lost: number): void {
