@@ -700,7 +700,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- keys that hold nothing or one state under the same numbers. Everything else (rest.lua) is one function, which uses none of these variables, and makes what it needs when it
 -- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see rest.lua.
 
-local try, keys, argv, pack, unpackBytes = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack
+local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
+-- Numbers below this are written down as text by \`%d\`, on every server.
+local MOST_AS_TEXT = 2147483648
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -712,14 +714,6 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
-
--- The milliseconds of so many microseconds, rounded up, as text: Redis takes longer to write down a number of Lua.
-local function ttlText(us, leastMs)
-  local ms = us / 1000
-  ms = ms + -ms % 1
-  ms = ms > leastMs and ms or leastMs
-  return ms < 2147483648 and string.format('%d', ms) or ms
-end
 
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -750,7 +744,7 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
 end
 
 -- Makes everything that few calls need.
-local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
   --[[REST]]
 end
 
@@ -760,11 +754,11 @@ while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.anyRun(key, at, size)
   --[[SHORT]]
   else
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.longRun(verb, label, key, at, size)
   end
 end
@@ -805,7 +799,8 @@ elseif format == --[[FORMAT]] then
           raw = nil
         end
       end
-      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false, 0, nil, 0, 0, 0, 0
+      -- A state that is not held is cleared by what decides.
+      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false
       if raw then
         if #raw == length then
           idleAtUs, head, s1, s2, s3, s4 = unpackBytes(form, raw)
@@ -841,6 +836,8 @@ elseif format == --[[FORMAT]] then
           --[[WORDS]]
           if sN == untilUs then
             nN, sN = BACK, 0
+          elseif sN == -1 then
+            nN, sN = MINUS_ONE, 0
           elseif sN ~= 0 then
             nN, sN = tagOf(sN, untilUs)
           end
@@ -852,12 +849,16 @@ elseif format == --[[FORMAT]] then
               t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
               form, length = packedForm(#known, n1, n2, n3, n4)
             end
-            local record = pack(form, untilUs, known, s1, s2, s3, s4)
+            local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
+              -- As text: Redis takes longer to write down a number of Lua.
+              local ttl = resetUs / 1000
+              ttl = ttl + -ttl % 1
+              ttl = ttl > leastTtlMs and ttl or leastTtlMs
+              ttl = ttl < MOST_AS_TEXT and asText('%d', ttl) or ttl
               -- With GET it refuses to write over a key of another type, which looked like none.
-              local ttl = ttlText(resetUs, leastTtlMs)
               done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end
             heldBy[name] = not isLarge and record or nil
@@ -868,7 +869,7 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
           size = rest.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -884,7 +885,7 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
         size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
@@ -921,7 +922,8 @@ end
 local knownUs, knownTtl = -1, ''
 local function ttlOf(untilUs)
   if untilUs ~= knownUs then
-    knownUs, knownTtl = untilUs, ttlText(untilUs - nowUs, leastTtlMs)
+    local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
+    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
   end
   return knownTtl
 end
