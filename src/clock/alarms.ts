@@ -7,13 +7,13 @@ import type { Clock, StopTimer } from './clock.ts'
 export class Alarm {
   declare readonly atUs: number
   declare readonly ring: () => void
-  /** Its place in the heap; -1 once it has rung or was stopped. */
+  /** Its place in the heap; -1 before it is set, and once it has rung or was stopped. */
   declare place: number
 
-  constructor(atUs: number, ring: () => void, place: number) {
+  constructor(atUs: number, ring: () => void) {
     this.atUs = atUs
     this.ring = ring
-    this.place = place
+    this.place = -1
   }
 }
 
@@ -37,12 +37,18 @@ export class Alarms {
 
   /** `atUs`: Infinity for one that only waits to be stopped. */
   set(atUs: number, ring: () => void): Alarm {
-    const alarm = new Alarm(atUs, ring, this.#heap.length)
+    const alarm = new Alarm(atUs, ring)
+    this.add(alarm)
+    return alarm
+  }
+
+  /** Sets one that is not set: what waits for it may be the alarm itself. */
+  add(alarm: Alarm): void {
+    alarm.place = this.#heap.length
     if (alarm.place === 0 && this.#keepAlive) this.#stopTimer.keepAlive?.(true)
     this.#heap.push(alarm)
     this.#rise(alarm)
     this.#arm()
-    return alarm
   }
 
   /** Whether it had neither rung nor been stopped before. */

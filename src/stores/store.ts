@@ -81,8 +81,15 @@ export interface StoreDriver {
 
 export type Failures = readonly unknown[]
 export type Group = string | number | undefined
-export type OnVerdicts = (verdicts: readonly Verdict[]) => void
-export type OnFailure = (error: unknown) => void
+
+/**
+ * Who is told the answer of a question: one of the two is called, once. An object, because two functions for every call that is under way take the garbage
+ * collector several times as long.
+ */
+export interface Asker<T = readonly Verdict[]> {
+  answered(answer: T): void
+  failed(error: unknown): void
+}
 
 /** What a limiter is given. */
 export type Store = SyncStore | AsyncStore

@@ -28,7 +28,8 @@ end
 local knownUs, knownTtl = -1, ''
 local function ttlOf(untilUs)
   if untilUs ~= knownUs then
-    knownUs, knownTtl = untilUs, ttlText(untilUs - nowUs, leastTtlMs)
+    local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
+    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
   end
   return knownTtl
 end

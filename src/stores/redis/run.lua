@@ -19,7 +19,9 @@
 -- keys that hold nothing or one state under the same numbers. Everything else (rest.lua) is one function, which uses none of these variables, and makes what it needs when it
 -- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see rest.lua.
 
-local try, keys, argv, pack, unpackBytes = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack
+local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
+-- Numbers below this are written down as text by `%d`, on every server.
+local MOST_AS_TEXT = 2147483648
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -31,14 +33,6 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
-
--- The milliseconds of so many microseconds, rounded up, as text: Redis takes longer to write down a number of Lua.
-local function ttlText(us, leastMs)
-  local ms = us / 1000
-  ms = ms + -ms % 1
-  ms = ms > leastMs and ms or leastMs
-  return ms < 2147483648 and string.format('%d', ms) or ms
-end
 
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -69,7 +63,7 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
 end
 
 -- Makes everything that few calls need.
-local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
   --[[REST]]
 end
 
@@ -79,11 +73,11 @@ while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.anyRun(key, at, size)
   --[[SHORT]]
   else
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.longRun(verb, label, key, at, size)
   end
 end

@@ -31,7 +31,8 @@ elseif format == --[[FORMAT]] then
           raw = nil
         end
       end
-      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false, 0, nil, 0, 0, 0, 0
+      -- A state that is not held is cleared by what decides.
+      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false
       if raw then
         if #raw == length then
           idleAtUs, head, s1, s2, s3, s4 = unpackBytes(form, raw)
@@ -67,6 +68,8 @@ elseif format == --[[FORMAT]] then
           --[[WORDS]]
           if sN == untilUs then
             nN, sN = BACK, 0
+          elseif sN == -1 then
+            nN, sN = MINUS_ONE, 0
           elseif sN ~= 0 then
             nN, sN = tagOf(sN, untilUs)
           end
@@ -78,12 +81,16 @@ elseif format == --[[FORMAT]] then
               t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
               form, length = packedForm(#known, n1, n2, n3, n4)
             end
-            local record = pack(form, untilUs, known, s1, s2, s3, s4)
+            local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
+              -- As text: Redis takes longer to write down a number of Lua.
+              local ttl = resetUs / 1000
+              ttl = ttl + -ttl % 1
+              ttl = ttl > leastTtlMs and ttl or leastTtlMs
+              ttl = ttl < MOST_AS_TEXT and asText('%d', ttl) or ttl
               -- With GET it refuses to write over a key of another type, which looked like none.
-              local ttl = ttlText(resetUs, leastTtlMs)
               done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end
             heldBy[name] = not isLarge and record or nil
@@ -94,7 +101,7 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
           size = rest.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -110,7 +117,7 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
         size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end

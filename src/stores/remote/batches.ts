@@ -7,22 +7,20 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import type { Part, Step } from '../step.ts'
-import type { Failures, Group, OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
+import type { Asker, Failures, Group, StoreDriver } from '../store.ts'
 
 /** One decision on its way, and who is told of it. */
 class PendingStep {
   readonly step: Step
   readonly group: Group
   readonly weight: number
-  readonly onVerdicts: OnVerdicts
-  readonly onFailure: OnFailure
+  readonly asker: Asker
 
-  constructor(step: Step, group: Group, onVerdicts: OnVerdicts, onFailure: OnFailure) {
+  constructor(step: Step, group: Group, asker: Asker) {
     this.step = step
     this.group = group
     this.weight = weightOf(step)
-    this.onVerdicts = onVerdicts
-    this.onFailure = onFailure
+    this.asker = asker
   }
 }
 
@@ -68,9 +66,9 @@ export class Batches {
     this.#maxWeight = maxBatch * PLAIN
   }
 
-  /** Decides a step, all of whose parts are in that group, and calls one of the two, later. */
-  run(step: Step, group: Group, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const pending = new PendingStep(step, group, onVerdicts, onFailure)
+  /** Decides a step, all of whose parts are in that group, and tells the asker, later. */
+  run(step: Step, group: Group, asker: Asker): void {
+    const pending = new PendingStep(step, group, asker)
     if (this.#maxWeight === PLAIN) {
       this.#send([pending])
       return
@@ -143,11 +141,11 @@ function tellAll(batch: readonly PendingStep[], failure: unknown): void {
   for (const pending of batch) tell(pending, failure ?? new Error('the driver rejected with nothing'))
 }
 
-/** A callback that throws is alone with it: the others are told all the same. */
-function tell({ step, onVerdicts, onFailure }: PendingStep, failure: unknown): void {
+/** An asker that throws is alone with it: the others are told all the same. */
+function tell({ step, asker }: PendingStep, failure: unknown): void {
   try {
-    if (failure === undefined) onVerdicts(verdictsOf(step))
-    else onFailure(failure)
+    if (failure === undefined) asker.answered(verdictsOf(step))
+    else asker.failed(failure)
   } catch (error) {
     void Promise.reject(error)
   }

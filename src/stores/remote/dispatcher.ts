@@ -2,10 +2,39 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { checkLeases, hasOneKey, type Part, type Scope, type Step } from '../step.ts'
-import { allAllowed, type Group, type OnFailure, type OnVerdicts, type StoreDriver } from '../store.ts'
+import { type Asker, allAllowed, type Group, type StoreDriver } from '../store.ts'
 import { acrossGroups } from './across-groups.ts'
 import { Batches } from './batches.ts'
 import { type DenialBounds, Denials } from './denials.ts'
+
+/** Notes an answer in the denial cache before it tells the asker. */
+class NotedAsker implements Asker {
+  declare readonly step: Step
+  declare readonly denials: Denials
+  declare readonly asker: Asker
+  declare readonly sentUs: number
+  declare readonly grants: number
+
+  constructor(step: Step, denials: Denials, asker: Asker) {
+    this.step = step
+    this.denials = denials
+    this.asker = asker
+    this.sentUs = systemClock.nowUs()
+    this.grants = denials.sent(step)
+  }
+
+  answered(verdicts: readonly Verdict[]): void {
+    const { step, denials } = this
+    if (allAllowed(verdicts) || step.op === 'charge' || step.op === 'settle') denials.granted(step)
+    else denials.refused(step, verdicts, this.grants, this.sentUs, systemClock.nowUs())
+    this.asker.answered(verdicts)
+  }
+
+  failed(error: unknown): void {
+    this.denials.granted(this.step)
+    this.asker.failed(error)
+  }
+}
 
 export class Dispatcher {
   readonly #driver: StoreDriver
@@ -43,46 +72,33 @@ export class Dispatcher {
     return denials === undefined || denials.isEmpty ? undefined : denials.answer(step, systemClock.nowUs())
   }
 
-  /** Has the driver decide a step, which has parts of its own, and calls one of the two, once. */
-  submit(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+  /** Has the driver decide a step, which has parts of its own, and tells the asker. */
+  submit(step: Step, asker: Asker): void {
     const denials = this.#denials.get(step.scope.name)
-    if (denials === undefined) this.#decide(step, onVerdicts, onFailure)
-    else this.#decideAndNote(step, denials, onVerdicts, onFailure)
+    this.#decide(step, denials === undefined ? asker : new NotedAsker(step, denials, asker))
   }
 
-  #decideAndNote(step: Step, denials: Denials, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const sentUs = systemClock.nowUs()
-    const grants = denials.sent(step)
-    this.#decide(
-      step,
-      (verdicts) => {
-        if (allAllowed(verdicts) || step.op === 'charge' || step.op === 'settle') denials.granted(step)
-        else denials.refused(step, verdicts, grants, sentUs, systemClock.nowUs())
-        onVerdicts(verdicts)
-      },
-      (error) => {
-        denials.granted(step)
-        onFailure(error)
-      },
-    )
-  }
-
-  #decide(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+  #decide(step: Step, asker: Asker): void {
     let group: Group
     let places: readonly (readonly number[])[] | undefined
     try {
       group = this.#driver.groupOf?.(step.scope, step.parts[0] as Part)
       if (group !== undefined && !hasOneKey(step)) places = this.#placesByGroup(step)
     } catch (error) {
-      onFailure(error)
+      asker.failed(error)
       return
     }
-    if (places === undefined || places.length === 1) this.#batches.run(step, group, onVerdicts, onFailure)
-    else acrossGroups(step, places, (each) => this.#decided(each)).then(onVerdicts, onFailure)
+    if (places === undefined || places.length === 1) this.#batches.run(step, group, asker)
+    else {
+      acrossGroups(step, places, (each) => this.#decided(each)).then(
+        (verdicts) => asker.answered(verdicts),
+        (error) => asker.failed(error),
+      )
+    }
   }
 
-  #decided(step: Step): Promise<Parameters<OnVerdicts>[0]> {
-    return new Promise((resolve, reject) => this.#decide(step, resolve, reject))
+  #decided(step: Step): Promise<readonly Verdict[]> {
+    return new Promise((resolve, reject) => this.#decide(step, { answered: resolve, failed: reject }))
   }
 
   /** For each group the places of its parts. */

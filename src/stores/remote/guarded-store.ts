@@ -15,9 +15,9 @@ import { SluiceError } from '../../errors.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
-import type { Failures, OnFailure, OnVerdicts, StoreDriver } from '../store.ts'
+import type { Failures, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
-import { type Ask, Deadlines } from './deadlines.ts'
+import { type Ask, Deadlines, type TimedAsker } from './deadlines.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
 import { type FailurePolicy, type Substitute, substituteFor } from './substitute.ts'
@@ -41,6 +41,59 @@ const WHOLE = ''
  */
 const MOST_IN_A_ROW = 256
 
+/** A pending call, whatever it makes of its verdicts. */
+type AnyCall = Pick<PendingCall, 'step' | 'answered' | 'refused'>
+
+/** What a pending call needs of its store. */
+interface Guard {
+  failed(call: AnyCall, error: unknown, sentUs: number): void
+  /** Settles a promise that needed no store. */
+  inTurn(settle: () => void): void
+}
+
+/** A call that waits for its verdicts: its promise, and what is made of them. */
+class PendingCall<T = unknown> implements TimedAsker<readonly Verdict[]> {
+  readonly promise: Promise<T>
+  readonly step: Step
+  /** Whether the call has not returned yet: what is answered by then needed no store. */
+  isAtOnce = true
+  readonly #read: (verdicts: readonly Verdict[]) => T
+  readonly #guard: Guard
+  #resolve!: (answer: T) => void
+  #reject!: (error: unknown) => void
+
+  constructor(step: Step, read: (verdicts: readonly Verdict[]) => T, guard: Guard) {
+    this.step = step
+    this.#read = read
+    this.#guard = guard
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  answered(verdicts: readonly Verdict[]): void {
+    try {
+      const answer = this.#read(verdicts)
+      if (this.isAtOnce) this.#guard.inTurn(() => this.#resolve(answer))
+      else this.#resolve(answer)
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  /** The store failed: the policy decides. */
+  failed(error: unknown, sentUs: number): void {
+    this.#guard.failed(this, error, sentUs)
+  }
+
+  /** There is no other answer than the error. */
+  refused(error: unknown): void {
+    if (this.isAtOnce) this.#guard.inTurn(() => this.#reject(error))
+    else this.#reject(error)
+  }
+}
+
 export class GuardedStore {
   readonly mode = 'async'
   readonly shared: boolean
@@ -57,7 +110,11 @@ export class GuardedStore {
   #health: Health = UP_SINCE_EVER
   #inARow = 0
   #isClosed = false
-  readonly #submit: Ask<readonly Verdict[]> = (step, onVerdicts, onFailure) => this.#dispatcher.submit(step, onVerdicts, onFailure)
+  readonly #submit: Ask<readonly Verdict[]> = (step, asker) => this.#dispatcher.submit(step, asker)
+  readonly #guard: Guard = {
+    failed: (call, error, sentUs) => this.#failed(call, error, sentUs),
+    inTurn: (settle) => this.#inTurn(settle),
+  }
 
   constructor(driver: StoreDriver, dispatcher: Dispatcher, watch: Watch) {
     this.#driver = driver
@@ -90,21 +147,12 @@ export class GuardedStore {
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     const known = this.#known(step)
     if (known !== undefined) return this.#atOnce(known, read)
-    return new Promise((resolve, reject) => {
-      let isAtOnce = true
-      const onVerdicts: OnVerdicts = (verdicts) => {
-        try {
-          const answer = read(verdicts)
-          if (isAtOnce) this.#inTurn(() => resolve(answer))
-          else resolve(answer)
-        } catch (error) {
-          reject(error)
-        }
-      }
-      const onFailure: OnFailure = (error) => (isAtOnce ? this.#inTurn(() => reject(error)) : reject(error))
-      this.#ask(step, onVerdicts, onFailure)
-      isAtOnce = false
-    })
+    const call = new PendingCall(step, read, this.#guard)
+    const open = this.#openFor(step)
+    if (open?.error !== undefined) this.#instead(call, open.error, open)
+    else this.#deadlines.ask(this.#submit, step, call)
+    call.isAtOnce = false
+    return call.promise
   }
 
   /** Stops looking after the store. */
@@ -132,12 +180,6 @@ export class GuardedStore {
     }
   }
 
-  #ask(step: Step, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    const open = this.#openFor(step)
-    if (open?.error !== undefined) this.#instead(step, open.error, open, onVerdicts, onFailure)
-    else this.#deadlines.ask(this.#submit, step, onVerdicts, (error, sentUs) => this.#failed(step, error, sentUs, onVerdicts, onFailure))
-  }
-
   /** Settles a promise that needed no store: now, or after this turn of the event loop if there were many of them. */
   #inTurn(settle: () => void): void {
     this.#inARow += 1
@@ -149,24 +191,24 @@ export class GuardedStore {
     afterThisTurn(settle)
   }
 
-  #failed(step: Step, error: unknown, sentUs: number, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
+  #failed(call: AnyCall, error: unknown, sentUs: number): void {
     if (!isOfTheStore(error)) {
-      onFailure(error)
+      call.refused(error)
       return
     }
     const failure = asStoreError(error)
-    if (!failure.isolated) this.#goDown(step, failure, sentUs)
-    this.#instead(step, failure, this.#openFor(step), onVerdicts, onFailure)
+    if (!failure.isolated) this.#goDown(call.step, failure, sentUs)
+    this.#instead(call, failure, this.#openFor(call.step))
   }
 
   /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
-  #instead(step: Step, error: SluiceError, open: Breaker | undefined, onVerdicts: OnVerdicts, onFailure: OnFailure): void {
-    if (this.#substitute === undefined || step.op === 'forget') {
-      onFailure(error)
+  #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
+    if (this.#substitute === undefined || call.step.op === 'forget') {
+      call.refused(error)
       return
     }
     const nowUs = this.#watch.clock.nowUs()
-    onVerdicts(this.#substitute(step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
+    call.answered(this.#substitute(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
   }
 
   /** The first open breaker of the parts that a step needs. */
@@ -206,13 +248,19 @@ export class GuardedStore {
   }
 
   #probing(step: Step): Probe {
-    const ask: Ask<void> = (_, onAnswer, onFailure) => {
-      this.#probed(step).then(onAnswer, onFailure)
+    const ask: Ask<void> = (_, asker) => {
+      this.#probed(step).then(
+        () => asker.answered(),
+        (error) => asker.failed(error),
+      )
     }
     return (onWell, onIll) =>
-      this.#deadlines.ask(ask, step, onWell, (error) => {
-        if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
-        else if (!this.#isClosed) onIll()
+      this.#deadlines.ask(ask, step, {
+        answered: onWell,
+        failed: (error) => {
+          if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
+          else if (!this.#isClosed) onIll()
+        },
       })
   }
 
