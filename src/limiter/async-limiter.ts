@@ -2,6 +2,7 @@
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
+import { promised } from './pacing.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
 type Taken<L extends Limits> = DecisionOf<L> & Settleable<LimitName<L>, AsyncStore>
@@ -37,14 +38,5 @@ export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimit
 
   override reset(key: KeyOf<L>): Promise<void> {
     return promised(() => super.reset(key))
-  }
-}
-
-/** What an async function would give, without its detours. */
-function promised<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return act()
-  } catch (error) {
-    return Promise.reject(error)
   }
 }

@@ -3,7 +3,7 @@ import type { Outcome, Verdict } from '../algorithms/decide.ts'
 import { chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
 import type { NamedRule } from './options.ts'
-import { isEnteredLater, type Settler, SettlerOf } from './settling.ts'
+import { enteredUs, isEnteredLater, type Settler, SettlerOf } from './settling.ts'
 
 /** One limit's own figures. */
 export interface DecisionPart {
@@ -131,13 +131,8 @@ class Decided {
 }
 
 /** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
-function decisionOfOne(
-  { name, rule }: NamedRule,
-  verdict: Verdict,
-  settler: Settler | undefined,
-  key: Key<string>,
-  cost: Cost<string>,
-): Decided {
+function decisionOfOne(asked: NamedRule, verdict: Verdict, settler: Settler | undefined, key: Key<string>, cost: Cost<string>): Decided {
+  const { name, rule } = asked
   const { outcome, remaining } = verdict
   const limit = rule.capacity
   const retryAfterMs = verdict.retryUs / 1000
@@ -152,7 +147,7 @@ function decisionOfOne(
     retryAfterMs,
     resetAfterMs,
     delayMs,
-    verdict.enteredUs / 1000,
+    enteredUs(asked, verdict) / 1000,
     name,
     // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
     name === 'default' ? { default: part } : namedPart(name, part),
@@ -176,7 +171,7 @@ export function decisionOf<Name extends string>(
   key: Key<string> = '',
   cost: Cost<string> = 0,
 ): Decision<Name> {
-  const exactly = settler !== undefined && isEnteredLater(verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
+  const exactly = settler !== undefined && isEnteredLater(asked, verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
   // What a caller passed by name, the caller may change.
   const ofKey = typeof key === 'object' ? { ...key } : key
   const ofCost = typeof cost === 'object' ? { ...cost } : cost
@@ -201,12 +196,13 @@ function decisionOfAll(
   const { remaining, retryUs } = verdicts[binding] as Verdict
   let resetUs = 0
   let delayUs = 0
-  let enteredUs = 0
-  for (const verdict of verdicts) {
+  let latestUs = 0
+  for (let k = 0; k < verdicts.length; k++) {
+    const verdict = verdicts[k] as Verdict
     resetUs = Math.max(resetUs, verdict.resetUs)
     delayUs = Math.max(delayUs, verdict.delayUs)
     // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
-    enteredUs = Math.max(enteredUs, verdict.enteredUs)
+    latestUs = Math.max(latestUs, enteredUs(asked[k] as NamedRule, verdict))
   }
   return new Decided(
     outcome,
@@ -215,7 +211,7 @@ function decisionOfAll(
     retryUs / 1000,
     resetUs / 1000,
     outcome === 'allowed' ? delayUs / 1000 : 0,
-    enteredUs / 1000,
+    latestUs / 1000,
     name,
     partsOf(asked, verdicts),
     degraded,

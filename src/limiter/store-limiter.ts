@@ -57,7 +57,7 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
-import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import { type AnyFunction, type PaceOptions, paced, promised, type Wrapped, wrapped } from './pacing.ts'
 import { filled, filledWithUsed, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
@@ -72,6 +72,8 @@ const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
 const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
 const CHARGE: Verb = { op: 'charge', aheadUs: -1, ofUs: -1 }
 const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
+
+const NO_SIGNALS: readonly Abortable[] = []
 
 /** A decision that took something. */
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
@@ -167,24 +169,18 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
-    return this.#acquire(key, options, undefined)
+    return promised(() => this.#acquire(key, options, undefined))
   }
 
   /** `ended`: what else ends the wait, besides the signal among the options. */
-  async #acquire(
-    key: KeyOf<L>,
-    options: AcquireOptions<LimitName<L>, P>,
-    ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S>> {
+  #acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P>, ended: Abortable | undefined): Promise<Acquired<LimitName<L>, S>> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
       const decision = this.consume(key, cost) as Taken<L, S>
-      if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
+      if (decision.allowed) return Promise.resolve(Object.assign(decision, { waitedMs: 0 }))
     }
-    const acquired = await this.wait('acquire', key, cost, options, ended)
-    if (acquired instanceof WaitError) throw acquired
-    return acquired
+    return this.wait('acquire', key, cost, options, ended) as Promise<Acquired<LimitName<L>, S>>
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -402,8 +398,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return !((await this.wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
   }
 
-  /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
-  protected async wait(
+  /** Waits its turn. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` answers with it. */
+  protected wait(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
@@ -417,14 +413,22 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     checkSignal(signal)
     this.checkOpen()
     const sinceUs = this.ownClock.nowUs()
-    const signals = [signal, ended].filter((each) => each !== undefined)
-    let turn: Turn
-    try {
-      turn = await this.queues.wait(parts, options.plan, plan, withinUs, signals)
-    } catch (error) {
-      return this.#failed(error)
-    }
-    const { refusal, answer, delayUs, servedUs } = turn
+    const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
+    return this.queues.wait(parts, options.plan, plan, withinUs, signals).then(
+      (turn) => this.#turnOf(verb, key, cost, options, parts, sinceUs, turn),
+      (error) => this.#failed(error),
+    )
+  }
+
+  #turnOf(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    options: WaitOptions<P>,
+    parts: readonly Part[],
+    sinceUs: number,
+    { refusal, answer, delayUs, servedUs }: Turn,
+  ): Acquired<LimitName<L>, S> | WaitError {
     const settler = this.plans.still(options.plan).settler
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
@@ -434,7 +438,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
       if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
       else tell(decision)
-      return error
+      if (verb === 'tryAcquire') return error
+      throw error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)

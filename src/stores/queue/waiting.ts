@@ -48,7 +48,7 @@ export class Waiting {
       const room = this.#room
       const queue = this.#queueFor(parts, planName, plan)
       const deadlineUs = this.#clock.nowUs() + timeoutUs
-      const waiter = new Waiter(queue, parts, deadlineUs, { resolve, reject })
+      const waiter = new Waiter(queue, parts, deadlineUs, resolve, reject)
       waiter.mayNotWait = timeoutUs === 0
       room.waiters += 1
       queue.enter(waiter)
@@ -81,7 +81,22 @@ export class Waiting {
 
   /** The queues of these keys, under whatever plan. */
   queues(parts: readonly Part[]): Queue[] {
-    return [...this.#plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
+    const key = onlyKeyOf(parts)
+    return key === undefined ? this.#known((plan) => queueId(parts, plan)) : this.queuesOf(key)
+  }
+
+  /** The queues of a key that all limits have. */
+  queuesOf(key: string): Queue[] {
+    return this.#known((plan) => idOf(key, plan))
+  }
+
+  #known(id: (plan: string | undefined) => string): Queue[] {
+    const known: Queue[] = []
+    for (const plan of this.#plans) {
+      const queue = this.#room.queues.get(id(plan))
+      if (queue !== undefined) known.push(queue)
+    }
+    return known
   }
 
   /**
@@ -112,8 +127,18 @@ export class Waiting {
 
 /** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
 function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const key = onlyKeyOf(parts)
+  return key === undefined ? JSON.stringify([plan ?? null, ...parts.map((part) => part.key)]) : idOf(key, plan)
+}
+
+/** Mostly the key itself: one that looks like the others is written as they are. */
+function idOf(key: string, plan: string | undefined): string {
+  return plan === undefined && key[0] !== '[' ? key : JSON.stringify([plan ?? null, key])
+}
+
+/** Undefined where the limits have keys of their own. */
+function onlyKeyOf(parts: readonly Part[]): string | undefined {
   const [{ key }] = parts as [Part]
-  const isOne = parts.every((part) => part.key === key)
-  if (isOne && plan === undefined) return `=${key}`
-  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+  for (const part of parts) if (part.key !== key) return undefined
+  return key
 }
