@@ -1,8 +1,8 @@
 /** The limiter of a store that answers later. Callers that get promises get wrong input as a rejection too, never thrown at once. */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
+import { promised } from './input.ts'
 import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
-import { promised } from './pacing.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
 type Taken<L extends Limits> = DecisionOf<L> & Settleable<LimitName<L>, AsyncStore>

@@ -20,15 +20,6 @@ export type AnyFunction = (this: never, ...args: never[]) => unknown
 /** The same function, answering with a promise. */
 export type Wrapped<Fn extends AnyFunction> = (this: ThisParameterType<Fn>, ...args: Parameters<Fn>) => Promise<Awaited<ReturnType<Fn>>>
 
-/** What an async function would give, without its detours. */
-export function promised<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return act()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
 /** `takesAtOnce`: takes what is asked for if nobody has to wait, and tells whether it did. */
 export function wrapped<Name extends string, P extends string, Fn extends AnyFunction>(
   limiter: Acquirer<Name, P>,

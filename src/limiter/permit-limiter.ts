@@ -6,14 +6,13 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
-import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
 import { Inflight } from './inflight.ts'
-import { type Abortable, ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
+import { ACQUIRE_OPTIONS, promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases, type OnRenewed } from './leases.ts'
 import type {
   Acquired,
@@ -26,14 +25,12 @@ import type {
   Settleable,
   SettleOptions,
   VerbOptions,
-  WaitOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
-import { type AnyFunction, found, type PaceOptions, promised, type Wrapped } from './pacing.ts'
+import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
 import { HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
-import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
@@ -111,16 +108,27 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   /** Runs a function that holds a permit until what it promises has settled. */
-  async run<T>(
+  run<T>(
     key: KeyOf<L>,
     fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
     options?: AcquireOptions<LimitName<L>, P>,
   ): Promise<Awaited<T>> {
-    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
-    const permit = (options === undefined && this.#heldAtOnce(key)) || ((await this.acquire(key, options)) as unknown as HeldDecision)
+    try {
+      if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
+      const permit = options === undefined ? this.#heldAtOnce(key) : undefined
+      if (permit !== undefined) return this.#runWith(permit, fn as (permit: unknown) => T)
+      return this.acquireAnd(key, options ?? {}, undefined, (held) =>
+        this.#runWith(held as unknown as HeldDecision, fn as (permit: unknown) => T),
+      )
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async #runWith<T>(permit: HeldDecision, fn: (permit: unknown) => T): Promise<Awaited<T>> {
     let outcome: ReleaseOutcome = 'dropped'
     try {
-      const result = await fn(permit as unknown as Acquired<LimitName<L>, S> & Permit<S>)
+      const result = await fn(permit)
       outcome = 'ok'
       return result
     } finally {
@@ -170,23 +178,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }) as Answer<S, void>
   }
 
-  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
-  protected override wait(
-    verb: 'acquire' | 'tryAcquire',
-    key: KeyOf<L>,
-    cost: CostOf<L>,
-    options: WaitOptions<P>,
-    ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+  protected override waits(key: KeyOf<L>): void {
     if (typeof key === 'object') this.#hasKeysByName = true
-    const here = this as unknown as PermitLimiter<Limits, Store, string>
-    const waited = super.wait(verb, key, cost, options, ended)
-    if (!this.#hasOtherQueues) return waited
-    this.#waitingAtStore?.add(here)
-    return waited.finally(() => {
-      if (this.queues.isEmpty) this.#waitingAtStore?.delete(here)
-      this.#tellOtherQueues(key)
-    })
+    this.#waitingAtStore?.add(this as unknown as PermitLimiter<Limits, Store, string>)
+  }
+
+  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
+  protected override waitEnded(key: KeyOf<L>): void {
+    if (this.queues.isEmpty) this.#waitingAtStore?.delete(this as unknown as PermitLimiter<Limits, Store, string>)
+    this.#tellOtherQueues(key)
   }
 
   protected override acquired(
@@ -201,7 +201,6 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return told(this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, waitedMs), tell) as unknown as Acquired<LimitName<L>, S>
   }
 
-  /** Callers that get promises get wrong input as a rejection too. */
   #answer<T>(act: () => T): T {
     return this.#isSync ? act() : (promised(act as () => Promise<unknown>) as T)
   }
@@ -304,8 +303,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
-    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+    this.#tellOwnQueues(HeldDecision.lent(permit).key as KeyOf<L>)
     this.#tellOtherLimiters()
+  }
+
+  /** Those that may wait for what is free of a key. */
+  #tellOwnQueues(key: KeyOf<L>): void {
+    if (this.queues.isEmpty) return
+    if (!this.#hasKeysByName && typeof key === 'string') this.queues.tryAgain(key)
+    else for (const queue of this.queues.all()) queue.tryAgain()
   }
 
   /** Those of the same name that have the same memory: a limiter that is made again waits for what the one before it holds. */
@@ -319,7 +325,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   /** Something may be free for those who wait in other queues than the one that has seen it. */
   #tellOtherQueues(key: KeyOf<L>): void {
     if (!this.#hasOtherQueues) return
-    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(key)) queue.tryAgain()
+    this.#tellOwnQueues(key)
     this.#tellOtherLimiters()
   }
 
@@ -327,11 +333,6 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   get #hasOtherQueues(): boolean {
     const { areSeveral, base } = this.plans
     return !this.store.shared && (areSeveral || this.#waitingAtStore !== undefined || base.scope.limits.length > 1)
-  }
-
-  /** Those that may wait for what is free of a key. */
-  #queuesFor(key: KeyOf<L>): ReturnType<Waiting['all']> {
-    return this.#hasKeysByName || typeof key === 'object' ? this.queues.all() : this.queues.queuesOf(key)
   }
 
   #inflightKey(key: KeyOf<L>): string {

@@ -20,6 +20,7 @@ import {
   checkSignal,
   instantUs,
   type Key,
+  promised,
   REFUND_OPTIONS,
   RESERVE_OPTIONS,
   SETTLE_OPTIONS,
@@ -57,7 +58,7 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
-import { type AnyFunction, type PaceOptions, paced, promised, type Wrapped, wrapped } from './pacing.ts'
+import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { filled, filledWithUsed, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
@@ -169,18 +170,23 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
-    return promised(() => this.#acquire(key, options, undefined))
+    return promised(() => this.acquireAnd(key, options, undefined, (acquired) => acquired))
   }
 
-  /** `ended`: what else ends the wait, besides the signal among the options. */
-  #acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P>, ended: Abortable | undefined): Promise<Acquired<LimitName<L>, S>> {
+  /** `ended`: what else ends the wait, besides the signal among the options. `act`: what is done with what was acquired. */
+  protected acquireAnd<T>(
+    key: KeyOf<L>,
+    options: AcquireOptions<LimitName<L>, P>,
+    ended: Abortable | undefined,
+    act: (acquired: Acquired<LimitName<L>, S>) => T | Promise<T>,
+  ): Promise<T> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
       const decision = this.consume(key, cost) as Taken<L, S>
-      if (decision.allowed) return Promise.resolve(Object.assign(decision, { waitedMs: 0 }))
+      if (decision.allowed) return Promise.resolve(act(Object.assign(decision, { waitedMs: 0 })))
     }
-    return this.wait('acquire', key, cost, options, ended) as Promise<Acquired<LimitName<L>, S>>
+    return this.#wait('acquire', key, cost, options, ended, act as (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>)
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -202,7 +208,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
-    return paced((of, bounds, ended) => this.#acquire(of, bounds, ended), key, source, options)
+    return paced((of, bounds, ended) => this.acquireAnd(of, bounds, ended, (acquired) => acquired), key, source, options)
   }
 
   scope(plan?: P): Scope {
@@ -395,18 +401,23 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   async #tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return !((await this.wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
+    return this.#wait('tryAcquire', key, cost, options, undefined, (acquired) => !(acquired instanceof WaitError))
   }
 
-  /** Waits its turn. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` answers with it. */
-  protected wait(
+  /**
+   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` acts on it. One promise from the queue to the
+   * caller: of those who wait there may be many.
+   */
+  #wait<T>(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+    act: (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>,
+  ): Promise<T> {
     const plan = this.planOf(options, ACQUIRE_OPTIONS)
+    const planName = options.plan
     const parts = partsOf(plan, key, cost)
     const withinUs = timeoutUs(options.timeoutMs)
     const { signal } = options
@@ -414,25 +425,38 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.checkOpen()
     const sinceUs = this.ownClock.nowUs()
     const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
-    return this.queues.wait(parts, options.plan, plan, withinUs, signals).then(
-      (turn) => this.#turnOf(verb, key, cost, options, parts, sinceUs, turn),
-      (error) => this.#failed(error),
+    this.waits(key)
+    return this.queues.wait(parts, planName, plan, withinUs, signals).then(
+      (turn) => {
+        this.waitEnded(key)
+        return act(this.#turnOf(verb, key, cost, planName, parts, sinceUs, turn))
+      },
+      (error) => {
+        this.waitEnded(key)
+        return this.#failed(error)
+      },
     )
   }
+
+  /** Told of every call that waits. */
+  protected waits(_key: KeyOf<L>): void {}
+
+  /** And when it waits no longer, however that ended. */
+  protected waitEnded(_key: KeyOf<L>): void {}
 
   #turnOf(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
-    options: WaitOptions<P>,
+    planName: P | undefined,
     parts: readonly Part[],
     sinceUs: number,
     { refusal, answer, delayUs, servedUs }: Turn,
   ): Acquired<LimitName<L>, S> | WaitError {
-    const settler = this.plans.still(options.plan).settler
+    const settler = this.plans.still(planName).settler
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
-    const tell = (told: Decision) => this.tell(verb, key, cost, options, told, sinceUs, servedUs)
+    const tell = (told: Decision) => this.tell(verb, key, cost, { plan: planName }, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
@@ -444,7 +468,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
     const waitedMs = (servedUs - sinceUs) / 1000
-    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, options.plan, key, () => tell(acquired))
+    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, planName, key, () => tell(acquired))
   }
 
   /** What a wait ends with. `tell`: tells the listeners, one of whom may throw. */

@@ -106,8 +106,9 @@ export class Waiter {
   }
 
   serve(delayUs: number, servedUs: number, refusal?: Refusal): void {
+    const { answer } = this
     this.#gone()
-    this.#resolve({ refusal, answer: this.answer, delayUs, servedUs })
+    this.#resolve({ refusal, answer, delayUs, servedUs })
   }
 
   refuse(refusal: Refusal): void {
@@ -122,6 +123,8 @@ export class Waiter {
   #gone(): void {
     const { room } = this.queue
     this.state = 'gone'
+    // One that waited long is old: what it still referred to would be swept with the old only.
+    this.answer = undefined
     room.waiters -= 1
     if (this.alarm !== undefined) room.alarms.stop(this.alarm)
     for (const signal of this.signals) room.signals.unwatch(signal, this)

@@ -81,22 +81,12 @@ export class Waiting {
 
   /** The queues of these keys, under whatever plan. */
   queues(parts: readonly Part[]): Queue[] {
-    const key = onlyKeyOf(parts)
-    return key === undefined ? this.#known((plan) => queueId(parts, plan)) : this.queuesOf(key)
+    return [...this.#plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
   }
 
-  /** The queues of a key that all limits have. */
-  queuesOf(key: string): Queue[] {
-    return this.#known((plan) => idOf(key, plan))
-  }
-
-  #known(id: (plan: string | undefined) => string): Queue[] {
-    const known: Queue[] = []
-    for (const plan of this.#plans) {
-      const queue = this.#room.queues.get(id(plan))
-      if (queue !== undefined) known.push(queue)
-    }
-    return known
+  /** Something of a key that all limits have may be free. */
+  tryAgain(key: string): void {
+    for (const plan of this.#plans) this.#room.queues.get(idOf(key, plan))?.tryAgain()
   }
 
   /**
