@@ -93,6 +93,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   protected readonly listeners: Listeners = new Listeners()
   protected readonly queues: Waiting
   protected readonly plans: Plans<LimitName<L>>
+  #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
+    undefined
   #closed = false
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
@@ -418,7 +420,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   ): Promise<T> {
     const plan = this.planOf(options, ACQUIRE_OPTIONS)
     const planName = options.plan
-    const parts = partsOf(plan, key, cost)
+    const parts = this.#wantedParts(plan, key, cost)
     const withinUs = timeoutUs(options.timeoutMs)
     const { signal } = options
     checkSignal(signal)
@@ -436,6 +438,16 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
         return this.#failed(error)
       },
     )
+  }
+
+  /** Mostly many wait for the same. Queues only read these parts, and ask by copies, so all of them can have the same. */
+  #wantedParts(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>): readonly Part[] {
+    const last = this.#lastWanted
+    if (last !== undefined && last.plan === plan && last.key === key && last.cost === cost) return last.parts
+    const parts = partsOf(plan, key, cost)
+    // What a caller passed by name, the caller may change.
+    if (typeof key === 'string' && typeof cost === 'number') this.#lastWanted = { plan, key, cost, parts }
+    return parts
   }
 
   /** Told of every call that waits. */

@@ -65,7 +65,8 @@ export class Queue {
     if (!waiter.canBeBehindOthers || !this.mustStandOutside(waiter)) this.ask('take', waiter, isFull)
     else {
       if (!isFull) {
-        waiter.notBeforeUs = this.nowUs() + line.leastUs(waiter.parts)
+        const leastUs = line.leastUs(waiter.parts)
+        if (leastUs > 0) waiter.notBeforeUs = this.nowUs() + leastUs
         line.standOutside(waiter)
       }
       // Behind others nothing may be taken: the question is only whether it is worth waiting.
@@ -190,7 +191,10 @@ export class Queue {
   /** The caller outside that may try now. */
   protected nextToTry(): Waiter | undefined {
     const { firstOutside } = this.line
-    return firstOutside !== undefined && this.triesAtUs(firstOutside) <= this.nowUs() ? firstOutside : undefined
+    if (firstOutside === undefined) return undefined
+    const atUs = this.triesAtUs(firstOutside)
+    // The clock is read only where it matters.
+    return atUs === 0 || (atUs < Number.POSITIVE_INFINITY && atUs <= this.nowUs()) ? firstOutside : undefined
   }
 
   /** When the first outside may ask. */

@@ -47,7 +47,7 @@ export class Waiting {
       }
       const room = this.#room
       const queue = this.#queueFor(parts, planName, plan)
-      const deadlineUs = this.#clock.nowUs() + timeoutUs
+      const deadlineUs = timeoutUs < Number.POSITIVE_INFINITY ? this.#clock.nowUs() + timeoutUs : timeoutUs
       const waiter = new Waiter(queue, parts, deadlineUs, resolve, reject)
       waiter.mayNotWait = timeoutUs === 0
       room.waiters += 1
