@@ -1,5 +1,6 @@
 /** The limiter of a store that answers later. Callers that get promises get wrong input as a rejection too, never thrown at once. */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
+import { promised } from './input.ts'
 import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { StoreLimiter } from './store-limiter.ts'
@@ -37,14 +38,5 @@ export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimit
 
   override reset(key: KeyOf<L>): Promise<void> {
     return promised(() => super.reset(key))
-  }
-}
-
-/** What an async function would give, without its detours. */
-function promised<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return act()
-  } catch (error) {
-    return Promise.reject(error)
   }
 }

@@ -3,7 +3,7 @@ import type { Outcome, Verdict } from '../algorithms/decide.ts'
 import { chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
 import type { NamedRule } from './options.ts'
-import { isEnteredLater, type Settler, SettlerOf } from './settling.ts'
+import { enteredUs, isEnteredLater, type Settler, SettlerOf } from './settling.ts'
 
 /** One limit's own figures. */
 export interface DecisionPart {
@@ -63,12 +63,7 @@ class Decided {
   readonly #cost: Cost<string>
 
   constructor(
-    outcome: Outcome,
-    limit: number,
-    remaining: number,
-    retryAfterMs: number,
-    resetAfterMs: number,
-    delayMs: number,
+    figures: DecisionPart,
     atMs: number,
     policy: string,
     parts: Readonly<Record<string, DecisionPart>>,
@@ -77,19 +72,19 @@ class Decided {
     key: Key<string> | undefined,
     cost: Cost<string>,
   ) {
-    this.outcome = outcome
-    this.allowed = outcome === 'allowed'
-    this.limit = limit
-    this.remaining = remaining
-    this.retryAfterMs = retryAfterMs
-    this.resetAfterMs = resetAfterMs
-    this.delayMs = delayMs
+    this.outcome = figures.outcome
+    this.allowed = figures.outcome === 'allowed'
+    this.limit = figures.limit
+    this.remaining = figures.remaining
+    this.retryAfterMs = figures.retryAfterMs
+    this.resetAfterMs = figures.resetAfterMs
+    this.delayMs = figures.delayMs
     this.atMs = atMs
     this.policy = policy
     this.parts = parts
     this.degraded = degraded
     this.#settler = settler
-    this.#key = key
+    this.#key = this.allowed && !degraded ? key : undefined
     this.#cost = cost
   }
 
@@ -104,63 +99,24 @@ class Decided {
 
   /** The same some time later, see `atItsTime`. What was charged stays as it is, but for those who left before it. */
   later(us: number, isBooked: boolean): Decided {
-    const { outcome, limit, remaining, retryAfterMs, delayMs, atMs, policy, degraded } = this
+    const { delayMs, atMs, policy, degraded } = this
     const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
     const charges = this.#settler?.chargesOf(this).map((charge) => ({ ...charge, drainedUs: charge.drainedUs - leftUs })) ?? []
     const settler = this.#settler && new SettlerOf(this.#settler, charges)
-    const parts = Object.entries(this.parts).map(([name, part]) => [
-      name,
-      { ...part, delayMs: 0, resetAfterMs: minusUs(part.resetAfterMs, us) },
-    ])
-    return new Decided(
-      outcome,
-      limit,
-      remaining,
-      retryAfterMs,
-      minusUs(this.resetAfterMs, us),
-      0,
-      isBooked ? plusUs(atMs, us) : atMs,
-      policy,
-      Object.fromEntries(parts),
-      degraded,
-      settler,
-      this.#key,
-      this.#cost,
-    )
+    const after = (part: DecisionPart) => ({ ...part, delayMs: 0, resetAfterMs: minusUs(part.resetAfterMs, us) })
+    const parts = Object.entries(this.parts).map(([name, part]) => [name, after(part)])
+    const laterMs = isBooked ? plusUs(atMs, us) : atMs
+    return new Decided(after(this), laterMs, policy, Object.fromEntries(parts), degraded, settler, this.#key, this.#cost)
   }
 }
 
 /** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
-function decisionOfOne(
-  { name, rule }: NamedRule,
-  verdict: Verdict,
-  settler: Settler | undefined,
-  key: Key<string>,
-  cost: Cost<string>,
-): Decided {
-  const { outcome, remaining } = verdict
-  const limit = rule.capacity
-  const retryAfterMs = verdict.retryUs / 1000
-  const resetAfterMs = verdict.resetUs / 1000
-  const delayMs = verdict.delayUs / 1000
-  const part: DecisionPart = { outcome, limit, remaining, retryAfterMs, resetAfterMs, delayMs }
-  const degraded = verdict.degraded === true
-  return new Decided(
-    outcome,
-    limit,
-    remaining,
-    retryAfterMs,
-    resetAfterMs,
-    delayMs,
-    verdict.enteredUs / 1000,
-    name,
-    // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
-    name === 'default' ? { default: part } : namedPart(name, part),
-    degraded,
-    settler,
-    outcome === 'allowed' && !degraded ? key : undefined,
-    cost,
-  )
+function decisionOfOne(asked: NamedRule, verdict: Verdict, settler: Settler | undefined, key: Key<string>, cost: Cost<string>): Decided {
+  const { name, rule } = asked
+  const part = partOf(rule.capacity, verdict)
+  // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
+  const parts = name === 'default' ? { default: part } : namedPart(name, part)
+  return new Decided(part, enteredUs(asked, verdict) / 1000, name, parts, verdict.degraded === true, settler, key, cost)
 }
 
 /** By itself, so that the other way stays small enough for the compiler to fit it into its callers. */
@@ -176,7 +132,7 @@ export function decisionOf<Name extends string>(
   key: Key<string> = '',
   cost: Cost<string> = 0,
 ): Decision<Name> {
-  const exactly = settler !== undefined && isEnteredLater(verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
+  const exactly = settler !== undefined && isEnteredLater(asked, verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
   // What a caller passed by name, the caller may change.
   const ofKey = typeof key === 'object' ? { ...key } : key
   const ofCost = typeof cost === 'object' ? { ...cost } : cost
@@ -201,28 +157,16 @@ function decisionOfAll(
   const { remaining, retryUs } = verdicts[binding] as Verdict
   let resetUs = 0
   let delayUs = 0
-  let enteredUs = 0
-  for (const verdict of verdicts) {
+  let latestUs = 0
+  for (let k = 0; k < verdicts.length; k++) {
+    const verdict = verdicts[k] as Verdict
     resetUs = Math.max(resetUs, verdict.resetUs)
     delayUs = Math.max(delayUs, verdict.delayUs)
     // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
-    enteredUs = Math.max(enteredUs, verdict.enteredUs)
+    latestUs = Math.max(latestUs, enteredUs(asked[k] as NamedRule, verdict))
   }
-  return new Decided(
-    outcome,
-    rule.capacity,
-    remaining,
-    retryUs / 1000,
-    resetUs / 1000,
-    outcome === 'allowed' ? delayUs / 1000 : 0,
-    enteredUs / 1000,
-    name,
-    partsOf(asked, verdicts),
-    degraded,
-    settler,
-    outcome === 'allowed' && !degraded ? key : undefined,
-    cost,
-  )
+  const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
+  return new Decided(figures, latestUs / 1000, name, partsOf(asked, verdicts), degraded, settler, key, cost)
 }
 
 /**
@@ -252,7 +196,9 @@ function partsOf(asked: readonly NamedRule[], verdicts: readonly Verdict[]): Rec
   return parts
 }
 
-function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Verdict): DecisionPart {
+type Figures = Pick<Verdict, 'outcome' | 'remaining' | 'retryUs' | 'resetUs' | 'delayUs'>
+
+function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Figures): DecisionPart {
   return {
     outcome,
     limit,

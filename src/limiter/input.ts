@@ -82,6 +82,15 @@ function checkGiven(given: object, limits: Named<string>, code: 'KEY' | 'COST', 
   throw new SluiceError(code, `${what} for ${shown(unknown)}: there is no such limit, there is ${[...known].join(', ')}`)
 }
 
+/** Callers that get promises get wrong input as a rejection too: what an async function would give, without its detours. */
+export function promised<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return act()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
 /** A span given by a caller, in whole microseconds: rounded down, because it bounds what the caller is willing to do. */
 export function spanUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)

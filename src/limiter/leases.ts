@@ -4,7 +4,7 @@
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
-import { HeldDecision, type Loan } from './permit.ts'
+import { HeldDecision, type Lease, type Loan } from './permit.ts'
 
 /** A holder counts a little less than the store does: clocks may differ in their rate by so much. */
 const DRIFT = 0.01
@@ -25,11 +25,20 @@ export interface LeaseHolder {
 export type OnRenewed = (held: number | undefined) => void
 
 /** One lease of a permit. */
-interface Held {
+class Held implements Lease {
   readonly permit: HeldDecision
   readonly loan: Loan
-  /** Rings when it may have run out. */
-  alarm: Alarm
+  untilUs: number
+  wallUntilUs: number
+  /** Rings when it may have run out; undefined once it is no longer held. */
+  alarm: Alarm | undefined = undefined
+
+  constructor(permit: HeldDecision, loan: Loan, untilUs: number, wallUntilUs: number) {
+    this.permit = permit
+    this.loan = loan
+    this.untilUs = untilUs
+    this.wallUntilUs = wallUntilUs
+  }
 }
 
 export class Leases {
@@ -38,7 +47,6 @@ export class Leases {
   readonly #alarms: Alarms
   /** By plan, limit and key. */
   readonly #groups = new Map<string, Set<Held>>()
-  readonly #held = new Map<HeldDecision, readonly Held[]>()
   /** How often all are renewed: a third of the shortest lease. Infinity while there are none. */
   #everyUs = Number.POSITIVE_INFINITY
   #nextTick: Alarm | undefined = undefined
@@ -54,51 +62,43 @@ export class Leases {
     return this.#clock === systemClock ? Date.now() * 1000 : this.#clock.nowUs()
   }
 
-  /** Until when a lease is held for certain that was asked for then. */
-  lentUntil(loan: Loan, leaseUs: number, askedUs: number, askedWallUs: number): void {
-    const heldUs = Math.floor(leaseUs * (1 - DRIFT))
-    loan.untilUs = askedUs + heldUs
-    loan.wallUntilUs = askedWallUs + heldUs
-  }
-
-  add(permit: HeldDecision): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    const leased = loans.filter(({ untilUs }) => untilUs < Number.POSITIVE_INFINITY)
-    if (leased.length === 0) return
-    const held: Held[] = []
-    for (const loan of leased) {
-      const each: Held = { permit, loan, alarm: this.#alarms.set(loan.untilUs, () => this.#mayBeOver(each)) }
-      held.push(each)
-      const id = groupId(plan, loan)
-      const group = this.#groups.get(id)
-      if (group === undefined) this.#groups.set(id, new Set([each]))
-      else group.add(each)
-      this.#renewWithin(this.#holder.leaseUs(plan, loan.limit))
-    }
-    this.#held.set(permit, held)
-  }
-
-  remove(permit: HeldDecision): void {
-    const held = this.#held.get(permit)
-    if (held === undefined) return
-    this.#held.delete(permit)
+  /** A loan runs for so long from when it was asked for. */
+  add(permit: HeldDecision, loan: Loan, leaseUs: number, askedUs: number): void {
     const { plan } = HeldDecision.lent(permit)
-    for (const each of held) {
-      this.#alarms.stop(each.alarm)
-      const id = groupId(plan, each.loan)
-      const group = this.#groups.get(id)
-      group?.delete(each)
-      if (group?.size === 0) this.#groups.delete(id)
-    }
+    const heldUs = surelyUs(leaseUs)
+    const held = new Held(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
+    loan.lease = held
+    held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
+    const id = groupId(plan, loan)
+    const group = this.#groups.get(id)
+    if (group === undefined) this.#groups.set(id, new Set([held]))
+    else group.add(held)
+    this.#renewWithin(this.#holder.leaseUs(plan, loan.limit))
+  }
+
+  /** It was released or lost. */
+  remove(permit: HeldDecision): void {
+    const { loans, plan } = HeldDecision.lent(permit)
+    for (const loan of loans) if (loan.lease !== undefined) this.#remove(plan, loan.lease as Held)
+  }
+
+  #remove(plan: string | undefined, held: Held): void {
+    if (held.alarm === undefined) return
+    this.#alarms.stop(held.alarm)
+    held.alarm = undefined
+    const id = groupId(plan, held.loan)
+    const group = this.#groups.get(id)
+    group?.delete(held)
+    if (group?.size === 0) this.#groups.delete(id)
   }
 
   /** Sends a release, and again while the lease runs, until the store was told. */
   release(plan: string | undefined, loan: Loan, onEnd: () => void): void {
-    const isEndless = loan.untilUs === Number.POSITIVE_INFINITY
     this.#holder.release(plan, loan, (isTold) => {
       onEnd()
       const againUs = this.#clock.nowUs() + RESEND_US
-      if (!isTold && !isEndless && againUs < loan.untilUs) this.#alarms.set(againUs, () => this.release(plan, loan, () => {}))
+      const isLent = loan.lease !== undefined && againUs < loan.lease.untilUs
+      if (!isTold && isLent) this.#alarms.set(againUs, () => this.release(plan, loan, () => {}))
     })
   }
 
@@ -118,20 +118,25 @@ export class Leases {
   }
 
   #tick(): void {
-    if (this.#held.size === 0) {
+    if (this.#groups.size === 0) {
       this.#everyUs = Number.POSITIVE_INFINITY
       return
     }
-    // After a standstill some are over before their alarms have rung.
-    for (const permit of [...this.#held.keys()]) if (!permit.held) HeldDecision.lose(permit)
-    for (const group of [...this.#groups.values()]) this.#renew([...group])
+    for (const group of [...this.#groups.values()]) this.#tickOf([...group])
     this.#setTick()
+  }
+
+  /** After a standstill some are over before their alarms have rung. */
+  #tickOf(group: readonly Held[]): void {
+    for (const { permit } of group) if (!permit.held) HeldDecision.lose(permit)
+    const still = group.filter(({ alarm }) => alarm !== undefined)
+    if (still.length > 0) this.#renew(still)
   }
 
   /** It may have been renewed since the alarm was set. If not, nobody knows whether the store has given the place away. */
   #mayBeOver(held: Held): void {
-    if (this.#clock.nowUs() >= held.loan.untilUs) HeldDecision.lose(held.permit)
-    else held.alarm = this.#alarms.set(held.loan.untilUs, () => this.#mayBeOver(held))
+    if (this.#clock.nowUs() >= held.untilUs) HeldDecision.lose(held.permit)
+    else held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
   }
 
   /** Those of one key together. If some are no longer held, each is asked for by itself: then a lease that the store has lost is counted again. */
@@ -145,13 +150,23 @@ export class Leases {
     this.#renewWithin(leaseUs)
     const tokens = held.map(({ loan }) => loan.token)
     this.#holder.renew(plan, first.loan, tokens, held.length === 1 ? cost : 0, (count) => {
-      if (count === held.length) for (const { loan } of held) this.lentUntil(loan, leaseUs, askedUs, askedWallUs)
-      else if (count !== undefined && held.length > 1) {
+      if (count === held.length) {
+        const heldUs = surelyUs(leaseUs)
+        for (const each of held) {
+          each.untilUs = askedUs + heldUs
+          each.wallUntilUs = askedWallUs + heldUs
+        }
+      } else if (count !== undefined && held.length > 1) {
         // What was released meanwhile is not to be counted again.
-        for (const each of held) if (this.#held.has(each.permit)) this.#renew([each])
+        for (const each of held) if (each.alarm !== undefined) this.#renew([each])
       } else if (count !== undefined) HeldDecision.lose(first.permit)
     })
   }
+}
+
+/** How long a lease is held for certain. */
+function surelyUs(leaseUs: number): number {
+  return Math.floor(leaseUs * (1 - DRIFT))
 }
 
 function groupId(plan: string | undefined, { limit, key }: Loan): string {

@@ -6,13 +6,13 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
-import type { Waiting } from '../stores/queue/waiting.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
-import { type Abortable, ACQUIRE_OPTIONS, RESERVE_OPTIONS } from './input.ts'
+import { Inflight } from './inflight.ts'
+import { ACQUIRE_OPTIONS, promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases, type OnRenewed } from './leases.ts'
 import type {
   Acquired,
@@ -25,14 +25,12 @@ import type {
   Settleable,
   SettleOptions,
   VerbOptions,
-  WaitOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
 import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
 import { HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
-import type { WaitError } from './wait-error.ts'
 
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
@@ -49,14 +47,13 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   readonly #isSync: boolean
   readonly #leases: Leases
   readonly #lender: Lender
-  /** How many permits are held, by key. */
-  readonly #inflight = new Map<string, number>()
+  readonly #inflight = new Inflight()
   /** Undefined where no other limiter has the same memory. */
   readonly #waitingAtStore: Set<PermitLimiter<Limits, Store, string>> | undefined
   /** Whether limits have had keys of their own: then a release may concern any queue. */
   #hasKeysByName = false
   /** The step of the last release, by its plan and limit. */
-  #giving: { readonly plan: Plan<LimitName<L>>; readonly part: Part; readonly step: Step } | undefined = undefined
+  #giving: Giving | undefined = undefined
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     super(limits, options)
@@ -90,7 +87,10 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   override consume(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
-    return this.#answer(() => this.#consume(key, cost, options)) as unknown as Answer<S, Taken<L, S>>
+    const taken = this.#isSync
+      ? this.#consume(key, cost, options)
+      : promised(() => this.#consume(key, cost, options) as Promise<HeldDecision>)
+    return taken as unknown as Answer<S, Taken<L, S>>
   }
 
   override peek(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -108,16 +108,27 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   /** Runs a function that holds a permit until what it promises has settled. */
-  async run<T>(
+  run<T>(
     key: KeyOf<L>,
     fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
     options?: AcquireOptions<LimitName<L>, P>,
   ): Promise<Awaited<T>> {
-    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
-    const permit = (options === undefined && this.#heldAtOnce(key)) || ((await this.acquire(key, options)) as unknown as HeldDecision)
+    try {
+      if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
+      const permit = options === undefined ? this.#heldAtOnce(key) : undefined
+      if (permit !== undefined) return this.#runWith(permit, fn as (permit: unknown) => T)
+      return this.acquireAnd(key, options ?? {}, undefined, (held) =>
+        this.#runWith(held as unknown as HeldDecision, fn as (permit: unknown) => T),
+      )
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async #runWith<T>(permit: HeldDecision, fn: (permit: unknown) => T): Promise<Awaited<T>> {
     let outcome: ReleaseOutcome = 'dropped'
     try {
-      const result = await fn(permit as unknown as Acquired<LimitName<L>, S> & Permit<S>)
+      const result = await fn(permit)
       outcome = 'ok'
       return result
     } finally {
@@ -144,10 +155,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** How many permits this limiter holds in this process: for a key, or at all. */
   inflight(key?: KeyOf<L>): number {
-    if (key !== undefined) return this.#inflight.get(this.#inflightKey(key)) ?? 0
-    let count = 0
-    for (const each of this.#inflight.values()) count += each
-    return count
+    return key === undefined ? this.#inflight.total : this.#inflight.of(this.#inflightKey(key))
   }
 
   override charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -170,23 +178,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }) as Answer<S, void>
   }
 
-  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
-  protected override wait(
-    verb: 'acquire' | 'tryAcquire',
-    key: KeyOf<L>,
-    cost: CostOf<L>,
-    options: WaitOptions<P>,
-    ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+  protected override waits(key: KeyOf<L>): void {
     if (typeof key === 'object') this.#hasKeysByName = true
-    const here = this as unknown as PermitLimiter<Limits, Store, string>
-    const waited = super.wait(verb, key, cost, options, ended)
-    if (!this.#hasOtherQueues) return waited
-    this.#waitingAtStore?.add(here)
-    return waited.finally(() => {
-      if (this.queues.isEmpty) this.#waitingAtStore?.delete(here)
-      this.#tellOtherQueues(key)
-    })
+    this.#waitingAtStore?.add(this as unknown as PermitLimiter<Limits, Store, string>)
+  }
+
+  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
+  protected override waitEnded(key: KeyOf<L>): void {
+    if (this.queues.isEmpty) this.#waitingAtStore?.delete(this as unknown as PermitLimiter<Limits, Store, string>)
+    this.#tellOtherQueues(key)
   }
 
   protected override acquired(
@@ -198,35 +198,27 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     key: KeyOf<L>,
     tell: () => void,
   ): Acquired<LimitName<L>, S> {
-    const asked = parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
-    const permit = told(this.#permit(decision, asked, verdicts, key, plan, askedUs), tell)
-    return Object.assign(permit, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
+    return told(this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, waitedMs), tell) as unknown as Acquired<LimitName<L>, S>
   }
 
-  /** Callers that get promises get wrong input as a rejection too. */
   #answer<T>(act: () => T): T {
-    if (this.#isSync) return act()
-    try {
-      return act()
-    } catch (error) {
-      return Promise.reject(error) as T
-    }
+    return this.#isSync ? act() : (promised(act as () => Promise<unknown>) as T)
   }
 
-  #consume(key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): HeldDecision | Promise<HeldDecision> {
+  #consume(key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined, waitedMs = -1): HeldDecision | Promise<HeldDecision> {
     const plan = this.planOf(options)
     const sinceUs = this.heardSinceUs()
     this.checkOpen()
     if (plan.states !== undefined) {
       plan.states.apply(filled(plan, key, cost), true)
       const askedUs = (plan.verdicts[0] as Verdict).atUs
-      return this.#decided(plan, plan.step.parts, plan.verdicts, key, cost, options, sinceUs, askedUs)
+      return this.#decided(plan, plan.step.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, waitedMs)
     }
     const askedUs = this.ownClock.nowUs()
     const parts = partsOf(plan, key, cost)
     const step = this.step({ op: 'take', aheadUs: -1, ofUs: -1 }, plan.scope, parts)
     return this.applyTo(plan, step, (verdicts) =>
-      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs),
+      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs, waitedMs),
     ) as Promise<HeldDecision>
   }
 
@@ -239,9 +231,11 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     options: VerbOptions<P> | undefined,
     sinceUs: number,
     askedUs: number,
+    waitedMs: number,
   ): HeldDecision {
-    const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
-    const permit = this.#permit(decision, parts, verdicts, key, options?.plan, askedUs)
+    const { limits } = plan.scope
+    const decision = decisionOf(limits, verdicts, plan.settler, key, cost)
+    const permit = this.#permit(decision, limits, parts, verdicts, key, options?.plan, askedUs, waitedMs)
     if (sinceUs >= 0) told(permit, () => this.tell('consume', key, cost, options, decision, sinceUs))
     return permit
   }
@@ -249,54 +243,50 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   /** A permit, if nobody has to wait for it. */
   #heldAtOnce(key: KeyOf<L>): HeldDecision | undefined {
     if (!this.goesAtOnce()) return undefined
-    const permit = this.#consume(key, 1, undefined) as HeldDecision
+    const permit = this.#consume(key, 1, undefined, 0) as HeldDecision
     return permit.allowed ? permit : undefined
   }
 
   #permit(
     decision: Decision<LimitName<L>>,
+    limits: Scope['limits'],
     parts: readonly Part[],
     verdicts: readonly Verdict[],
     key: KeyOf<L>,
     plan: P | undefined,
     askedUs: number,
+    waitedMs: number,
   ): HeldDecision {
     if (typeof key === 'object') this.#hasKeysByName = true
-    const loans = decision.allowed ? this.#loans(parts, verdicts, askedUs) : NO_LOANS
-    const permit = new HeldDecision(this.#lender, decision, enteredMs(parts, verdicts), { loans, key, plan, sinceUs: askedUs })
-    if (loans.length > 0) {
-      this.#count(loans, 1)
-      this.#leases.add(permit)
-    }
+    const loans = decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS
+    const permit = new HeldDecision(this.#lender, decision, { loans, key, plan, sinceUs: askedUs }, waitedMs)
+    if (loans.length > 0) this.#lend(permit, limits, loans, askedUs)
     return permit
   }
 
-  #loans(parts: readonly Part[], verdicts: readonly Verdict[], askedUs: number): Loan[] {
-    const loans: Loan[] = []
-    for (let k = 0; k < parts.length; k++) {
-      const { limit, rule, key, cost } = parts[k] as Part
-      if (!rule.algorithm.untilReleased || cost === 0) continue
-      const { enteredUs: token, degraded = false } = verdicts[k] as Verdict
-      const loan: Loan = { limit, key, cost, token, degraded, untilUs: Number.POSITIVE_INFINITY, wallUntilUs: Number.POSITIVE_INFINITY }
+  #lend(permit: HeldDecision, limits: Scope['limits'], loans: readonly Loan[], askedUs: number): void {
+    const { key, cost } = loans[0] as Loan
+    this.#inflight.add(key, cost)
+    for (const { name, rule } of limits) {
+      if (rule.endless || !rule.algorithm.untilReleased) continue
+      const loan = loans.find(({ limit }) => limit === name)
       // What a substitute lent is not known to the store, and not renewed there.
-      if (!rule.endless && !degraded) this.#leases.lentUntil(loan, rule.windowUs, askedUs, this.#leases.wallUs())
-      loans.push(loan)
+      if (loan !== undefined && !loan.degraded) this.#leases.add(permit, loan, rule.windowUs, askedUs)
     }
-    return loans
   }
 
   #release(permit: HeldDecision | undefined, outcome: ReleaseOutcome): unknown {
     const isSync = this.#isSync
     if (permit === undefined) return isSync ? undefined : Promise.resolve()
-    const { loans, plan } = HeldDecision.lent(permit)
     this.#end(permit, outcome)
-    const ended: Promise<void>[] = []
-    for (const loan of loans) {
-      if (isSync) this.#releaseNow(plan, loan)
-      else ended.push(new Promise((resolve) => this.#leases.release(plan, loan, resolve)))
-    }
+    const ended = isSync ? this.#releaseNow(permit) : this.#releaseLater(permit)
     this.#tellQueues(permit)
-    return isSync ? undefined : Promise.all(ended).then(() => undefined)
+    return ended
+  }
+
+  async #releaseLater(permit: HeldDecision): Promise<void> {
+    const { loans, plan } = HeldDecision.lent(permit)
+    await Promise.all(loans.map((loan) => new Promise<void>((resolve) => this.#leases.release(plan, loan, resolve))))
   }
 
   /** It is held no longer: released or lost. */
@@ -304,7 +294,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const { loans, key, plan, sinceUs } = HeldDecision.lent(permit)
     if (loans.length === 0) return
     this.#leases.remove(permit)
-    const inflight = this.#count(loans, -1)
+    const { key: first, cost } = loans[0] as Loan
+    const inflight = this.#inflight.add(first, -cost)
     if (!this.listeners.hearReleases) return
     const heldMs = (this.ownClock.nowUs() - sinceUs) / 1000
     this.listeners.tellRelease({ limiter: this.name, key, plan, heldMs, outcome, inflight })
@@ -312,8 +303,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
-    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(HeldDecision.lent(permit).key as KeyOf<L>)) queue.tryAgain()
+    this.#tellOwnQueues(HeldDecision.lent(permit).key as KeyOf<L>)
     this.#tellOtherLimiters()
+  }
+
+  /** Those that may wait for what is free of a key. */
+  #tellOwnQueues(key: KeyOf<L>): void {
+    if (this.queues.isEmpty) return
+    if (!this.#hasKeysByName && typeof key === 'string') this.queues.tryAgain(key)
+    else for (const queue of this.queues.all()) queue.tryAgain()
   }
 
   /** Those of the same name that have the same memory: a limiter that is made again waits for what the one before it holds. */
@@ -327,30 +325,14 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   /** Something may be free for those who wait in other queues than the one that has seen it. */
   #tellOtherQueues(key: KeyOf<L>): void {
     if (!this.#hasOtherQueues) return
-    if (!this.queues.isEmpty) for (const queue of this.#queuesFor(key)) queue.tryAgain()
+    this.#tellOwnQueues(key)
     this.#tellOtherLimiters()
   }
 
   /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
   get #hasOtherQueues(): boolean {
-    const { names, base } = this.plans
-    const isAlone = this.#waitingAtStore === undefined && [...names].length === 0 && base.scope.limits.length === 1
-    return !this.store.shared && !isAlone
-  }
-
-  /** Those that may wait for what is free of a key. */
-  #queuesFor(key: KeyOf<L>): ReturnType<Waiting['all']> {
-    return this.#hasKeysByName ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key, 0))
-  }
-
-  /** Answers how many there were with this one. */
-  #count(loans: readonly Loan[], sign: 1 | -1): number {
-    const { key, cost } = loans[0] as Loan
-    const before = this.#inflight.get(key) ?? 0
-    const after = before + sign * cost
-    if (after === 0) this.#inflight.delete(key)
-    else this.#inflight.set(key, after)
-    return Math.max(before, after)
+    const { areSeveral, base } = this.plans
+    return !this.store.shared && (areSeveral || this.#waitingAtStore !== undefined || base.scope.limits.length > 1)
   }
 
   #inflightKey(key: KeyOf<L>): string {
@@ -408,21 +390,26 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     onVerdict(part.verdict)
   }
 
-  /** Where the store answers at once: by a step that is filled in for each release, so that nothing has to be made. */
-  #releaseNow(planName: string | undefined, { limit, key, cost, token }: Loan): void {
+  #releaseNow(permit: HeldDecision): void {
+    const { loans, plan: planName } = HeldDecision.lent(permit)
     const plan = this.plans.still(planName)
-    const { plan: known, part, step } = this.#giving ?? {}
-    if (known === plan && part?.limit === limit && step !== undefined) {
+    for (let k = 0; k < loans.length; k++) {
+      const { limit, key, cost, token } = loans[k] as Loan
+      const { part, step } = this.#givingTo(plan, limit)
       part.key = key
       part.cost = cost
       step.ofUs = token
-      ;(plan.states as OpenStates).apply(step, true)
-      return
+      ;(plan.states as OpenStates).apply(step, false)
     }
-    const fresh = new Part(limit, limitOf(plan.scope, limit).rule, key, cost)
-    const give = new Step('give', plan.scope, [fresh], -1, token, undefined)
-    this.#giving = { plan, part: fresh, step: give }
-    ;(plan.states as OpenStates).apply(give, true)
+  }
+
+  /** Where the store answers at once: a step that is filled in for each release, so that nothing has to be made. */
+  #givingTo(plan: Plan<LimitName<L>>, limit: string): Giving {
+    const known = this.#giving
+    if (known !== undefined && known.plan === plan && known.part.limit === limit) return known
+    const part = new Part(limit, limitOf(plan.scope, limit).rule, '', 0)
+    this.#giving = { plan, part, step: new Step('give', plan.scope, [part], -1, -1, undefined) }
+    return this.#giving
   }
 
   /** A cost of nothing for what is released. */
@@ -437,6 +424,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
 const NO_LOANS: readonly Loan[] = []
 
+interface Giving {
+  readonly plan: unknown
+  readonly part: Part
+  readonly step: Step
+}
+
 function limitOf({ limits }: Scope, name: string): Scope['limits'][number] {
   return limits.find((limit) => limit.name === name) as Scope['limits'][number]
 }
@@ -446,13 +439,17 @@ function leaseOf(scope: Scope, name: string): number {
   return rule.endless ? Number.POSITIVE_INFINITY : rule.windowUs
 }
 
-/** When what is not released was entered: a token may be later than that. */
-function enteredMs(parts: readonly Part[], verdicts: readonly Verdict[]): number {
-  let us = (verdicts[0] as Verdict).atUs
+function loansOf(limits: Scope['limits'], parts: readonly Part[], verdicts: readonly Verdict[]): readonly Loan[] {
+  let loans = NO_LOANS
   for (let k = 0; k < parts.length; k++) {
-    if (!(parts[k] as Part).rule.algorithm.untilReleased) us = Math.max(us, (verdicts[k] as Verdict).enteredUs)
+    const { limit, key, cost } = parts[k] as Part
+    if (cost === 0 || !(limits[k] as NamedRule).rule.algorithm.untilReleased) continue
+    const { enteredUs: token, degraded = false } = verdicts[k] as Verdict
+    const loan: Loan = { limit, key, cost, token, degraded, lease: undefined }
+    // Mostly one: an array that grows leaves room for many more.
+    loans = loans.length === 0 ? [loan] : loans.concat(loan)
   }
-  return us / 1000
+  return loans
 }
 
 /** If a listener throws, the caller does not get the permit: nobody would release it. */

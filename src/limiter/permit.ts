@@ -23,7 +23,12 @@ export interface Loan {
   readonly token: number
   /** Whether the failure policy lent it, and not the store. */
   readonly degraded: boolean
-  /** Until when it is held for certain, unless it is renewed, by the clock of this process and by the wall clock. Infinity without a lease. */
+  /** Undefined where it never runs out, or is none that the store knows of. */
+  lease: Lease | undefined
+}
+
+/** Until when a loan is held for certain, unless it is renewed: by the clock of this process, and by the wall clock. */
+export interface Lease {
   untilUs: number
   wallUntilUs: number
 }
@@ -52,14 +57,16 @@ export class HeldDecision {
   declare readonly policy: string
   declare readonly parts: Readonly<Record<string, DecisionPart>>
   declare readonly degraded: boolean
+  /** Of one that was waited for. */
+  declare readonly waitedMs?: number
   readonly #lender: Lender
   readonly #decision: Decision
   #state: 'held' | 'released' | 'lost' | 'refused'
   #controller: AbortController | undefined = undefined
   readonly #lent: Lent
 
-  /** `atMs`: when what is not released was entered. */
-  constructor(lender: Lender, decision: Decision, atMs: number, lent: Lent) {
+  /** `waitedMs`: -1 where it was not waited for. */
+  constructor(lender: Lender, decision: Decision, lent: Lent, waitedMs: number) {
     this.outcome = decision.outcome
     this.allowed = decision.allowed
     this.limit = decision.limit
@@ -67,10 +74,11 @@ export class HeldDecision {
     this.retryAfterMs = decision.retryAfterMs
     this.resetAfterMs = decision.resetAfterMs
     this.delayMs = decision.delayMs
-    this.atMs = atMs
+    this.atMs = decision.atMs
     this.policy = decision.policy
     this.parts = decision.parts
     this.degraded = decision.degraded
+    if (waitedMs >= 0) this.waitedMs = waitedMs
     this.#lender = lender
     this.#decision = decision
     this.#lent = lent
@@ -88,9 +96,8 @@ export class HeldDecision {
 
   get held(): boolean {
     if (this.#state !== 'held') return false
-    for (const { untilUs, wallUntilUs } of this.#lent.loans) {
-      if (untilUs === Number.POSITIVE_INFINITY) continue
-      if (this.#lender.nowUs() >= untilUs || this.#lender.wallUs() >= wallUntilUs) return false
+    for (const { lease } of this.#lent.loans) {
+      if (lease !== undefined && (this.#lender.nowUs() >= lease.untilUs || this.#lender.wallUs() >= lease.wallUntilUs)) return false
     }
     return true
   }
@@ -107,7 +114,7 @@ export class HeldDecision {
 
   release(options?: ReleaseOptions): unknown {
     const outcome = options?.outcome ?? 'ok'
-    if (!OUTCOMES.includes(outcome)) throw refused('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
+    if (outcome !== 'ok' && !OUTCOMES.includes(outcome)) throw refused('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
     const isHeld = this.#state === 'held'
     if (isHeld) this.#state = 'released'
     return this.#lender.release(isHeld ? this : undefined, outcome)

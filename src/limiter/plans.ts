@@ -59,8 +59,13 @@ export class Plans<Name extends string> {
     ;[this.base, this.#named] = this.#opened(base, named)
   }
 
-  get names(): Iterable<string> {
-    return this.#named.keys()
+  get names(): readonly string[] {
+    return [...this.#named.keys()]
+  }
+
+  /** Whether there are others than the limits themselves. */
+  get areSeveral(): boolean {
+    return this.#named.size > 0
   }
 
   /** By the name that a caller gave. */
@@ -68,7 +73,7 @@ export class Plans<Name extends string> {
     if (name === undefined) return this.base
     const plan = this.#named.get(name)
     if (plan !== undefined) return plan
-    throw refused('plan', name, `is not one of the limiter's plans (${[...this.names].join(', ') || 'none'})`)
+    throw refused('plan', name, `is not one of the limiter's plans (${this.names.join(', ') || 'none'})`)
   }
 
   /** The same some time later: the plan may have been dropped since, and then the limits count. */

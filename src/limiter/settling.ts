@@ -60,10 +60,17 @@ export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[
 }
 
 /** When limits were entered later than they were asked, or at different times: a decision does not say that. */
-export function isEnteredLater(verdicts: readonly Verdict[]): boolean {
+export function isEnteredLater(asked: readonly NamedRule[], verdicts: readonly Verdict[]): boolean {
   const { atUs } = verdicts[0] as Verdict
-  for (const { enteredUs } of verdicts) if (enteredUs !== atUs) return true
+  for (let k = 0; k < verdicts.length; k++) {
+    if (enteredUs(asked[k] as NamedRule, verdicts[k] as Verdict) !== atUs) return true
+  }
   return false
+}
+
+/** When a limit was charged. Of what is released `enteredUs` is the token, which may be later. */
+export function enteredUs({ rule }: NamedRule, verdict: Verdict): number {
+  return rule.algorithm.untilReleased ? verdict.atUs : verdict.enteredUs
 }
 
 export function checkDecided(of: TakenDecision | undefined): asserts of is TakenDecision {

@@ -20,6 +20,7 @@ import {
   checkSignal,
   instantUs,
   type Key,
+  promised,
   REFUND_OPTIONS,
   RESERVE_OPTIONS,
   SETTLE_OPTIONS,
@@ -73,6 +74,8 @@ const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
 const CHARGE: Verb = { op: 'charge', aheadUs: -1, ofUs: -1 }
 const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
 
+const NO_SIGNALS: readonly Abortable[] = []
+
 /** A decision that took something. */
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
@@ -90,6 +93,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   protected readonly listeners: Listeners = new Listeners()
   protected readonly queues: Waiting
   protected readonly plans: Plans<LimitName<L>>
+  #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
+    undefined
   #closed = false
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
@@ -167,24 +172,23 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
-    return this.#acquire(key, options, undefined)
+    return promised(() => this.acquireAnd(key, options, undefined, (acquired) => acquired))
   }
 
-  /** `ended`: what else ends the wait, besides the signal among the options. */
-  async #acquire(
+  /** `ended`: what else ends the wait, besides the signal among the options. `act`: what is done with what was acquired. */
+  protected acquireAnd<T>(
     key: KeyOf<L>,
     options: AcquireOptions<LimitName<L>, P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S>> {
+    act: (acquired: Acquired<LimitName<L>, S>) => T | Promise<T>,
+  ): Promise<T> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
       const decision = this.consume(key, cost) as Taken<L, S>
-      if (decision.allowed) return Object.assign(decision, { waitedMs: 0 })
+      if (decision.allowed) return Promise.resolve(act(Object.assign(decision, { waitedMs: 0 })))
     }
-    const acquired = await this.wait('acquire', key, cost, options, ended)
-    if (acquired instanceof WaitError) throw acquired
-    return acquired
+    return this.#wait('acquire', key, cost, options, ended, act as (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>)
   }
 
   /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
@@ -206,7 +210,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
-    return paced((of, bounds, ended) => this.#acquire(of, bounds, ended), key, source, options)
+    return paced((of, bounds, ended) => this.acquireAnd(of, bounds, ended, (acquired) => acquired), key, source, options)
   }
 
   scope(plan?: P): Scope {
@@ -399,47 +403,84 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   async #tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return !((await this.wait('tryAcquire', key, cost, options, undefined)) instanceof WaitError)
+    return this.#wait('tryAcquire', key, cost, options, undefined, (acquired) => !(acquired instanceof WaitError))
   }
 
-  /** Waits its turn. Answers with the error if a limit ended the wait, and rejects if anything else did. */
-  protected async wait(
+  /**
+   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` acts on it. One promise from the queue to the
+   * caller: of those who wait there may be many.
+   */
+  #wait<T>(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
     options: WaitOptions<P>,
     ended: Abortable | undefined,
-  ): Promise<Acquired<LimitName<L>, S> | WaitError> {
+    act: (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>,
+  ): Promise<T> {
     const plan = this.planOf(options, ACQUIRE_OPTIONS)
-    const parts = partsOf(plan, key, cost)
+    const planName = options.plan
+    const parts = this.#wantedParts(plan, key, cost)
     const withinUs = timeoutUs(options.timeoutMs)
     const { signal } = options
     checkSignal(signal)
     this.checkOpen()
     const sinceUs = this.ownClock.nowUs()
-    const signals = [signal, ended].filter((each) => each !== undefined)
-    let turn: Turn
-    try {
-      turn = await this.queues.wait(parts, options.plan, plan, withinUs, signals)
-    } catch (error) {
-      return this.#failed(error)
-    }
-    const { refusal, answer, delayUs, servedUs } = turn
-    const settler = this.plans.still(options.plan).settler
+    const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
+    this.waits(key)
+    return this.queues.wait(parts, planName, plan, withinUs, signals).then(
+      (turn) => {
+        this.waitEnded(key)
+        return act(this.#turnOf(verb, key, cost, planName, parts, sinceUs, turn))
+      },
+      (error) => {
+        this.waitEnded(key)
+        return this.#failed(error)
+      },
+    )
+  }
+
+  /** Mostly many wait for the same. Queues only read these parts, and ask by copies, so all of them can have the same. */
+  #wantedParts(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>): readonly Part[] {
+    const last = this.#lastWanted
+    if (last !== undefined && last.plan === plan && last.key === key && last.cost === cost) return last.parts
+    const parts = partsOf(plan, key, cost)
+    // What a caller passed by name, the caller may change.
+    if (typeof key === 'string' && typeof cost === 'number') this.#lastWanted = { plan, key, cost, parts }
+    return parts
+  }
+
+  /** Told of every call that waits. */
+  protected waits(_key: KeyOf<L>): void {}
+
+  /** And when it waits no longer, however that ended. */
+  protected waitEnded(_key: KeyOf<L>): void {}
+
+  #turnOf(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    planName: P | undefined,
+    parts: readonly Part[],
+    sinceUs: number,
+    { refusal, answer, delayUs, servedUs }: Turn,
+  ): Acquired<LimitName<L>, S> | WaitError {
+    const settler = this.plans.still(planName).settler
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
-    const tell = (told: Decision) => this.tell(verb, key, cost, options, told, sinceUs, servedUs)
+    const tell = (told: Decision) => this.tell(verb, key, cost, { plan: planName }, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
       // What was booked once, before the numbers changed, is no decision on a wait that ended.
       if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
       else tell(decision)
-      return error
+      if (verb === 'tryAcquire') return error
+      throw error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
     const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
     const waitedMs = (servedUs - sinceUs) / 1000
-    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, options.plan, key, () => tell(acquired))
+    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, planName, key, () => tell(acquired))
   }
 
   /** What a wait ends with. `tell`: tells the listeners, one of whom may throw. */

@@ -28,6 +28,40 @@ function abortable(): { signal: AbortSignal; abort(): void } {
 }
 
 describe('a permit', () => {
+  test('of run says how long it was waited for, also where nobody was before it', async () => {
+    const clock = fakeClock(START_MS)
+    const limiter = createLimiter(places(1), { clock })
+    let end: (() => void) | undefined
+    const first = limiter.run('key', (permit) => {
+      expect(permit.waitedMs).toBe(0)
+      return new Promise<void>((resolve) => {
+        end = resolve
+      })
+    })
+    const second = limiter.run('key', ({ waitedMs }) => waitedMs)
+    const third = limiter.run('key', ({ waitedMs }) => waitedMs, { cost: 1 })
+    await turn()
+    clock.advanceMs(250)
+    end?.()
+    await first
+    expect([await second, await third]).toEqual([250, 250])
+  })
+
+  test('counts for its key alone, whichever keys are taken and released in between', () => {
+    const limiter = createLimiter(places(1_000))
+    const held = { a: [], b: [], c: [] } as Record<string, { cost: number; release(): void }[]>
+    const inflight = (permits: { cost: number }[]) => permits.reduce((sum, { cost }) => sum + cost, 0)
+    for (let k = 0; k < 600; k++) {
+      const [key, permits] = Object.entries(held)[(k * k + (k >> 3)) % 3] as [string, { cost: number; release(): void }[]]
+      const cost = 1 + (k % 4)
+      if ((k * 7) % 5 < 3) permits.push(Object.assign(limiter.consume(key, cost), { cost }))
+      else permits.pop()?.release()
+      for (const [each, all] of Object.entries(held)) expect(limiter.inflight(each)).toBe(inflight(all))
+    }
+    expect(limiter.inflight()).toBe(inflight(Object.values(held).flat()))
+    expect(limiter.inflight()).toBeGreaterThan(100)
+  })
+
   test('is held until it is released, and a second release does nothing', () => {
     const limiter = createLimiter(places(2))
     const [first, second, third] = [limiter.consume('key'), limiter.consume('key'), limiter.consume('key')]

@@ -9,8 +9,8 @@
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { chargesOf, giveBacks, type Settlement } from '../settlement.ts'
-import { type Scope, Step } from '../step.ts'
-import { allAllowed, type OpenStates, type Part } from '../store.ts'
+import { Part, type Scope, Step } from '../step.ts'
+import { allAllowed, type OpenStates } from '../store.ts'
 import { Book } from './book.ts'
 import { Departures, paceUs } from './departures.ts'
 import { type Booked, bookedOf } from './holding.ts'
@@ -65,7 +65,8 @@ export class Queue {
     if (!waiter.canBeBehindOthers || !this.mustStandOutside(waiter)) this.ask('take', waiter, isFull)
     else {
       if (!isFull) {
-        waiter.notBeforeUs = this.nowUs() + line.leastUs(waiter.parts)
+        const leastUs = line.leastUs(waiter.parts)
+        if (leastUs > 0) waiter.notBeforeUs = this.nowUs() + leastUs
         line.standOutside(waiter)
       }
       // Behind others nothing may be taken: the question is only whether it is worth waiting.
@@ -190,7 +191,10 @@ export class Queue {
   /** The caller outside that may try now. */
   protected nextToTry(): Waiter | undefined {
     const { firstOutside } = this.line
-    return firstOutside !== undefined && this.triesAtUs(firstOutside) <= this.nowUs() ? firstOutside : undefined
+    if (firstOutside === undefined) return undefined
+    const atUs = this.triesAtUs(firstOutside)
+    // The clock is read only where it matters.
+    return atUs === 0 || (atUs < Number.POSITIVE_INFINITY && atUs <= this.nowUs()) ? firstOutside : undefined
   }
 
   /** When the first outside may ask. */
@@ -220,14 +224,12 @@ export class Queue {
   }
 
   protected stepFor({ op, isInLine, waiter, parts, aheadUs }: Question): Step {
-    if (!isInLine) return this.step(op, parts, aheadUs, -1)
-    const standing = parts.map((part, k) => part.with({ ticket: waiter.places?.[k] }))
-    return this.step('line', standing, -1, -1)
+    return isInLine ? this.step('line', parts, -1, -1, waiter.places) : this.step(op, parts, aheadUs, -1)
   }
 
-  /** With parts of its own, because the verdicts are written into them. */
-  protected step(op: Step['op'], parts: readonly Part[], aheadUs: number, ofUs: number): Step {
-    const own = parts.map((part) => part.with({}))
+  /** With parts of its own, because the verdicts are written into them. `places`: of a caller in line. */
+  protected step(op: Step['op'], parts: readonly Part[], aheadUs: number, ofUs: number, places?: readonly (Ticket | undefined)[]): Step {
+    const own = parts.map(({ limit, rule, key, cost, ticket }, k) => new Part(limit, rule, key, cost, places?.[k] ?? ticket))
     return new Step(op, this.plan.scope, own, aheadUs, ofUs, this.room.storeClock?.nowUs())
   }
 
@@ -269,12 +271,12 @@ export class Queue {
   }
 
   protected notTaken({ op, askedUs, isInLine, waiter, parts, aheadUs }: Question, verdicts: readonly Verdict[]): void {
-    const retryUs = longest(verdicts, 'retryUs')
+    const retryUs = longestRetryUs(verdicts)
     waiter.answer = this.answerOf(verdicts, askedUs)
     const { answeredUs } = waiter.answer
     const againUs = answeredUs + retryUs
     // What is released may come at any moment: only the others are known to make it wait.
-    const leastUs = waiter.awaitsRelease ? longest(verdicts, 'retryUs', parts) : retryUs
+    const leastUs = waiter.awaitsRelease ? longestSureUs(verdicts, parts) : retryUs
     // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
     const earliestUs = Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
     const isImpossible = verdicts.some(({ outcome }) => outcome === 'impossible')
@@ -295,9 +297,8 @@ export class Queue {
   /** A grant uses its place in line up; one that is refused forever has none; and one that left meanwhile gives its place up. */
   protected notePlaces({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
     if (verdicts[0]?.degraded) return
-    const isRefused = verdicts.some(({ outcome }) => outcome === 'limited') && verdicts.every(({ outcome }) => outcome !== 'impossible')
     const before = waiter.places
-    waiter.places = isRefused ? parts.map((part, k) => placeAfter(before?.[k], part, verdicts[k] as Verdict)) : undefined
+    waiter.places = isLimited(verdicts) ? parts.map((part, k) => placeAfter(before?.[k], part, verdicts[k] as Verdict)) : undefined
     if (waiter.state === 'gone') this.leaveLine(waiter)
   }
 
@@ -321,7 +322,7 @@ export class Queue {
 
   protected answerOf(verdicts: readonly Verdict[], askedUs: number): Answer {
     const nowUs = this.nowUs()
-    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), askedUs }
+    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longestDelayUs(verdicts), askedUs }
   }
 
   protected takeOut(waiter: Waiter): Waiter {
@@ -449,7 +450,35 @@ function placeAfter(before: Ticket | undefined, { rule, cost }: Part, { given = 
   return given > 0 ? before : { numbers: rule.numbers, words: Float64Array.of(enteredUs) }
 }
 
-/** `parts`: if given, only of those that nobody releases. */
-function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs', parts?: readonly Part[]): number {
-  return Math.max(0, ...verdicts.filter((_, k) => !parts?.[k]?.rule.algorithm.untilReleased).map((verdict) => verdict[figure]))
+/** Whether it is refused, but not forever. */
+function isLimited(verdicts: readonly Verdict[]): boolean {
+  let isRefused = false
+  for (const { outcome } of verdicts) {
+    if (outcome === 'impossible') return false
+    if (outcome === 'limited') isRefused = true
+  }
+  return isRefused
+}
+
+// Plain loops, because this runs for every answer.
+
+function longestRetryUs(verdicts: readonly Verdict[]): number {
+  let longestUs = 0
+  for (const { retryUs } of verdicts) longestUs = Math.max(longestUs, retryUs)
+  return longestUs
+}
+
+/** Of those that nobody releases. */
+function longestSureUs(verdicts: readonly Verdict[], parts: readonly Part[]): number {
+  let longestUs = 0
+  for (let k = 0; k < parts.length; k++) {
+    if (!parts[k]?.rule.algorithm.untilReleased) longestUs = Math.max(longestUs, (verdicts[k] as Verdict).retryUs)
+  }
+  return longestUs
+}
+
+function longestDelayUs(verdicts: readonly Verdict[]): number {
+  let longestUs = 0
+  for (const { delayUs } of verdicts) longestUs = Math.max(longestUs, delayUs)
+  return longestUs
 }

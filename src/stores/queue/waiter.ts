@@ -41,12 +41,6 @@ export interface Took {
   readonly verdicts: readonly Verdict[]
 }
 
-/** How a wait ends for its caller. */
-interface Settle {
-  readonly resolve: (turn: Turn) => void
-  readonly reject: (reason: unknown) => void
-}
-
 export class Waiter {
   readonly queue: Queue
   readonly deadlineUs: number
@@ -81,13 +75,16 @@ export class Waiter {
   isOverdue = false
   /** Where nothing can be booked: how long it has been the first and was refused. */
   heldUp: HeldUp | undefined
-  readonly #settle: Settle
+  /** How it ends for its caller. */
+  readonly #resolve: (turn: Turn) => void
+  readonly #reject: (reason: unknown) => void
 
-  constructor(queue: Queue, parts: readonly Part[], deadlineUs: number, settle: Settle) {
+  constructor(queue: Queue, parts: readonly Part[], deadlineUs: number, resolve: (turn: Turn) => void, reject: (reason: unknown) => void) {
     this.queue = queue
     this.parts = parts
     this.deadlineUs = deadlineUs
-    this.#settle = settle
+    this.#resolve = resolve
+    this.#reject = reject
   }
 
   get mayBook(): boolean {
@@ -109,8 +106,9 @@ export class Waiter {
   }
 
   serve(delayUs: number, servedUs: number, refusal?: Refusal): void {
+    const { answer } = this
     this.#gone()
-    this.#settle.resolve({ refusal, answer: this.answer, delayUs, servedUs })
+    this.#resolve({ refusal, answer, delayUs, servedUs })
   }
 
   refuse(refusal: Refusal): void {
@@ -119,12 +117,14 @@ export class Waiter {
 
   fail(reason: unknown): void {
     this.#gone()
-    this.#settle.reject(reason)
+    this.#reject(reason)
   }
 
   #gone(): void {
     const { room } = this.queue
     this.state = 'gone'
+    // One that waited long is old: what it still referred to would be swept with the old only.
+    this.answer = undefined
     room.waiters -= 1
     if (this.alarm !== undefined) room.alarms.stop(this.alarm)
     for (const signal of this.signals) room.signals.unwatch(signal, this)

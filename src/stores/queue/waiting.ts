@@ -47,8 +47,8 @@ export class Waiting {
       }
       const room = this.#room
       const queue = this.#queueFor(parts, planName, plan)
-      const deadlineUs = this.#clock.nowUs() + timeoutUs
-      const waiter = new Waiter(queue, parts, deadlineUs, { resolve, reject })
+      const deadlineUs = timeoutUs < Number.POSITIVE_INFINITY ? this.#clock.nowUs() + timeoutUs : timeoutUs
+      const waiter = new Waiter(queue, parts, deadlineUs, resolve, reject)
       waiter.mayNotWait = timeoutUs === 0
       room.waiters += 1
       queue.enter(waiter)
@@ -84,6 +84,11 @@ export class Waiting {
     return [...this.#plans].map((plan) => this.queue(parts, plan)).filter((queue) => queue !== undefined)
   }
 
+  /** Something of a key that all limits have may be free. */
+  tryAgain(key: string): void {
+    for (const plan of this.#plans) this.#room.queues.get(idOf(key, plan))?.tryAgain()
+  }
+
   /**
    * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
    * others try again.
@@ -112,8 +117,18 @@ export class Waiting {
 
 /** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
 function queueId(parts: readonly Part[], plan: string | undefined): string {
+  const key = onlyKeyOf(parts)
+  return key === undefined ? JSON.stringify([plan ?? null, ...parts.map((part) => part.key)]) : idOf(key, plan)
+}
+
+/** Mostly the key itself: one that looks like the others is written as they are. */
+function idOf(key: string, plan: string | undefined): string {
+  return plan === undefined && key[0] !== '[' ? key : JSON.stringify([plan ?? null, key])
+}
+
+/** Undefined where the limits have keys of their own. */
+function onlyKeyOf(parts: readonly Part[]): string | undefined {
   const [{ key }] = parts as [Part]
-  const isOne = parts.every((part) => part.key === key)
-  if (isOne && plan === undefined) return `=${key}`
-  return JSON.stringify([plan ?? null, ...(isOne ? [key] : parts.map((part) => part.key))])
+  for (const part of parts) if (part.key !== key) return undefined
+  return key
 }
