@@ -427,15 +427,15 @@ local function rangeOf(key, from, to)
   return checked(try('GETRANGE', key, placeText(from), placeText(to)))
 end
 
--- Reads a key as far as it is read at once. \`raw\` is false for a key that is not there.
-local function open(held, key)
-  local raw = try('GETRANGE', key, '0', '127')
+-- Reads a key as far as it is read at once, or so many bytes. \`raw\` is false for a key that is not there.
+local function open(held, key, bytes)
+  local raw = try('GETRANGE', key, '0', bytes and placeText(bytes) or '127')
   if type(raw) == 'table' or raw == '' then
     -- Nothing, or a string of nothing.
     raw = checked(raw) == '' and checked(try('GET', key))
   end
   local size = raw and #raw or 0
-  if size == FIRST_BYTES then
+  if size == (bytes or FIRST_BYTES) then
     size = checked(try('STRLEN', key))
   end
   held.key, held.raw, held.size = key, raw, size
@@ -685,8 +685,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 --
 -- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
 -- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of decisions, each either
---       a short one: t (take), c (charge) or s (settle), how many decisions, each by one limit, which is the same for all, on a key of its own, its label (see
---       codec.ts); then the cost, which is the same for all, or to settle for each its cost, ofUs, and when the charge would have drained ('0' where that is not asked for);
+--       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
+--       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew for each its cost, ofUs, and when the charge would have drained ('0' where that is not
+--       asked for) or the tokens to renew;
 --       or any other: the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
 --       its label, which of the keys it has, its cost, and to \`give\`, \`settle\`, \`renew\` and \`line\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
@@ -700,7 +701,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- keys that hold nothing or one state under the same numbers. Everything else (rest.lua) is one function, which uses none of these variables, and makes what it needs when it
 -- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see rest.lua.
 
-local try, keys, argv, pack, unpackBytes = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack
+local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
+-- Numbers below this are written down as text by \`%d\`, on every server.
+local MOST_AS_TEXT = 2147483648
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
@@ -712,14 +715,6 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
-
--- The milliseconds of so many microseconds, rounded up, as text: Redis takes longer to write down a number of Lua.
-local function ttlText(us, leastMs)
-  local ms = us / 1000
-  ms = ms + -ms % 1
-  ms = ms > leastMs and ms or leastMs
-  return ms < 2147483648 and string.format('%d', ms) or ms
-end
 
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -750,7 +745,7 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
 end
 
 -- Makes everything that few calls need.
-local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
   --[[REST]]
 end
 
@@ -760,11 +755,11 @@ while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.anyRun(key, at, size)
   --[[SHORT]]
   else
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
     key, at, size = rest.longRun(verb, label, key, at, size)
   end
 end
@@ -805,7 +800,8 @@ elseif format == --[[FORMAT]] then
           raw = nil
         end
       end
-      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false, 0, nil, 0, 0, 0, 0
+      -- A state that is not held is cleared by what decides.
+      local isUsual, isHeld, idleAtUs, head, s1, s2, s3, s4 = raw == false, false
       if raw then
         if #raw == length then
           idleAtUs, head, s1, s2, s3, s4 = unpackBytes(form, raw)
@@ -841,6 +837,8 @@ elseif format == --[[FORMAT]] then
           --[[WORDS]]
           if sN == untilUs then
             nN, sN = BACK, 0
+          elseif sN == -1 then
+            nN, sN = MINUS_ONE, 0
           elseif sN ~= 0 then
             nN, sN = tagOf(sN, untilUs)
           end
@@ -852,12 +850,16 @@ elseif format == --[[FORMAT]] then
               t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
               form, length = packedForm(#known, n1, n2, n3, n4)
             end
-            local record = pack(form, untilUs, known, s1, s2, s3, s4)
+            local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
+              -- As text: Redis takes longer to write down a number of Lua.
+              local ttl = resetUs / 1000
+              ttl = ttl + -ttl % 1
+              ttl = ttl > leastTtlMs and ttl or leastTtlMs
+              ttl = ttl < MOST_AS_TEXT and asText('%d', ttl) or ttl
               -- With GET it refuses to write over a key of another type, which looked like none.
-              local ttl = ttlText(resetUs, leastTtlMs)
               done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end
             heldBy[name] = not isLarge and record or nil
@@ -868,7 +870,7 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
           size = rest.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -884,7 +886,7 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, ttlText, sayInFull)
+        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
         size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
@@ -903,6 +905,8 @@ export const rest = `-- Everything that few calls need: decisions by several lim
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
+-- A small state of permits, with its head, nearly always has fewer bytes.
+local SMALL_BYTES = 192
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that is being read.
 local size, current, reading = 0, 1, 1
@@ -921,7 +925,8 @@ end
 local knownUs, knownTtl = -1, ''
 local function ttlOf(untilUs)
   if untilUs ~= knownUs then
-    knownUs, knownTtl = untilUs, ttlText(untilUs - nowUs, leastTtlMs)
+    local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
+    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
   end
   return knownTtl
 end
@@ -939,11 +944,31 @@ local function write(key, value, untilUs, keptUs)
   heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
+-- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
+-- refused, so that is one which a full server refuses.
+local function isDropped(key)
+  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
+    return false
+  end
+  heldBy[key], hasWritten = not isLarge and false or nil, true
+  return true
+end
+
 -- What is made when it is first needed.
 local pages, others
 
+-- The numbers in a text, from 0 on.
+local function wordsIn(text)
+  local words, count = {}, 0
+  for word in string.gmatch(text, '%S+') do
+    words[count], count = tonumber(word), count + 1
+  end
+  words.length = count
+  return words
+end
+
 -- The verbs of short runs.
-local OPS = { t = 'take', c = 'charge', s = 'settle' }
+local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
 
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
@@ -1325,15 +1350,6 @@ function others()
     }
   end
 
-  local function wordsIn(text)
-    local words, count = {}, 0
-    for word in string.gmatch(text, '%S+') do
-      words[count], count = tonumber(word), count + 1
-    end
-    words.length = count
-    return words
-  end
-
   -- Any other run that begins at a place in ARGV, and where the next one begins.
   local function runAt(at)
     local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
@@ -1355,7 +1371,7 @@ function others()
   -- By its verb and its label: decisions by one limit as any others.
   local runsBy = {}
 
-  local function oneRun(verb, label, cost, ofUs, drainedUs)
+  local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
     local run = runsBy[verb .. label]
     if not run then
       run = newRun(OPS[verb], -1, -1, 1)
@@ -1366,7 +1382,7 @@ function others()
     local cell = run.cells[0]
     cell.cost, run.ofUs = cost, ofUs
     cell.left.words[0] = drainedUs
-    cell.ticket = drainedUs ~= 0 and cell.left or nil
+    cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
     return run
   end
 
@@ -1407,20 +1423,21 @@ local function decideAll(run, key, last)
   end
 end
 
--- Decisions by one limit whose states are long: their words are in a table. To settle, what each is about stands in ARGV from a place on.
+-- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
-  local large, settledAt = (isLarge or neededWords) and pages(), run.settledAt
-  -- A large state goes on reading from what it was found in, also one that is used again.
-  local held = run.held
+  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
+  -- A large state goes on reading from what it was found in, also one that is used again. Of permits that are given back or renewed, nearly all states are small.
+  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
-    if settledAt then
-      cost, ofUs = ARGV[settledAt + (k - run.first) * 3] + 0, ARGV[settledAt + (k - run.first) * 3 + 1] + 0
+    if ownAt then
+      local at = ownAt + (k - run.first) * 3
+      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
     end
     if isLarge then
-      raw = large.open(held, key)
+      raw = large.open(held, key, bytes)
       total = held.size
     else
       raw = heldBy[key]
@@ -1451,18 +1468,36 @@ local function longEach(run, first, last)
         s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
     end
-    if isUsual then
-      if neededWords then
+    if isUsual and not isHeld and cost == run.freshCost then
+      -- What is decided on a key that holds nothing is the same for all of them.
+      write(key, run.freshText, run.freshUntilUs)
+      for j = 1, run.freshSize do
+        reply[size + j] = run.fresh[j]
+      end
+      size = size + run.freshSize
+    elseif isUsual then
+      if isReleased then
+        -- What gives back adds nothing.
+        run.most = before
+      elseif neededWords then
         run.s = s
         large.grown(run, before)
       end
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs)
+      local answered = size
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
       local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
-      if changed and large then
+      if changed and resetUs == 0 and isReleased and isDropped(key) then
+        -- Nothing is held any more.
+      elseif changed and large and isHeld then
         run.s = s
         large.store(key, run, untilUs, keptUs)
       elseif changed then
-        write(key, recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs), untilUs, keptUs)
+        run.s = s
+        local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
+        write(key, text, untilUs, keptUs)
+        if not isHeld then
+          run.freshText, run.freshUntilUs = text, untilUs
+        end
       elseif not raw or try('PTTL', key) == -1 then
         -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
         isUsual = false
@@ -1473,13 +1508,18 @@ local function longEach(run, first, last)
       elseif isUsual then
         size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
-      if isUsual and settledAt then
+      if isUsual and ownAt then
         size = size + 1
         reply[size] = given
+      elseif changed and not isHeld then
+        run.freshCost, run.freshSize = cost, size - answered
+        for j = 1, size - answered do
+          run.fresh[j] = reply[answered + j]
+        end
       end
     end
     if not isUsual then
-      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0), k, k)
+      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0, tokens), k, k)
     end
   end
 end
@@ -1503,7 +1543,7 @@ local function newLongRun(verb, label)
     label = label,
     cost = 0,
     first = 0,
-    settledAt = false,
+    ownAt = false,
     decide = decide,
     words = words,
     freshWords = freshWords,
@@ -1516,6 +1556,11 @@ local function newLongRun(verb, label)
     most = words,
     held = { key = '', raw = false, size = 0 },
     known = false,
+    fresh = { nil, nil },
+    freshCost = -1,
+    freshSize = 0,
+    freshText = '',
+    freshUntilUs = 0,
   }
   run.own, longRuns[verb .. label] = run, run
   return run
@@ -1529,12 +1574,13 @@ function made.longRun(verb, label, key, at, answered)
   if not isPlain then
     count, at = tonumber(ARGV[at + 1]), at + 3
   end
-  run.first, run.settledAt, size = key, verb == 's' and at, answered
-  if verb ~= 's' then
+  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
+  run.first, run.ownAt, size = key, isOwnEach and at, answered
+  if not isOwnEach then
     run.cost = tonumber(ARGV[isPlain and 2 or at])
   end
   decideAll(run, key, key + count - 1)
-  return key + count, at + (verb == 's' and 3 * count or 1), size
+  return key + count, at + (isOwnEach and 3 * count or 1), size
 end
 
 -- Any other decisions.
@@ -2033,7 +2079,8 @@ do
       }
     end,
     neededWords = function(s, i)
-      return wordsIn(roomFor(s[i + 4] + 1))
+      local end_ = s[i + 4]
+      return wordsIn(end_ < 3 and end_ + 1 or ((end_ + 1) / 4 + -((end_ + 1) / 4) % 1) * 4)
     end,
     -- A state dated more than one lease ahead is re-dated: every lease has as long to go as it had then.
     repair = function(own, s, i, nowUs)
@@ -6742,11 +6789,18 @@ local words = 9 + entries2 * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local entries = s[5] + 1
-  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
   return 9 + entries2 * 3
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -7201,11 +7255,18 @@ local words = 9 + entries2 * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local entries = s[5] + 1
-  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
   return 9 + entries2 * 3
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -7699,11 +7760,18 @@ local words = 9 + entries2 * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local entries = s[5] + 1
-  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
   return 9 + entries2 * 3
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -8042,6 +8110,683 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, words, 9, neededWords
 `,
+  give: `local max = math.max
+local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- The first entry with this token or a later one.
+local function entryFrom(s, i, token)
+  local low = 0
+  local high = s[i + 4]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + middle * 3] < token then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
+local function latestOf(s, i, atMostUs)
+  local latestUs = 0
+  local entry = s[i + 4] - 1
+  while entry >= 0 and latestUs < atMostUs do
+    if s[i + 9 + entry * 3 + 1] > 0 then
+      latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
+    end
+    entry = entry - 1
+  end
+  return latestUs
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function neededWords(s)
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
+  return 9 + entries2 * 3
+end
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+do
+  local granted = true
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= windowUs then
+          result2 = false
+        else
+          if s[6] + s[7] > 0 and s[8] <= atUs then
+            local soonestUs = 0
+            local latestUs = 0
+            do
+              local entry = 0
+              while entry < s[5] do
+                local entry2 = entry
+                if s[10 + entry2 * 3 + 1] > 0 then
+                  local entry3 = entry
+                  local expiresUs = s[10 + entry3 * 3 + 2]
+                  if expiresUs <= atUs then
+                    local entry4 = entry
+                    local count = s[10 + entry4 * 3 + 1]
+                    if count >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count
+                    end
+                    s[10 + entry4 * 3 + 1] = 0
+                  else
+                    soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                    latestUs = latestUs > expiresUs and latestUs or expiresUs
+                  end
+                end
+                entry = entry + 1
+              end
+            end
+            s[8] = soonestUs
+            s[9] = latestUs
+            dropLast(s, 1)
+          end
+          local backUs = atUs - nowUs
+          do
+            local entry5 = 0
+            while entry5 < s[5] do
+              local entry6 = entry5
+              if s[10 + entry6 * 3 + 1] > 0 then
+                local earlier = entry5
+                local entry7 = entry5
+                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+                s[10 + earlier * 3 + 2] = expiresUs2
+              end
+              entry5 = entry5 + 1
+            end
+          end
+          if s[6] + s[7] > 0 then
+            s[8] = s[8] - backUs
+            s[9] = s[9] - backUs
+          end
+          s[1] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    local result4
+    given = 0
+    if cost == 0 then
+      result4 = true
+    else
+      local chosen3
+      if isHeld then
+        local most = capacity > capacity and capacity or capacity
+        local cost2 = cost < most and cost or most
+        local result6
+        do
+          local atUs2 = s[1] > nowUs and s[1] or nowUs
+          local chosen2
+          if ofUs < 0 then
+            chosen2 = -1
+          else
+            local entry8 = entryFrom(s, 1, ofUs)
+            chosen2 = entry8 < s[5] and s[10 + entry8 * 3] == ofUs and entry8 or -1
+          end
+          local entry9 = chosen2
+          if entry9 < 0 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
+            result6 = -1
+          else
+            local count2 = s[10 + entry9 * 3 + 1]
+            if cost2 == 0 and count2 < 1099511627776 then
+              result6 = -1
+            else
+              local given2 = count2 >= 1099511627776 and 0 or count2 < cost2 and count2 or cost2
+              if given2 > 0 and given2 < count2 then
+                local count3 = count2 - given2
+                s[10 + entry9 * 3 + 1] = count3
+                s[4] = s[4] - given2
+              else
+                local expiresUs3 = s[10 + entry9 * 3 + 2]
+                local count4 = s[10 + entry9 * 3 + 1]
+                if count4 >= 1099511627776 then
+                  s[7] = s[7] - 1
+                else
+                  s[6] = s[6] - 1
+                  s[4] = s[4] - count4
+                end
+                s[10 + entry9 * 3 + 1] = 0
+                dropLast(s, 1)
+                if expiresUs3 == s[9] then
+                  s[9] = latestOf(s, 1, expiresUs3)
+                end
+                if s[6] + s[7] == 0 then
+                  s[8] = 0
+                end
+              end
+              s[1] = atUs2
+              result6 = given2
+            end
+          end
+        end
+        chosen3 = result6
+      else
+        chosen3 = -1
+      end
+      local given3 = chosen3
+      if given3 < 0 then
+        outcome = 'limited'
+        retryUs = 0
+        result4 = false
+      else
+        given = given3
+        changed = true
+        result4 = true
+      end
+    end
+    if not result4 then
+      granted = false
+    end
+  end
+  do
+    local lateUs = 0
+    local lateUs2 = lateUs
+    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    local result7
+    do
+      local total = s[4]
+      if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
+        result7 = total
+      else
+        do
+          local entry10 = 0
+          while entry10 < s[5] do
+            local entry11 = entry10
+            local count5 = s[10 + entry11 * 3 + 1]
+            local chosen4
+            if count5 < 1099511627776 then
+              local entry12 = entry10
+              chosen4 = s[10 + entry12 * 3 + 2] <= atUs3
+            else
+              chosen4 = false
+            end
+            if chosen4 then
+              total = total - count5
+            end
+            entry10 = entry10 + 1
+          end
+        end
+        result7 = total
+      end
+    end
+    remaining = 0 > capacity - result7 and 0 or capacity - result7
+    local last = s[2]
+    local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+    resetUs = 0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs
+    enteredUs = nowUs + lateUs2
+  end
+end
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end
+return each, words, 9, neededWords
+`,
+  renew: `local huge = math.huge
+-- Sets so many words of a state to 0.
+local function clearWords(s, from, count)
+  for k = from, from + count - 1 do
+    s[k] = 0
+  end
+end
+
+-- From src/algorithms/concurrency/concurrency.ts.
+
+local function setCount(s, i, entry, count)
+  s[i + 9 + entry * 3 + 1] = count
+end
+
+local function setExpires(s, i, entry, expiresUs)
+  s[i + 9 + entry * 3 + 2] = expiresUs
+end
+
+local function put(s, i, entry, token, count, expiresUs)
+  s[i + 9 + entry * 3] = token
+  setCount(s, i, entry, count)
+  setExpires(s, i, entry, expiresUs)
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+    end_ = end_ - 1
+    put(s, i, end_, 0, 0, 0)
+  end
+  s[i + 4] = end_
+end
+
+-- The first entry with this token or a later one.
+local function entryFrom(s, i, token)
+  local low = 0
+  local high = s[i + 4]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + middle * 3] < token then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local capacity = figures[0]
+local us = figures[1]
+local mostLeases = us == 0 and 100000 or 1000
+local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+local windowUs = us == 0 and 3155760000000000 or us
+local words = 9 + entries2 * 3
+local endless = us == 0
+local leaseUs2 = us == 0 and huge or us
+local function neededWords(s)
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
+  return 9 + entries2 * 3
+end
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
+local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+do
+  local granted = true
+  do
+    local chosen
+    if isHeld then
+      local result2
+      do
+        local atUs = s[1]
+        if atUs - nowUs <= windowUs then
+          result2 = false
+        else
+          if s[6] + s[7] > 0 and s[8] <= atUs then
+            local soonestUs = 0
+            local latestUs = 0
+            do
+              local entry = 0
+              while entry < s[5] do
+                local entry2 = entry
+                if s[10 + entry2 * 3 + 1] > 0 then
+                  local entry3 = entry
+                  local expiresUs = s[10 + entry3 * 3 + 2]
+                  if expiresUs <= atUs then
+                    local entry4 = entry
+                    local count = s[10 + entry4 * 3 + 1]
+                    if count >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count
+                    end
+                    s[10 + entry4 * 3 + 1] = 0
+                  else
+                    soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                    latestUs = latestUs > expiresUs and latestUs or expiresUs
+                  end
+                end
+                entry = entry + 1
+              end
+            end
+            s[8] = soonestUs
+            s[9] = latestUs
+            dropLast(s, 1)
+          end
+          local backUs = atUs - nowUs
+          do
+            local entry5 = 0
+            while entry5 < s[5] do
+              local entry6 = entry5
+              if s[10 + entry6 * 3 + 1] > 0 then
+                local earlier = entry5
+                local entry7 = entry5
+                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
+                s[10 + earlier * 3 + 2] = expiresUs2
+              end
+              entry5 = entry5 + 1
+            end
+          end
+          if s[6] + s[7] > 0 then
+            s[8] = s[8] - backUs
+            s[9] = s[9] - backUs
+          end
+          s[1] = nowUs
+          result2 = true
+        end
+      end
+      chosen = result2
+    else
+      clearWords(s, 1, 9)
+      chosen = false
+    end
+    changed = chosen
+    outcome = 'allowed'
+    retryUs = 0
+    delayUs = 0
+    given = 0
+    local atUs2 = s[1] > nowUs and s[1] or nowUs
+    local renewed = 0
+    for k = 0, tokens.length - 1 do
+      local token = tokens[k]
+      local expiresUs3 = atUs2 + leaseUs2
+      local result4
+      do
+        local entry8 = entryFrom(s, 1, token)
+        local entry9 = entry8 < s[5] and s[10 + entry8 * 3] == token and entry8 or -1
+        if entry9 < 0 or s[10 + entry9 * 3 + 1] >= 1099511627776 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
+          result4 = false
+        else
+          local laterUs = s[10 + entry9 * 3 + 2] > expiresUs3 and s[10 + entry9 * 3 + 2] or expiresUs3
+          s[10 + entry9 * 3 + 2] = laterUs
+          s[9] = s[9] > laterUs and s[9] or laterUs
+          result4 = true
+        end
+      end
+      if result4 then
+        renewed = renewed + 1
+      end
+    end
+    local last = s[2]
+    local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+    local chosen2
+    if (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0 then
+      chosen2 = true
+    else
+      local token2 = tokens[0]
+      chosen2 = token2 < s[3] or token2 > s[2]
+    end
+    local isLost = chosen2
+    local chosen5
+    if renewed == 0 and cost > 0 and isLost then
+      local result5
+      if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
+        result5 = s[6]
+      else
+        local held = 0
+        do
+          local entry10 = 0
+          while entry10 < s[5] do
+            local entry11 = entry10
+            local chosen3
+            if s[10 + entry11 * 3 + 1] < 1099511627776 then
+              local entry12 = entry10
+              chosen3 = s[10 + entry12 * 3 + 1] > 0 and s[10 + entry12 * 3 + 2] > atUs2
+            else
+              chosen3 = false
+            end
+            if chosen3 then
+              held = held + 1
+            end
+            entry10 = entry10 + 1
+          end
+        end
+        result5 = held
+      end
+      local earlier2 = result5
+      local result6
+      if s[7] == 0 then
+        result6 = 0
+      else
+        local waiting = 0
+        do
+          local entry13 = 0
+          while entry13 < s[5] do
+            local entry14 = entry13
+            local chosen4
+            if s[10 + entry14 * 3 + 1] >= 1099511627776 then
+              local entry15 = entry13
+              chosen4 = s[10 + entry15 * 3 + 1] > 0 and s[10 + entry15 * 3 + 2] > atUs2
+            else
+              chosen4 = false
+            end
+            if chosen4 then
+              waiting = waiting + 1
+            end
+            entry13 = entry13 + 1
+          end
+        end
+        result6 = waiting
+      end
+      chosen5 = earlier2 + result6 < (words - 9) / 3
+    else
+      chosen5 = false
+    end
+    if chosen5 then
+      local chosen6
+      if s[2] > 0 then
+        local last2 = s[2]
+        local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+        chosen6 = (0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs) == 0
+      else
+        chosen6 = false
+      end
+      if chosen6 then
+        local entries = s[5]
+        local entries2 = s[5]
+        clearWords(s, 1, 9 + entries2 * 3)
+      end
+      local token3 = tokens[0]
+      local expiresUs4 = atUs2 + leaseUs2
+      if s[6] + s[7] > 0 and s[8] <= atUs2 then
+        local soonestUs2 = 0
+        local latestUs2 = 0
+        do
+          local entry16 = 0
+          while entry16 < s[5] do
+            local entry17 = entry16
+            if s[10 + entry17 * 3 + 1] > 0 then
+              local entry18 = entry16
+              local expiresUs5 = s[10 + entry18 * 3 + 2]
+              if expiresUs5 <= atUs2 then
+                local entry19 = entry16
+                local count2 = s[10 + entry19 * 3 + 1]
+                if count2 >= 1099511627776 then
+                  s[7] = s[7] - 1
+                else
+                  s[6] = s[6] - 1
+                  s[4] = s[4] - count2
+                end
+                s[10 + entry19 * 3 + 1] = 0
+              else
+                soonestUs2 = soonestUs2 == 0 and expiresUs5 or soonestUs2 < expiresUs5 and soonestUs2 or expiresUs5
+                latestUs2 = latestUs2 > expiresUs5 and latestUs2 or expiresUs5
+              end
+            end
+            entry16 = entry16 + 1
+          end
+        end
+        s[8] = soonestUs2
+        s[9] = latestUs2
+        dropLast(s, 1)
+      end
+      do
+        local end2 = s[5]
+        local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
+        if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
+          local next = 0
+          for entry20 = 0, end2 - 1 do
+            local entry21 = entry20
+            if s[10 + entry21 * 3 + 1] > 0 then
+              if next < entry20 then
+                local earlier3 = next
+                local entry22 = entry20
+                local earlier4 = s[10 + entry22 * 3]
+                local entry23 = entry20
+                local earlier5 = s[10 + entry23 * 3 + 1]
+                local entry24 = entry20
+                local expiresUs6 = s[10 + entry24 * 3 + 2]
+                s[10 + earlier3 * 3] = earlier4
+                s[10 + earlier3 * 3 + 1] = earlier5
+                s[10 + earlier3 * 3 + 2] = expiresUs6
+              end
+              next = next + 1
+            end
+          end
+          local entries3 = next
+          local entries4 = next
+          clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
+          s[5] = next
+        end
+      end
+      if s[2] == 0 then
+        s[3] = atUs2 > token3 + 1 and atUs2 or token3 + 1
+        s[2] = atUs2 > token3 and atUs2 or token3
+      end
+      s[2] = s[2] > token3 and s[2] or token3
+      local before = entryFrom(s, 1, token3)
+      local end3 = s[5]
+      s[10 + end3 * 3] = token3
+      s[10 + end3 * 3 + 1] = cost
+      s[10 + end3 * 3 + 2] = expiresUs4
+      s[5] = end3 + 1
+      s[8] = s[6] + s[7] == 0 and expiresUs4 or s[8] < expiresUs4 and s[8] or expiresUs4
+      s[9] = s[9] > expiresUs4 and s[9] or expiresUs4
+      for entry25 = s[5] - 1, before + 1, -1 do
+        local earlier6 = entry25
+        local entry26 = entry25 - 1
+        local earlier7 = s[10 + entry26 * 3]
+        local entry27 = entry25 - 1
+        local earlier8 = s[10 + entry27 * 3 + 1]
+        local entry28 = entry25 - 1
+        local expiresUs7 = s[10 + entry28 * 3 + 2]
+        s[10 + earlier6 * 3] = earlier7
+        s[10 + earlier6 * 3 + 1] = earlier8
+        s[10 + earlier6 * 3 + 2] = expiresUs7
+      end
+      s[10 + before * 3] = token3
+      s[10 + before * 3 + 1] = cost
+      s[10 + before * 3 + 2] = expiresUs4
+      s[6] = s[6] + 1
+      s[4] = s[4] + cost
+      renewed = 1
+    end
+    if renewed > 0 then
+      s[1] = atUs2
+    end
+    local renewed2 = renewed
+    if renewed2 > 0 then
+      changed = true
+    end
+    given = renewed2
+    local chosen7
+    if renewed2 == tokens.length then
+      chosen7 = true
+    else
+      outcome = 'limited'
+      retryUs = 0
+      chosen7 = false
+    end
+    if not chosen7 then
+      granted = false
+    end
+    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    local result9
+    do
+      local total = s[4]
+      if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
+        result9 = total
+      else
+        do
+          local entry29 = 0
+          while entry29 < s[5] do
+            local entry30 = entry29
+            local count3 = s[10 + entry30 * 3 + 1]
+            local chosen8
+            if count3 < 1099511627776 then
+              local entry31 = entry29
+              chosen8 = s[10 + entry31 * 3 + 2] <= atUs3
+            else
+              chosen8 = false
+            end
+            if chosen8 then
+              total = total - count3
+            end
+            entry29 = entry29 + 1
+          end
+        end
+        result9 = total
+      end
+    end
+    remaining = 0 > capacity - result9 and 0 or capacity - result9
+    local last3 = s[2]
+    local sinceUs3 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
+    resetUs = 0 > (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs and 0 or (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs
+    enteredUs = nowUs
+  end
+end
+return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
+end
+return each, words, 9, neededWords
+`,
 },
   slidingLog: {
   take: `local max = math.max
@@ -8363,7 +9108,7 @@ local function neededWords(s)
   end
   return result
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -8910,7 +9655,7 @@ local function neededWords(s)
   end
   return result
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -9483,7 +10228,7 @@ local function neededWords(s)
   end
   return result
 end
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -10043,7 +10788,7 @@ local rule = {
   perPeriod = perPeriod,
   periodUs = periodUs,
 }
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -10610,7 +11355,7 @@ local rule = {
   perPeriod = perPeriod,
   periodUs = periodUs,
 }
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -11334,7 +12079,7 @@ local rule = {
   perPeriod = perPeriod,
   periodUs = periodUs,
 }
-local function each(s, isHeld, cost, nowUs, ofUs)
+local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
@@ -12368,8 +13113,15 @@ local function finish(cell, nowUs, isTaken)
   verdict.enteredUs = nowUs + lateUs2
 end
 local function neededWords(s)
-  local entries = s[5] + 1
-  local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
+  local end2 = s[5]
+  local chosen
+  if end2 < 3 then
+    chosen = end2 + 1
+  else
+    local entries = end2 + 1
+    chosen = (entries / 4 + -(entries / 4) % 1) * 4
+  end
+  local entries2 = chosen
   return 9 + entries2 * 3
 end
 return agree, finish, words, 9, neededWords
