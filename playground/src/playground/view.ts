@@ -79,16 +79,7 @@ class PlaygroundView implements View {
     this.#player = new Player({ moved: (call, atUs, isPlaying) => this.#moved(call, atUs, isPlaying) })
     this.#words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
     this.#picture = new Picture(this.#words, (us) => this.#seek(us))
-    this.#bar = playBar(
-      texts,
-      this.#player,
-      {
-        goThrough: () => this.#goThrough(),
-        showAll: () => this.#showAll(),
-        placeText: (call, count, atUs) => texts.play.of(counted(call + 1), counted(count), seconds(atUs)),
-      },
-      this.#stateTick(),
-    )
+    this.#bar = this.#playBar()
     this.#example = exampleSelect(addressOf(this.#state), texts, (chosen) => this.#choose(chosen))
     this.#traffic = trafficPanel(
       this.#state.traffic,
@@ -139,6 +130,19 @@ class PlaygroundView implements View {
       h('section', { class: 'panel' }, ...counts),
       this.#tape,
       this.#share.element,
+    )
+  }
+
+  #playBar(): ReturnType<typeof playBar> {
+    return playBar(
+      this.#texts,
+      this.#player,
+      {
+        goThrough: () => this.#goThrough(),
+        showAll: () => this.#showAll(),
+        placeText: (call, count, atUs) => this.#texts.play.of(counted(call + 1), counted(count), seconds(atUs)),
+      },
+      this.#stateTick(),
     )
   }
 
