@@ -73,6 +73,8 @@ const DEEPER = 0.75
 const FREE = 0.1
 /** If so much is lost by a limit that fell because of a queue, then there was no queue: calls have become slower. */
 const COSTLY = 0.25
+/** How far off a loss may be as measured. */
+const LOSS_NOISE = 0.2
 const WINDOWS_TO_DIP = 25
 /** After a surprise. */
 const WINDOWS_TO_NEXT_DIP = 5
@@ -137,7 +139,7 @@ function judged(state: KneeState, window: Window, maxLatencyMs: number): KneeSta
   if (window.ok === 0) return state
   if (window.inflight < REACHED * state.limit) return unused(state, window)
   if (state.top !== undefined && state.isDip) return afterDip(state, state.top, window)
-  if (state.top !== undefined && lossOf(state.top, window) > COSTLY) return slower(state, state.top, window)
+  if (state.top !== undefined && lossOf(state.top, window) > COSTLY) return afterLoss(state, state.top, window, maxLatencyMs)
   if (!state.hasPassed && isPlateau(state, window)) return sought(state, window)
   return full(state, window, maxLatencyMs)
 }
@@ -262,7 +264,9 @@ function afterDip(state: KneeState, top: Top, window: Window): KneeState {
   return returned(state, top, isNear ? blend(baseMs, latencyMs, 0.5) : latencyMs, 'measured')
 }
 
-function slower(state: KneeState, top: Top, window: Window): KneeState {
+/** A fall loses no more throughput than it takes places. If more is lost, the server has changed meanwhile, and what was before says nothing. */
+function afterLoss(state: KneeState, top: Top, window: Window, maxLatencyMs: number): KneeState {
+  if (lossOf(top, window) > 1 - state.limit / top.limit + LOSS_NOISE) return full({ ...state, top: undefined }, window, maxLatencyMs)
   return returned(state, top, window.latencyMs, 'calls are slower')
 }
 

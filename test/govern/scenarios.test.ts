@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { type ChangeEvent, knee } from '../../src/govern/index.ts'
 import { governedGate, scenarios, searched } from './judge.ts'
-import { fixedGate, percentile, type Result, type Scenario, simulate } from './simulation.ts'
+import { fixedGate, percentile, type Result, type Scenario, type Stream, simulate } from './simulation.ts'
 
 const first = Number(process.env.SLUICE_SEED ?? 11)
 const seeds = Array.from({ length: Number(process.env.SLUICE_TRACES ?? 1) }, (_, k) => first + k)
@@ -39,6 +39,21 @@ function within({ answers }: Result, fromS: number, toS: number) {
   const took = answers.filter(([atMs]) => atMs >= fromS * 1000 && atMs < toS * 1000).map(([, tookMs]) => tookMs)
   return { goodput: took.length, p99Ms: percentile(took, 0.99) }
 }
+
+test('workers that leave while the limit falls are not taken for slower calls', () => {
+  const scenario = { ...(scenarios.find(({ name }) => name === 'jitter') as Scenario), seconds: 42, steps: [{ atS: 22, workers: 8 }] }
+  // Seeds by which the limit is falling at 22 s.
+  for (const seed of [10, 12]) {
+    const changes: ChangeEvent[] = []
+    simulate(
+      { ...scenario, streams: [{ ...scenario.streams[0], perSecond: 700 } as Stream] },
+      seed,
+      governedGate(knee({ min: 1, max: 200 }), changes),
+    )
+    const limits = changes.filter(({ window }) => window.atMs > 30_000).map(({ to }) => to)
+    expect(Math.max(...limits), `seed ${seed}`).toBeLessThanOrEqual(16)
+  }
+})
 
 const all = process.env.SLUICE_SEARCH === 'all'
 
