@@ -73,8 +73,8 @@ const DEEPER = 0.75
 const FREE = 0.1
 /** If so much is lost by a limit that fell because of a queue, then there was no queue: calls have become slower. */
 const COSTLY = 0.25
-/** How far off a loss may be as measured. */
-const LOSS_NOISE = 0.2
+/** By more than chance. */
+const SLOWER_STILL = 1.25
 const WINDOWS_TO_DIP = 25
 /** After a surprise. */
 const WINDOWS_TO_NEXT_DIP = 5
@@ -264,9 +264,9 @@ function afterDip(state: KneeState, top: Top, window: Window): KneeState {
   return returned(state, top, isNear ? blend(baseMs, latencyMs, 0.5) : latencyMs, 'measured')
 }
 
-/** A fall loses no more throughput than it takes places. If more is lost, the server has changed meanwhile, and what was before says nothing. */
+/** Fewer in flight cannot make calls slower. If they are, the server has changed since the fall, and what was before says nothing. */
 function afterLoss(state: KneeState, top: Top, window: Window, maxLatencyMs: number): KneeState {
-  if (lossOf(top, window) > 1 - state.limit / top.limit + LOSS_NOISE) return full({ ...state, top: undefined }, window, maxLatencyMs)
+  if (window.latencyMs > SLOWER_STILL * top.latencyMs) return full({ ...state, top: undefined }, window, maxLatencyMs)
   return returned(state, top, window.latencyMs, 'calls are slower')
 }
 
