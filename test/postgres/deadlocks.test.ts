@@ -11,7 +11,7 @@ import { SEED, traceCount } from '../model/trace.ts'
 import { ownTable } from '../support/postgres-client.ts'
 
 const PROCESSES = 3
-const CALLS = traceCount(40)
+const CALLS = traceCount(25)
 const KEYS = { users: 5, tenants: 3, regions: 2 }
 /** The two regions admit somewhat less than is asked for. */
 const LIMIT = Math.floor((PROCESSES * 2 * 8 * CALLS) / KEYS.regions) - 20

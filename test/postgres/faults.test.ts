@@ -3,10 +3,11 @@
  * answered is charged once or not at all, and never sent again; one that the server says did not happen is sent again.
  */
 import pg from 'pg'
+import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type PostgresServer, startPgbouncer, startPostgres, startStandby } from '../../scripts/postgres-server.mjs'
+import { type PostgresServer, startPgbouncer, startPostgres, startStandby, USER } from '../../scripts/postgres-server.mjs'
 import { createLimiter, fixedWindow, gcra } from '../../src/index.ts'
-import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { postgresMigration, postgresStore } from '../../src/stores/postgres/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
 import { ownTable, type TestTable } from '../support/postgres-client.ts'
 
@@ -87,6 +88,32 @@ test('backends that are terminated in the middle of batches charge nothing twice
   expect(used).toBeLessThanOrEqual(answered + failed)
 })
 
+test('a backend that is killed with -9 takes the server down for a moment: nothing is charged twice, only an unlogged table is empty', async () => {
+  const owned = ownedTable()
+  const volatile = ownedTable()
+  const limiter = limiterOn(owned.store())
+  const unlogged = limiterOn(volatile.store({ unlogged: true }))
+  await unlogged.consume('u', 7)
+  expect(await usedOf(volatile, 'u')).toBe(7)
+  await limiter.consume('k0')
+  let isOver = false
+  const hammering = hammer(limiter, () => isOver)
+  const admin = ownedTable().pool
+  const atWork = `SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
+  let pid: number | undefined
+  for (let round = 0; pid === undefined && round < 5_000; round++) pid = (await admin.query(atWork)).rows[0]?.pid
+  process.kill(pid as number, 'SIGKILL')
+  // All connections are lost, and the server recovers from its log.
+  await vi.waitFor(async () => expect(await usedOf(volatile, 'u')).toBe(0), WAIT)
+  await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+  isOver = true
+  const { answered, failed } = await hammering
+  const used = await usedInAll(owned)
+  expect(failed).toBeGreaterThan(0)
+  expect(used).toBeGreaterThanOrEqual(answered + 1)
+  expect(used).toBeLessThanOrEqual(answered + 1 + failed)
+})
+
 test.each(['SIGINT', 'SIGQUIT'] as const)(
   'a server that ended by %s and started again, behind pgbouncer, has forgotten nothing',
   async (signal) => {
@@ -113,6 +140,37 @@ test('a standby decides nothing, not even questions; once promoted it goes on fr
   standby.promote()
   await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
   expect(await limiter.consume('u', 2)).toMatchObject({ allowed: true, remaining: 999_993 })
+})
+
+test('a failover under load: what a synchronous standby was promoted with is all that was answered, and callers find it by themselves', async () => {
+  const primary = await startPostgres({ fsync: 'off' })
+  open.push(() => primary.remove())
+  const { pool, table } = ownedTable(primary.url)
+  await pool.query(postgresMigration({ table }))
+  const standby = await startStandby(primary, { fsync: 'off' })
+  open.push(() => standby.remove())
+  await pool.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+  await pool.query('SELECT pg_reload_conf()')
+  const inStep = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
+  await vi.waitFor(async () => expect((await pool.query(inStep)).rows).toHaveLength(1), WAIT)
+  const hosts = [primary, standby].map(({ host, port }) => `${host}:${port}`)
+  const sql = postgres(`postgres://${USER}@${hosts}/postgres`, { max: 4, target_session_attrs: 'read-write', onnotice: () => undefined })
+  open.push(() => sql.end({ timeout: 0 }))
+  const limiter = limiterOn(postgresStore(sql, { table }))
+  let isOver = false
+  const hammering = hammer(limiter, () => isOver)
+  const before = ownedTable(primary.url, table)
+  await vi.waitFor(async () => expect(await usedInAll(before)).toBeGreaterThan(200), WAIT)
+  await primary.stop('SIGQUIT')
+  standby.promote()
+  const after = ownedTable(standby.url, table)
+  const found = await usedInAll(after)
+  await vi.waitFor(async () => expect(await usedInAll(after)).toBeGreaterThan(found), WAIT)
+  isOver = true
+  const { answered, failed } = await hammering
+  const used = await usedInAll(after)
+  expect(used).toBeGreaterThanOrEqual(answered)
+  expect(used).toBeLessThanOrEqual(answered + failed)
 })
 
 describe('between client and server', () => {

@@ -41,6 +41,7 @@ const DEFAULT_MAX_KEYS = 1_000_000
 /** What one JavaScript Map can hold. */
 const MOST_KEYS = 16_000_000
 
+/** States in this process. `dump` and `restore` of `sluice/store` keep them over a restart. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   onlyKnown(options, ['maxKeys', 'onFull'], 'memoryStore')
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'deny' } = options
