@@ -174,6 +174,19 @@ describe('over HTTP', () => {
   })
 })
 
+test.each([
+  ['deny', false],
+  ['allow', true],
+])('of new keys beyond maxKeys none is held, and with onFull: %s each is allowed: %s', async (onFull, isAllowed) => {
+  writeFileSync(join(folder, 'sluice.yaml'), CONFIG.replace('bounds: {', `bounds: { maxKeys: 50, onFull: ${onFull},`))
+  await start(64)
+  const decisions = Array.from({ length: 60 }, (_, n) => ({ limiter: 'api', key: `k${n}` }))
+  const { body } = await post('/v1/decide', { decisions })
+  const allowed = body.decisions.map((each: { allowed: boolean }) => each.allowed)
+  expect(allowed).toEqual(decisions.map((_, n) => n < 50 || isAllowed))
+  expect(await post('/v1/decide', decisions[0] as object)).toMatchObject({ body: { allowed: false } })
+})
+
 describe('over gRPC', () => {
   const PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
   const HEADERS = { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' }

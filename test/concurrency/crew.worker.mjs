@@ -4,7 +4,7 @@ import { limitFrom } from '../../dist/config/index.js'
 import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
-const JOBS = { race, history, queue, admitted, refunded }
+const JOBS = { race, history, queue, admitted, refunded, settled }
 
 /** { number, threads, gate }: all stop at the gate until everybody is there. */
 const { number } = workerData
@@ -108,4 +108,20 @@ function refunded({ handle, gate, threads, limits, calls }) {
     limiter.refund('key', 1, { atMs })
   }
   return taken
+}
+
+/** Takes an estimate, settles it by more or less, and charges one, again and again. Tells how much was used. */
+function settled({ handle, gate, threads, calls, ...order }) {
+  const store = sharedStore(handle)
+  const limiter = limiterOn(store, order)
+  let used = 0
+  passGate(gate, threads)
+  for (let call = 0; call < calls; call++) {
+    const decision = limiter.consume('key:0', 3)
+    const actual = decision.allowed ? call % 6 : 0
+    decision.settle(actual)
+    limiter.charge('key:0')
+    used += actual + 1
+  }
+  return { used, collisions: store.collisions }
 }

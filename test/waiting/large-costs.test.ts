@@ -193,6 +193,30 @@ describe('what a claim leaves alone', () => {
     for (const limiter of [busy, waits]) limiter.close()
   })
 
+  test.each(STORES)('what is written down while it stands is all that is left of it, on a store %s', async (_, storesOf) => {
+    const clock = fakeClock()
+    const limit = slidingLog({ limit: 10, window: '1s' })
+    const storeOf = storesOf(clock, limit)
+    const [busy, waits] = [0, 1].map(() => createLimiter(limit, { name: 'api', store: storeOf(), clock, ...PATIENT })) as [
+      Limiter<Limit, Store>,
+      Limiter<Limit, Store>,
+    ]
+    let isServed = false
+    const base: Calls = { admitted: 0, refused: 0 }
+    for (let ms = 0; ms < 8_000; ms++) {
+      if (ms === 300) void waits.acquire('k', { cost: 5 }).then(() => (isServed = true))
+      if (ms % 50 === 0) void count(base, busy.consume('k'))
+      // Once it is claimed, what is charged is debt, and a log adds that to its newest entry.
+      if (ms % 400 === 399) void busy.charge('k', 1)
+      clock.advanceMs(1)
+      await told()
+    }
+    expect(isServed).toBe(true)
+    // Ten in each second, of which two or three are charged and five were waited for.
+    expect(base.admitted).toBeGreaterThanOrEqual(40)
+    for (const limiter of [busy, waits]) limiter.close()
+  })
+
   test('where callers with a larger capacity keep it from coming true, it ends, and the others go on', async () => {
     const clock = fakeClock()
     const storeOf = far(clock)

@@ -102,6 +102,20 @@ function claimRule(rule: Rule, isFar: boolean): Rule {
   return isFar ? rule.algorithm.ruleOf([capacity, ...rule.figures.slice(1)]) : { ...rule, capacity }
 }
 
+/**
+ * What is left of a claim that was given back, by the answers to that, to be given back of what is newest. A log adds debt that is written down meanwhile to its newest
+ * entry, as of then: where that was the claim, it is no longer found by its time, and more than the limit is in use all the same.
+ */
+export function restOf(claimed: readonly Part[], ofUs: number, verdicts: readonly Verdict[]): Part[] {
+  return claimed.flatMap((part, k) => {
+    const { given = 0, remaining, atUs } = verdicts[k] as Verdict
+    const { capacity, windowUs } = part.rule
+    const rest = -part.cost - given
+    const isInDebt = 2 * remaining < capacity
+    return rest > 0 && isInDebt && ofUs + windowUs > atUs ? [part.with({ cost: rest })] : []
+  })
+}
+
 /** A claim is renewed before what was used earlier has left: all of it may leave at one moment. */
 export function renewalUs(claimed: readonly Part[]): number {
   return Math.ceil(longestWindowUs(claimed) / 2)

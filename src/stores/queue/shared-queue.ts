@@ -6,9 +6,10 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
+import { chargesOf, giveBacks } from '../settlement.ts'
 import type { Step } from '../step.ts'
 import { allAllowed, type Part } from '../store.ts'
-import { type Claim, claimedParts, claimOf, HeldUp, renewalUs } from './claim.ts'
+import { type Claim, claimedParts, claimOf, HeldUp, renewalUs, restOf } from './claim.ts'
 import { bookedOf } from './holding.ts'
 import { Horizon } from './horizon.ts'
 import type { Line } from './line.ts'
@@ -233,10 +234,7 @@ export class SharedQueue extends Queue {
   }
 
   protected override give(step: Step): void {
-    const { store } = this.room
-    if (store === undefined) super.give(step)
-    // What the store was charged is not given back to who stands in for it.
-    else if (!store.isDownFor(step)) store.ask(step, () => {}).catch(() => {})
+    this.#giveAndHear(step, () => {})
   }
 
   /** `takes`: 1 if what the answer says matters to others who ask. */
@@ -369,7 +367,7 @@ export class SharedQueue extends Queue {
       if (!allAllowed(verdicts) || verdicts[0]?.degraded) return
       const claim = { waiter, parts, limits, verdicts, renewUs: this.nowUs() + renewalUs(parts) }
       if (plan !== this.plan || waiter.state !== 'outside' || waiter !== this.line.firstOutside) {
-        this.refund(limits, claim)
+        this.#giveBack(claim)
         return
       }
       this.#claim = claim
@@ -387,7 +385,28 @@ export class SharedQueue extends Queue {
   #giveUpClaim(): void {
     const claim = this.#claim
     this.#claim = undefined
-    if (claim !== undefined) this.refund(claim.limits, claim)
+    if (claim !== undefined) this.#giveBack(claim)
+  }
+
+  #giveBack({ limits, verdicts }: Claim): void {
+    for (const { op, parts, aheadUs, ofUs } of giveBacks(limits, chargesOf(limits, verdicts))) {
+      this.#giveAndHear(this.step(op, parts, aheadUs, ofUs), (told) => {
+        const rest = restOf(parts, ofUs, told)
+        if (rest.length > 0) this.give(this.step('give', rest, -1, -1))
+      })
+    }
+  }
+
+  /** Gives, and hears what the store says to it. What the store was charged is not given back to who stands in for it. */
+  #giveAndHear(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void): void {
+    const { store } = this.room
+    if (store !== undefined) {
+      if (!store.isDownFor(step)) store.ask(step, onAnswer).catch(() => {})
+      return
+    }
+    try {
+      onAnswer(this.apply(step))
+    } catch {}
   }
 }
 
