@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, inject, test } from 'vitest'
 import { connectRedis } from '../support/redis-client.ts'
 import { until } from '../support/redis-servers.ts'
+import { holdsOf, mostHeld } from './swept.ts'
 
 const MAX = 3
 const LEASE_MS = 400
@@ -45,23 +46,12 @@ test('six processes with wall clocks an hour apart, some killed, some stopped fo
     await Promise.all(ended)
     const times = await noted()
     // Each permit was held for certain from its token, which is a time, to the last note of it.
-    const lastUs = new Map<number, number>()
-    for (const [token, us] of times as [number, number][]) lastUs.set(token, Math.max(lastUs.get(token) ?? 0, us))
-    const edges = [...lastUs].flatMap(([token, us]) => [
-      { us: token, sign: 1 },
-      { us: Math.max(us, token), sign: -1 },
-    ])
-    edges.sort((a, b) => a.us - b.us || a.sign - b.sign)
-    let held = 0
-    let most = 0
-    for (const { sign } of edges) {
-      held += sign
-      most = Math.max(most, held)
-    }
+    const holds = holdsOf(times as [number, number][])
+    const most = mostHeld(holds)
     expect(most).toBeLessThanOrEqual(MAX)
     expect(most).toBe(MAX)
     // Those that were neither killed nor stopped did all they had to.
-    expect(lastUs.size).toBeGreaterThanOrEqual(2 * JOBS)
+    expect(holds.size).toBeGreaterThanOrEqual(2 * JOBS)
   } finally {
     for (const child of children) child.kill('SIGKILL')
     redis.close()

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { concurrency, createLimiter, gcra } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
+import { countingSender } from '../support/counted-commands.ts'
 import { type FaultProxy, startProxy } from '../support/fault-proxy.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { type RedisServer, startServer, until } from '../support/redis-servers.ts'
@@ -161,6 +162,21 @@ describe('leases', () => {
       const permits = await Promise.all(Array.from({ length: 20 }, (_, key) => ours.consume(`key ${key}`)))
       await Promise.all(permits.map((permit) => permit.release()))
     }
+  })
+
+  test('are released by as many commands among 900 as among 60, but for the search by halves', async () => {
+    const sender = countingSender(client)
+    const seen: Record<string, number>[] = []
+    for (const count of [60, 900]) {
+      const limiter = createLimiter(places(1_000, 30_000), { name: `limiter-${names++}`, store: redisStore(sender), ...PATIENT })
+      const held = await Promise.all(Array.from({ length: count }, () => limiter.consume('key')))
+      await held[count / 3]?.release()
+      seen.push({ ...sender.counts })
+      await limiter.reset('key')
+    }
+    const [{ getrange: few = 0, ...others }, { getrange: many = 0, ...same }] = seen as [Record<string, number>, Record<string, number>]
+    expect(same).toEqual(others)
+    expect(many - few).toBeLessThanOrEqual(4)
   })
 
   test('of 1,000 calls fill a key, however many permits there are', async () => {

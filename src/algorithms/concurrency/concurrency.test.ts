@@ -57,3 +57,51 @@ test('JSON of a limit has what was written, and no lease where there is none', (
     '[{"type":"concurrency","max":2},{"type":"concurrency","max":2,"lease":"30s"}]',
   )
 })
+
+describe('the work of a release, in words of the state that are read and written', () => {
+  const orders = {
+    'the oldest first': (tokens: number[]) => tokens,
+    'the newest first': (tokens: number[]) => tokens.reverse(),
+    'in any order': (tokens: number[]) => tokens.sort((a, b) => mixed(a) - mixed(b)),
+  }
+  const mixed = (token: number) => (token * 2_654_435_761) % 4_294_967_296
+
+  /** Of so many permits of one key, on average: all are released, one after the other. */
+  function wordsPerRelease(limit: ReturnType<typeof concurrency>, permits: number, order: (tokens: number[]) => number[]): number {
+    const rule = limit[RULE]
+    const { charge, giveBack, used } = rule.algorithm
+    const s = new Float64Array(rule.words)
+    const tokens = order(Array.from({ length: permits }, (_, k) => SECOND + k + charge(rule, rule, s, 0, SECOND + k, 1)))
+    let words = 0
+    const counted = new Proxy(s, {
+      get(target, at) {
+        words += 1
+        return Reflect.get(target, at)
+      },
+      set(target, at, value) {
+        words += 1
+        return Reflect.set(target, at, value)
+      },
+    })
+    const nowUs = SECOND + permits
+    let given = 0
+    for (const token of tokens) given += giveBack(rule, counted, 0, nowUs, 1, token, undefined)
+    expect(given).toBe(permits)
+    expect(used(rule, s, 0, nowUs)).toBe(0)
+    return words / permits
+  }
+
+  test.each(Object.entries(orders))('does not grow with the number of permits, but for the search by halves: %s', (_, order) => {
+    const limit = concurrency({ max: 16_000 })
+    const [few, many] = [1_000, 16_000].map((permits) => wordsPerRelease(limit, permits, order)) as [number, number]
+    // 16 times as many are four halves more, of a word each.
+    expect(many - few).toBeLessThan(5)
+    expect(many).toBeLessThan(60)
+  })
+
+  test.each(Object.entries(orders).filter(([name]) => name !== 'the newest first'))('with a lease neither: %s', (_, order) => {
+    const limit = concurrency({ max: 1_000, lease: '30s' })
+    const [few, many] = [100, 1_000].map((permits) => wordsPerRelease(limit, permits, order)) as [number, number]
+    expect(many - few).toBeLessThan(5)
+  })
+})
