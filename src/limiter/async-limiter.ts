@@ -9,34 +9,34 @@ type Taken<L extends Limits> = DecisionOf<L> & Settleable<LimitName<L>, AsyncSto
 
 export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimiter<L, AsyncStore, P> {
   override tryAcquire(key: KeyOf<L>, cost?: CostOf<L>, options?: WaitOptions<P>): Promise<boolean> {
-    return promised(() => super.tryAcquire(key, cost, options as WaitOptions<P>))
+    return promised(super.tryAcquire, this, key, cost, options as WaitOptions<P>)
   }
 
   override consume(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<Taken<L>> {
-    return promised(() => super.consume(key, cost, options))
+    return promised(super.consume, this, key, cost, options)
   }
 
   override peek(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
-    return promised(() => super.peek(key, cost, options))
+    return promised(super.peek, this, key, cost, options)
   }
 
   override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<Taken<L> & Reservation<AsyncStore>> {
-    return promised(() => super.reserve(key, cost, options))
+    return promised(super.reserve, this, key, cost, options)
   }
 
   override charge(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<DecisionOf<L>> {
-    return promised(() => super.charge(key, cost, options))
+    return promised(super.charge, this, key, cost, options)
   }
 
   override settle(key: KeyOf<L>, actual: CostOf<L>, options: SettleOptions<LimitName<L>, P>): Promise<void> {
-    return promised(() => super.settle(key, actual, options))
+    return promised(super.settle, this, key, actual, options)
   }
 
   override refund(key: KeyOf<L>, cost?: CostOf<L>, options?: RefundOptions<P>): Promise<void> {
-    return promised(() => super.refund(key, cost, options))
+    return promised(super.refund, this, key, cost, options)
   }
 
   override reset(key: KeyOf<L>): Promise<void> {
-    return promised(() => super.reset(key))
+    return promised(super.reset, this, key)
   }
 }

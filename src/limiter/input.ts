@@ -83,9 +83,9 @@ function checkGiven(given: object, limits: Named<string>, code: 'KEY' | 'COST', 
 }
 
 /** Callers that get promises get wrong input as a rejection too: what an async function would give, without its detours. */
-export function promised<T>(act: () => Promise<T>): Promise<T> {
+export function promised<L, A extends unknown[], T>(verb: (this: L, ...args: A) => Promise<T>, limiter: L, ...args: A): Promise<T> {
   try {
-    return act()
+    return verb.apply(limiter, args)
   } catch (error) {
     return Promise.reject(error)
   }

@@ -89,7 +89,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   override consume(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
     const taken = this.#isSync
       ? this.#consume(key, cost, options)
-      : promised(() => this.#consume(key, cost, options) as Promise<HeldDecision>)
+      : promised(this.#consume as (...args: unknown[]) => Promise<HeldDecision>, this, key, cost, options)
     return taken as unknown as Answer<S, Taken<L, S>>
   }
 
@@ -202,7 +202,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   #answer<T>(act: () => T): T {
-    return this.#isSync ? act() : (promised(act as () => Promise<unknown>) as T)
+    return this.#isSync ? act() : (promised(act as () => Promise<unknown>, this) as T)
   }
 
   #consume(key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined, waitedMs = -1): HeldDecision | Promise<HeldDecision> {

@@ -172,7 +172,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   }
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
-    return promised(() => this.acquireAnd(key, options, undefined, (acquired) => acquired))
+    return promised(this.acquireAnd<Acquired<LimitName<L>, S>>, this, key, options, undefined, (acquired) => acquired)
   }
 
   /** `ended`: what else ends the wait, besides the signal among the options. `act`: what is done with what was acquired. */
