@@ -1,4 +1,5 @@
 /** What callers pass to the verbs, checked before anything is touched. */
+import { MAX_USED } from '../algorithms/decide.ts'
 import { MAX_NOW_US, MAX_PERMITS, refused } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Abortable } from '../stores/queue/signals.ts'
@@ -34,8 +35,8 @@ interface WellFormed {
   isWellFormed(): boolean
 }
 
-export function isCost(cost: unknown): cost is number {
-  return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= MAX_PERMITS
+export function isCost(cost: unknown, most: number = MAX_PERMITS): cost is number {
+  return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= most
 }
 
 export function keyFor<Name extends string>(keys: Key<Name>, name: Name): string {
@@ -52,13 +53,21 @@ function keyNamed<Name extends string>(keys: Key<Name>, name: Name): string {
 }
 
 export function costFor<Name extends string>(costs: Cost<Name>, name: Name): number {
-  return isCost(costs) ? costs : costNamed(costs, name)
+  return isCost(costs) ? costs : costNamed(costs, name, 'cost', MAX_PERMITS)
 }
 
-function costNamed<Name extends string>(costs: Cost<Name>, name: Name): number {
+/** What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any capacity. */
+export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what = 'cost'): number {
+  return costNamed(used, name, what, MAX_USED)
+}
+
+function costNamed<Name extends string>(costs: Cost<Name>, name: Name, what: string, most: number): number {
   const cost = typeof costs === 'object' && costs !== null ? costs[name] : costs
-  if (isCost(cost)) return cost
-  throw new SluiceError('COST', `cost ${shown(cost)}${ofLimit(costs, name)} must be a whole number from 0 to 1,000,000,000`)
+  if (isCost(cost, most)) return cost
+  throw new SluiceError(
+    'COST',
+    `${what} ${shown(cost)}${ofLimit(costs, name)} must be a whole number from 0 to ${most.toLocaleString('en')}`,
+  )
 }
 
 /** Where one was given for each limit, the message says which is wrong. */

@@ -26,18 +26,19 @@ export type OnRenewed = (held: number | undefined) => void
 
 /** One lease of a permit. */
 class Held implements Lease {
-  readonly permit: HeldDecision
-  readonly loan: Loan
-  untilUs: number
-  wallUntilUs: number
+  declare readonly permit: HeldDecision
+  declare readonly loan: Loan
+  declare untilUs: number
+  declare wallUntilUs: number
   /** Rings when it may have run out; undefined once it is no longer held. */
-  alarm: Alarm | undefined = undefined
+  declare alarm: Alarm | undefined
 
   constructor(permit: HeldDecision, loan: Loan, untilUs: number, wallUntilUs: number) {
     this.permit = permit
     this.loan = loan
     this.untilUs = untilUs
     this.wallUntilUs = wallUntilUs
+    this.alarm = undefined
   }
 }
 
@@ -62,10 +63,10 @@ export class Leases {
     return this.#clock === systemClock ? Date.now() * 1000 : this.#clock.nowUs()
   }
 
-  /** A loan runs for so long from when it was asked for. */
-  add(permit: HeldDecision, loan: Loan, leaseUs: number, askedUs: number): void {
+  /** A loan runs from when it was asked for. */
+  add(permit: HeldDecision, loan: Loan, askedUs: number): void {
     const { plan } = HeldDecision.lent(permit)
-    const heldUs = surelyUs(leaseUs)
+    const heldUs = surelyUs(loan.leaseUs)
     const held = new Held(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
     loan.lease = held
     held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))

@@ -4,10 +4,13 @@ import { SluiceError, shown } from '../errors.ts'
 import { type Abortable, ACQUIRE_OPTIONS, type Cost, type Key } from './input.ts'
 import type { AcquireOptions, WaitOptions } from './limiter.ts'
 
-/** What `wrap` needs of a limiter. */
-interface Acquirer<Name extends string, P extends string> {
-  acquire(key: Key<Name>, options: AcquireOptions<Name, P>): Promise<unknown>
-}
+/** Acts when it is the turn of a call. `bounds`: undefined where it waits as long as it takes. */
+type ActInTurn<Name extends string, P extends string> = (
+  key: Key<Name>,
+  cost: Cost<Name>,
+  bounds: WaitOptions<P> | undefined,
+  act: () => unknown,
+) => unknown
 
 /** How each call, or each item, waits: as `acquire` does. */
 export interface PaceOptions<Name extends string, P extends string, From extends readonly unknown[]> extends WaitOptions<P> {
@@ -20,23 +23,19 @@ export type AnyFunction = (this: never, ...args: never[]) => unknown
 /** The same function, answering with a promise. */
 export type Wrapped<Fn extends AnyFunction> = (this: ThisParameterType<Fn>, ...args: Parameters<Fn>) => Promise<Awaited<ReturnType<Fn>>>
 
-/** `takesAtOnce`: takes what is asked for if nobody has to wait, and tells whether it did. */
 export function wrapped<Name extends string, P extends string, Fn extends AnyFunction>(
-  limiter: Acquirer<Name, P>,
-  takesAtOnce: (key: Key<Name>, cost: Cost<Name>) => boolean,
+  inTurn: ActInTurn<Name, P>,
   key: Key<Name> | ((...args: Parameters<Fn>) => Key<Name>),
   fn: Fn,
   options: PaceOptions<Name, P, Parameters<Fn>>,
 ): Wrapped<Fn> {
   if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
   onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
-  const { cost = 1, ...bounds } = options
-  const isBounded = Object.keys(bounds).length > 0
+  const { cost = 1, ...rest } = options
+  const bounds = Object.keys(rest).length > 0 ? rest : undefined
   return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
-    const keyOfCall = found(key, args)
-    const costOfCall = found(cost, args)
-    if (isBounded || !takesAtOnce(keyOfCall, costOfCall)) await limiter.acquire(keyOfCall, { ...bounds, cost: costOfCall })
-    return fn.apply(this as never, args as never) as Awaited<ReturnType<Fn>>
+    const act = () => fn.apply(this as never, args as never)
+    return inTurn(found(key, args), found(cost, args), bounds, act) as Awaited<ReturnType<Fn>>
   }
 }
 

@@ -12,7 +12,7 @@ import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
 import { Inflight } from './inflight.ts'
-import { ACQUIRE_OPTIONS, promised, RESERVE_OPTIONS } from './input.ts'
+import { promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases, type OnRenewed } from './leases.ts'
 import type {
   Acquired,
@@ -27,7 +27,7 @@ import type {
   VerbOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
-import { type AnyFunction, found, type PaceOptions, type Wrapped } from './pacing.ts'
+import { type AnyFunction, type PaceOptions, type Wrapped, wrapped } from './pacing.ts'
 import { HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
@@ -143,14 +143,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what wrap is given, ${shown(fn)}, must be a function`)
-    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of wrap')
-    const { cost = 1, ...bounds } = options
-    const run = (args: Parameters<Fn>, call: () => ReturnType<Fn>) =>
-      this.run(found(key, args), call, { ...bounds, cost: found(cost, args) })
-    return async function (this: ThisParameterType<Fn>, ...args: Parameters<Fn>): Promise<Awaited<ReturnType<Fn>>> {
-      return run(args, () => fn.apply(this as never, args as never) as ReturnType<Fn>)
-    }
+    return wrapped<LimitName<L>, P, Fn>((of, cost, bounds, act) => this.run(of, act, { ...bounds, cost }), key, fn, options)
   }
 
   /** How many permits this limiter holds in this process: for a key, or at all. */
@@ -216,8 +209,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }
     const askedUs = this.ownClock.nowUs()
     const parts = partsOf(plan, key, cost)
-    const step = this.step({ op: 'take', aheadUs: -1, ofUs: -1 }, plan.scope, parts)
-    return this.applyTo(plan, step, (verdicts) =>
+    return this.applyTo(plan, { op: 'take', parts, aheadUs: -1, ofUs: -1 }, (verdicts) =>
       this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs, waitedMs),
     ) as Promise<HeldDecision>
   }
@@ -260,19 +252,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     if (typeof key === 'object') this.#hasKeysByName = true
     const loans = decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS
     const permit = new HeldDecision(this.#lender, decision, { loans, key, plan, sinceUs: askedUs }, waitedMs)
-    if (loans.length > 0) this.#lend(permit, limits, loans, askedUs)
+    if (loans.length > 0) this.#lend(permit, loans, askedUs)
     return permit
   }
 
-  #lend(permit: HeldDecision, limits: Scope['limits'], loans: readonly Loan[], askedUs: number): void {
+  #lend(permit: HeldDecision, loans: readonly Loan[], askedUs: number): void {
     const { key, cost } = loans[0] as Loan
     this.#inflight.add(key, cost)
-    for (const { name, rule } of limits) {
-      if (rule.endless || !rule.algorithm.untilReleased) continue
-      const loan = loans.find(({ limit }) => limit === name)
-      // What a substitute lent is not known to the store, and not renewed there.
-      if (loan !== undefined && !loan.degraded) this.#leases.add(permit, loan, rule.windowUs, askedUs)
-    }
+    // What a substitute lent is not known to the store, and not renewed there.
+    for (const loan of loans) if (loan.leaseUs > 0 && !loan.degraded) this.#leases.add(permit, loan, askedUs)
   }
 
   #release(permit: HeldDecision | undefined, outcome: ReleaseOutcome): unknown {
@@ -343,14 +331,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   #renew(plan: string | undefined, { limit, key }: Loan, tokens: readonly number[], cost: number, onRenewed: OnRenewed): void {
     const { rule } = limitOf(this.plans.still(plan).scope, limit)
     const part = new Part(limit, rule, key, cost, { numbers: rule.numbers, words: Float64Array.from(tokens) })
-    this.#send(
-      'renew',
-      plan,
-      part,
-      -1,
-      ({ degraded, given }) => onRenewed(degraded ? undefined : given),
-      () => onRenewed(undefined),
-    )
+    this.#send('renew', plan, part, -1, (verdict) => onRenewed(verdict?.degraded ? undefined : verdict?.given))
   }
 
   #releaseLoan(plan: string | undefined, { limit, key, cost, token, degraded }: Loan, onReleased: (isTold: boolean) => void): void {
@@ -359,31 +340,22 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const store = this.guarded
     // What a substitute lent goes back to it, as long as it decides.
     if (degraded && !(store as GuardedStore).isDownFor(new Step('give', this.scope(), [part], -1, token, undefined))) onReleased(true)
-    else
-      this.#send(
-        'give',
-        plan,
-        part,
-        token,
-        (verdict) => onReleased(degraded || !verdict.degraded),
-        () => onReleased(false),
-      )
+    else this.#send('give', plan, part, token, (verdict) => onReleased(verdict !== undefined && (degraded || !verdict.degraded)))
   }
 
-  /** One limit's share of what permits ask of the store. It may have been closed since. */
+  /** One limit's share of what permits ask of the store. It may have been closed since. Told undefined if the store failed. */
   #send(
     op: 'renew' | 'give',
     planName: string | undefined,
     part: Part,
     ofUs: number,
-    onVerdict: (verdict: Verdict) => void,
-    onFailure: () => void,
+    onVerdict: (verdict: Verdict | undefined) => void,
   ): void {
     const plan: Plan<LimitName<L>> = this.plans.still(planName)
-    const step = this.step({ op, aheadUs: -1, ofUs }, plan.scope, [part])
+    const step = this.step({ op, parts: [part], aheadUs: -1, ofUs }, plan.scope)
     const store = this.guarded
     if (store.mode === 'async') {
-      store.ask(step, ([verdict]) => verdict as Verdict).then(onVerdict, onFailure)
+      store.ask(step, ([verdict]) => verdict).then(onVerdict, () => onVerdict(undefined))
       return
     }
     ;(plan.states as OpenStates).apply(step, true)
@@ -443,9 +415,10 @@ function loansOf(limits: Scope['limits'], parts: readonly Part[], verdicts: read
   let loans = NO_LOANS
   for (let k = 0; k < parts.length; k++) {
     const { limit, key, cost } = parts[k] as Part
-    if (cost === 0 || !(limits[k] as NamedRule).rule.algorithm.untilReleased) continue
+    const { rule } = limits[k] as NamedRule
+    if (cost === 0 || !rule.algorithm.untilReleased) continue
     const { enteredUs: token, degraded = false } = verdicts[k] as Verdict
-    const loan: Loan = { limit, key, cost, token, degraded, lease: undefined }
+    const loan: Loan = { limit, key, cost, token, degraded, leaseUs: rule.endless ? 0 : rule.windowUs, lease: undefined }
     // Mostly one: an array that grows leaves room for many more.
     loans = loans.length === 0 ? [loan] : loans.concat(loan)
   }

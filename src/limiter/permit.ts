@@ -23,6 +23,8 @@ export interface Loan {
   readonly token: number
   /** Whether the failure policy lent it, and not the store. */
   readonly degraded: boolean
+  /** How long it runs; 0 where it never runs out. */
+  readonly leaseUs: number
   /** Undefined where it never runs out, or is none that the store knows of. */
   lease: Lease | undefined
 }

@@ -4,9 +4,9 @@ import { refused } from '../algorithms/rate.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
-import { type Cost, checkNames, costFor, isCost, isKey, type Key, keyFor } from './input.ts'
+import { type Cost, checkNames, costFor, isCost, isKey, type Key, keyFor, usedOf } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
-import { type Settler, usedOf } from './settling.ts'
+import type { Settler } from './settling.ts'
 
 /** One set of numbers. */
 export interface Plan<Name extends string> {
@@ -153,23 +153,16 @@ export class Plans<Name extends string> {
 }
 
 /** What a step asks of each limit. */
-export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Part[] {
+export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>, costOf = costFor<Name>): Part[] {
   const { limits } = scope
   checkNames(key, cost, limits)
-  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name)))
-}
-
-/** The same for what was used, which may be above any capacity. */
-export function usedPartsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Part[] {
-  const { limits } = scope
-  checkNames(key, used, limits)
-  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), usedOf(used, name, 'cost')))
+  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costOf(cost, name)))
 }
 
 /** The same in the plan's own step. What is refused here reaches no store. */
 export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
-  if (parts.length > 1 || !isKey(key) || !isCost(cost)) return filledByName(step, key, cost)
+  if (parts.length > 1 || !isKey(key) || !isCost(cost)) return filledByName('take', step, key, cost, costFor)
   const part = parts[0] as Part
   part.key = key
   part.cost = cost
@@ -179,21 +172,21 @@ export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>
 
 /** The same to charge what was used, which may be above any capacity. */
 export function filledWithUsed<Name extends string>({ step }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Step {
-  checkNames(key, used, step.scope.limits as NamedRule<Name>[])
-  for (const part of step.parts) {
-    part.key = keyFor(key, part.limit as Name)
-    part.cost = usedOf(used, part.limit as Name, 'cost')
-  }
-  step.op = 'charge'
-  return step
+  return filledByName('charge', step, key, used, usedOf)
 }
 
-function filledByName<Name extends string>(step: Step, key: Key<Name>, cost: Cost<Name>): Step {
+function filledByName<Name extends string>(
+  op: Step['op'],
+  step: Step,
+  key: Key<Name>,
+  cost: Cost<Name>,
+  costOf: (costs: Cost<Name>, name: Name) => number,
+): Step {
   checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
   for (const part of step.parts) {
     part.key = keyFor(key, part.limit as Name)
-    part.cost = costFor(cost, part.limit as Name)
+    part.cost = costOf(cost, part.limit as Name)
   }
-  step.op = 'take'
+  step.op = op
   return step
 }

@@ -1,8 +1,8 @@
 /** What a call really cost: known when it is over, written down then. */
-import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
+import type { Verdict } from '../algorithms/decide.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Charge } from '../stores/settlement.ts'
-import { type Cost, checkNames, instantUs, type Key, spanUs } from './input.ts'
+import { type Cost, checkNames, instantUs, type Key, spanUs, usedOf } from './input.ts'
 import type { NamedRule } from './options.ts'
 
 /** What a limiter was charged, as a decision says it. A decision that came through JSON is one, too. */
@@ -78,20 +78,11 @@ export function checkDecided(of: TakenDecision | undefined): asserts of is Taken
   throw new SluiceError('CONFIG', `settle needs the decision that it settles, { of: decision }, not { of: ${shown(of)} }`)
 }
 
-/** What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any capacity. */
-export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what: 'cost' | 'actual'): number {
-  const isNamed = typeof used === 'object' && used !== null
-  const permits: unknown = isNamed ? used[name] : used
-  if (Number.isInteger(permits) && (permits as number) >= 0 && (permits as number) <= MAX_USED) return permits as number
-  const ofLimit = isNamed ? ` of limit '${name}'` : ''
-  throw new SluiceError('COST', `${what} ${shown(permits)}${ofLimit} must be a whole number from 0 to 1,000,000,000,000`)
-}
-
 /** By how much what was used differs from what was charged, limit by limit. */
 export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
   checkNames('', actual, limits)
   return limits.map(({ name, rule }) => {
-    const difference = usedOf(actual, name, 'actual') - usedOf(cost, name, 'cost')
+    const difference = usedOf(actual, name, 'actual') - usedOf(cost, name)
     // What is released is held as it was taken.
     return rule.algorithm.untilReleased ? 0 : difference
   })

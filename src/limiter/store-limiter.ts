@@ -27,6 +27,7 @@ import {
   spanUs,
   TIMED_OPTIONS,
   timeoutUs,
+  usedOf,
   VERB_OPTIONS,
 } from './input.ts'
 import type {
@@ -59,20 +60,14 @@ import {
   storeOf,
 } from './options.ts'
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
-import { filled, filledWithUsed, type Plan, Plans, partsOf, usedPartsOf } from './plans.ts'
+import { filled, filledWithUsed, type Plan, Plans, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
 import { WaitError } from './wait-error.ts'
 import { connected, waitingAt } from './wiring.ts'
 
-/** What a step does, apart from to whom. */
-type Verb = Pick<Step, 'op' | 'aheadUs' | 'ofUs'>
-
-const TAKE: Verb = { op: 'take', aheadUs: -1, ofUs: -1 }
-const ASK: Verb = { op: 'ask', aheadUs: -1, ofUs: -1 }
-const GIVE: Verb = { op: 'give', aheadUs: -1, ofUs: -1 }
-const CHARGE: Verb = { op: 'charge', aheadUs: -1, ofUs: -1 }
-const FORGET: Verb = { op: 'forget', aheadUs: -1, ofUs: -1 }
+/** What a step does, and to whom. */
+type Asked = Pick<Step, 'op' | 'parts' | 'aheadUs' | 'ofUs'>
 
 const NO_SIGNALS: readonly Abortable[] = []
 
@@ -80,19 +75,19 @@ const NO_SIGNALS: readonly Abortable[] = []
 type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> implements Limiter<L, S, P> {
-  readonly name: string
-  readonly store: Store
-  readonly onStoreError: FailurePolicy
+  declare readonly name: string
+  declare readonly store: Store
+  declare readonly onStoreError: FailurePolicy
   /** The same, behind a circuit breaker if it is remote. */
-  protected readonly guarded: SyncStore | GuardedStore
+  declare protected readonly guarded: SyncStore | GuardedStore
   /** What is told to the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
   /** What this process goes by. */
-  protected readonly ownClock: Clock
+  declare protected readonly ownClock: Clock
   readonly #maxAheadUs: number
   protected readonly listeners: Listeners = new Listeners()
-  protected readonly queues: Waiting
-  protected readonly plans: Plans<LimitName<L>>
+  declare protected readonly queues: Waiting
+  declare protected readonly plans: Plans<LimitName<L>>
   #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
     undefined
   #closed = false
@@ -137,7 +132,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const plan = this.planOf(options, TIMED_OPTIONS)
     if (plan.states === undefined) {
       if (this.listeners.any) return this.#consumeLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
-      return this.#apply(TAKE, plan, partsOf(plan, key, cost), allAllowed)
+      return this.#apply('take', plan, partsOf(plan, key, cost), allAllowed)
     }
     if (this.listeners.any) return this.#consumeNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
     this.checkOpen()
@@ -152,23 +147,23 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
     const plan = this.planOf(options)
-    return this.#apply(ASK, plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
+    return this.#apply('ask', plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
   reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
     const plan = this.planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.#maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
-    const verb: Verb = { op: 'take', aheadUs: Math.min(maxWaitUs, this.#maxAheadUs), ofUs: -1 }
     const sinceUs = this.heardSinceUs()
-    return this.#apply(verb, plan, parts, (verdicts) => {
+    const read = (verdicts: readonly Verdict[]) => {
       const reserved = new Reserved(parts, verdicts, this.#clock === undefined ? this.ownClock.nowUs() : undefined)
       const cancel = () => this.#cancel(reserved, options.plan)
       const settler = reserved.settledBy(plan.settler)
       const decision = Object.assign(decisionOf(plan.scope.limits, verdicts, settler, key, cost), { cancel })
       this.tell('reserve', key, cost, options, decision, sinceUs)
       return decision as unknown as Taken<L, S> & Reservation<S>
-    })
+    }
+    return this.#apply('take', plan, parts, read, Math.min(maxWaitUs, this.#maxAheadUs))
   }
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
@@ -201,8 +196,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     fn: Fn,
     options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
   ): Wrapped<Fn> {
-    const takesAtOnce = (of: KeyOf<L>, cost: CostOf<L>) => this.goesAtOnce() && (this.tryAcquire(of, cost) as boolean)
-    return wrapped(this, takesAtOnce, key, fn, options)
+    return wrapped<LimitName<L>, P, Fn>(
+      (of, cost, bounds, act) => {
+        const isTaken = bounds === undefined && this.goesAtOnce() && this.tryAcquire(of, cost)
+        return isTaken ? act() : this.acquireAnd(of, { ...bounds, cost }, undefined, act)
+      },
+      key,
+      fn,
+      options,
+    )
   }
 
   pace<Item>(
@@ -247,12 +249,12 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const plan = this.planOf(options, REFUND_OPTIONS)
     const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
     const parts = partsOf(plan, key, cost)
-    return this.#apply({ ...GIVE, ofUs }, plan, parts, (verdicts) => this.queues.given(parts, verdicts, options.plan))
+    return this.#apply('give', plan, parts, (verdicts) => this.queues.given(parts, verdicts, options.plan), -1, ofUs)
   }
 
   reset(key: KeyOf<L>): Answer<S, void> {
     const parts = partsOf(this.plans.base, key, 0)
-    return this.#apply(FORGET, this.plans.base, parts, () => {
+    return this.#apply('forget', this.plans.base, parts, () => {
       for (const queue of this.queues.queues(parts)) queue.startAnew()
     })
   }
@@ -317,7 +319,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
     const steps = settlements(parts, charges)
     const answers = steps.map((settlement) =>
-      this.applyTo(plan, this.step(settlement, plan.scope, settlement.parts), (verdicts) => {
+      this.applyTo(plan, settlement, (verdicts) => {
         if (steps.length === 1) this.queues.given(parts, verdicts, planName)
         else this.tryAgain(parts)
       }),
@@ -352,7 +354,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const sinceUs = this.heardSinceUs()
-    return this.#apply(TAKE, plan, partsOf(plan, key, cost), (verdicts) => {
+    return this.#apply('take', plan, partsOf(plan, key, cost), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
       this.tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
@@ -361,7 +363,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
 
   #chargeLater(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): Answer<S, DecisionOf<L>> {
     const sinceUs = this.heardSinceUs()
-    return this.#apply(CHARGE, plan, usedPartsOf(plan, key, cost), (verdicts) => {
+    return this.#apply('charge', plan, partsOf(plan, key, cost, usedOf), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts)
       this.tell('charge', key, cost, options, decision, sinceUs)
       return decision
@@ -507,7 +509,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const plan = this.plans.still(planName)
     const answers = reserved
       .given(this.plans.renumbered(parts, planName))
-      .map((given) => this.applyTo(plan, this.step(given, plan.scope, given.parts), () => this.tryAgain(parts)))
+      .map((given) => this.applyTo(plan, given, () => this.tryAgain(parts)))
     return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
   }
 
@@ -515,14 +517,22 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     for (const queue of this.queues.queues(parts)) queue.tryAgain()
   }
 
-  #apply<T>(verb: Verb, plan: Plan<LimitName<L>>, parts: readonly Part[], read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+  #apply<T>(
+    op: Step['op'],
+    plan: Plan<LimitName<L>>,
+    parts: readonly Part[],
+    read: (verdicts: readonly Verdict[]) => T,
+    aheadUs = -1,
+    ofUs = -1,
+  ): Answer<S, T> {
     this.checkOpen()
-    return this.applyTo(plan, this.step(verb, plan.scope, parts), read)
+    return this.applyTo(plan, { op, parts, aheadUs, ofUs }, read)
   }
 
   /** The same for a limiter that may have been closed. */
-  protected applyTo<T>({ states }: Plan<LimitName<L>>, step: Step, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
+  protected applyTo<T>({ states, scope }: Plan<LimitName<L>>, asked: Asked, read: (verdicts: readonly Verdict[]) => T): Answer<S, T> {
     const store = this.guarded
+    const step = this.step(asked, scope)
     return (store.mode === 'sync' ? read(answered(states as OpenStates, step)) : this.#asked(store, step, read)) as Answer<S, T>
   }
 
@@ -532,7 +542,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return store.ask(step, (verdicts) => verdicts).then(read, (error) => this.#failed(error))
   }
 
-  protected step({ op, aheadUs, ofUs }: Verb, scope: Scope, parts: readonly Part[]): Step {
+  protected step({ op, parts, aheadUs, ofUs }: Asked, scope: Scope): Step {
     return new Step(op, scope, parts, aheadUs, ofUs, this.guarded.mode === 'sync' ? undefined : this.#clock?.nowUs())
   }
 }

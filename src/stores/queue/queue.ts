@@ -22,9 +22,9 @@ import { type Answer, mayBook, type Refusal, type Took, type Waiter } from './wa
 const KEEP_PLACE_US = 500_000
 
 export class Queue {
-  readonly room: Room
-  readonly planName: string | undefined
-  protected plan: QueuePlan
+  declare readonly room: Room
+  declare readonly planName: string | undefined
+  declare protected plan: QueuePlan
   protected readonly line: Line = new Line()
   protected readonly book: Book = new Book()
   protected readonly departures: Departures = new Departures()
@@ -271,12 +271,12 @@ export class Queue {
   }
 
   protected notTaken({ op, askedUs, isInLine, waiter, parts, aheadUs }: Question, verdicts: readonly Verdict[]): void {
-    const retryUs = longestRetryUs(verdicts)
+    const retryUs = longest(verdicts, 'retryUs')
     waiter.answer = this.answerOf(verdicts, askedUs)
     const { answeredUs } = waiter.answer
     const againUs = answeredUs + retryUs
     // What is released may come at any moment: only the others are known to make it wait.
-    const leastUs = waiter.awaitsRelease ? longestSureUs(verdicts, parts) : retryUs
+    const leastUs = waiter.awaitsRelease ? longest(verdicts, 'retryUs', parts) : retryUs
     // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
     const earliestUs = Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
     const isImpossible = verdicts.some(({ outcome }) => outcome === 'impossible')
@@ -297,8 +297,9 @@ export class Queue {
   /** A grant uses its place in line up; one that is refused forever has none; and one that left meanwhile gives its place up. */
   protected notePlaces({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
     if (verdicts[0]?.degraded) return
+    const isRefused = !allAllowed(verdicts) && verdicts.every(({ outcome }) => outcome !== 'impossible')
     const before = waiter.places
-    waiter.places = isLimited(verdicts) ? parts.map((part, k) => placeAfter(before?.[k], part, verdicts[k] as Verdict)) : undefined
+    waiter.places = isRefused ? parts.map((part, k) => placeAfter(before?.[k], part, verdicts[k] as Verdict)) : undefined
     if (waiter.state === 'gone') this.leaveLine(waiter)
   }
 
@@ -322,7 +323,7 @@ export class Queue {
 
   protected answerOf(verdicts: readonly Verdict[], askedUs: number): Answer {
     const nowUs = this.nowUs()
-    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longestDelayUs(verdicts), askedUs }
+    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), askedUs }
   }
 
   protected takeOut(waiter: Waiter): Waiter {
@@ -450,35 +451,11 @@ function placeAfter(before: Ticket | undefined, { rule, cost }: Part, { given = 
   return given > 0 ? before : { numbers: rule.numbers, words: Float64Array.of(enteredUs) }
 }
 
-/** Whether it is refused, but not forever. */
-function isLimited(verdicts: readonly Verdict[]): boolean {
-  let isRefused = false
-  for (const { outcome } of verdicts) {
-    if (outcome === 'impossible') return false
-    if (outcome === 'limited') isRefused = true
+/** `parts`: if given, only of those that nobody releases. A plain loop, because it runs for every answer. */
+function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs', parts?: readonly Part[]): number {
+  let longestUs = 0
+  for (let k = 0; k < verdicts.length; k++) {
+    if (!parts?.[k]?.rule.algorithm.untilReleased) longestUs = Math.max(longestUs, (verdicts[k] as Verdict)[figure])
   }
-  return isRefused
-}
-
-// Plain loops, because this runs for every answer.
-
-function longestRetryUs(verdicts: readonly Verdict[]): number {
-  let longestUs = 0
-  for (const { retryUs } of verdicts) longestUs = Math.max(longestUs, retryUs)
-  return longestUs
-}
-
-/** Of those that nobody releases. */
-function longestSureUs(verdicts: readonly Verdict[], parts: readonly Part[]): number {
-  let longestUs = 0
-  for (let k = 0; k < parts.length; k++) {
-    if (!parts[k]?.rule.algorithm.untilReleased) longestUs = Math.max(longestUs, (verdicts[k] as Verdict).retryUs)
-  }
-  return longestUs
-}
-
-function longestDelayUs(verdicts: readonly Verdict[]): number {
-  let longestUs = 0
-  for (const { delayUs } of verdicts) longestUs = Math.max(longestUs, delayUs)
   return longestUs
 }

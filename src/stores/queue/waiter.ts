@@ -42,9 +42,9 @@ export interface Took {
 }
 
 export class Waiter {
-  readonly queue: Queue
-  readonly deadlineUs: number
-  parts: readonly Part[]
+  declare readonly queue: Queue
+  declare readonly deadlineUs: number
+  declare parts: readonly Part[]
   /** In which order it came to its queue. */
   number = 0
   /**

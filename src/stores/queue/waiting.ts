@@ -117,18 +117,12 @@ export class Waiting {
 
 /** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
 function queueId(parts: readonly Part[], plan: string | undefined): string {
-  const key = onlyKeyOf(parts)
-  return key === undefined ? JSON.stringify([plan ?? null, ...parts.map((part) => part.key)]) : idOf(key, plan)
+  const [{ key }] = parts as [Part]
+  if (parts.every((part) => part.key === key)) return idOf(key, plan)
+  return JSON.stringify([plan ?? null, ...parts.map((part) => part.key)])
 }
 
 /** Mostly the key itself: one that looks like the others is written as they are. */
 function idOf(key: string, plan: string | undefined): string {
   return plan === undefined && key[0] !== '[' ? key : JSON.stringify([plan ?? null, key])
-}
-
-/** Undefined where the limits have keys of their own. */
-function onlyKeyOf(parts: readonly Part[]): string | undefined {
-  const [{ key }] = parts as [Part]
-  for (const part of parts) if (part.key !== key) return undefined
-  return key
 }
