@@ -5,7 +5,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { observe } from '../../src/otel/index.ts'
-import { type Listener, memoryStore, SluiceError } from '../src/sluice.ts'
+import { concurrency, createLimiter, type Listener, memoryStore, SluiceError } from '../src/sluice.ts'
 import { call } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
@@ -129,6 +129,8 @@ test('by OpenTelemetry there are the same metrics with the same labels, under th
     name: 'api',
     store: memoryStore(),
     waiting: () => 0,
+    inflight: () => 1,
+    scope: () => createLimiter({ held: concurrency({ max: 1 }) }).scope(),
     health: () => ({ state: 'up', sinceMs: 0, error: undefined }) as const,
   }
   observe({ ...limiter, listen: everything }, { meter: provider.getMeter('test') })
@@ -143,7 +145,7 @@ test('by OpenTelemetry there are the same metrics with the same labels, under th
   const families = [...told.keys()].filter((name) => !ofTheService.test(name)).map((name) => name.replace(/_bucket$/, ''))
   expect(names.sort()).toEqual(families.sort())
   const labels = new Set(collected.flatMap(({ dataPoints }) => dataPoints.flatMap(({ attributes }) => Object.keys(attributes))))
-  expect([...labels].sort()).toEqual(['limiter', 'result'])
+  expect([...labels].sort()).toEqual(['limit', 'limiter', 'result'])
   await provider.shutdown()
 })
 

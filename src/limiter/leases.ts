@@ -81,10 +81,15 @@ export class Leases {
   remove(permit: HeldDecision): void {
     const held = this.#held.get(permit)
     if (held === undefined) return
+    this.leave(permit)
+    for (const { alarm } of held) this.#alarms.stop(alarm)
     this.#held.delete(permit)
+  }
+
+  /** Renews it no longer: another process does, or nobody. */
+  leave(permit: HeldDecision): void {
     const { plan } = HeldDecision.lent(permit)
-    for (const each of held) {
-      this.#alarms.stop(each.alarm)
+    for (const each of this.#held.get(permit) ?? []) {
       const id = groupId(plan, each.loan)
       const group = this.#groups.get(id)
       group?.delete(each)

@@ -11,6 +11,7 @@ const SENTENCES: Readonly<Record<string, (options: Options) => string>> = {
   leakyBucket: ({ capacity, leak }) => `up to ${capacity} in line, let out at ${pace(leak)}`,
   fixedWindow: ({ limit, window, anchor }) => `${limit} in each ${span(window)}${anchored(anchor)}`,
   slidingWindow: ({ limit, window, slots }) => `about ${limit} in any ${span(window)}, which slides in ${slots} steps`,
+  concurrency: ({ max, lease }) => `no more than ${max} at once, each free again ${span(lease)} after it was taken or renewed`,
   slidingLog: ({ limit, window }) => `never more than ${limit} in any ${span(window)}`,
 }
 

@@ -1,6 +1,6 @@
 /** The tree of a domain's descriptors, as in the configuration of Envoy's own service. */
 import { createHash } from 'node:crypto'
-import { shown } from '../sluice.ts'
+import { RULE, shown } from '../sluice.ts'
 import { type DescriptorRule, type LimiterConfig, RULES_PREFIX } from './config.ts'
 import type { Reader } from './read.ts'
 import type { Path } from './source.ts'
@@ -78,6 +78,13 @@ function readRuleLimiter(reader: Reader, fields: Fields, path: Path, here: reado
   const limit = reader.limit(fields.limit, [...path, 'limit'])
   const options = reader.tuning(fields, path)
   if (limit === undefined) return undefined
+  if (limit[RULE].algorithm.untilReleased) {
+    reader.source.wrong(
+      [...path, 'limit', 'type'],
+      `type ${shown(limit.type)} must not be the limit of a descriptor, because Envoy does not say when a request is done: make it a limiter, for /v1/acquire and /v1/release`,
+    )
+    return undefined
+  }
   return { name: stateName(here, limit.type), rule: ruleText(here), limits: { default: limit }, plans: {}, options, shadow }
 }
 

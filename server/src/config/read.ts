@@ -155,8 +155,11 @@ export class Reader {
     for (let mistakes = 0; ; mistakes += 1) {
       try {
         const limit = limitFrom(mended)
-        if (limit[RULE].algorithm.untilReleased) {
-          this.source.wrong([...path, 'type'], `type ${shown(limit.type)} is held until it is released, which this service does not offer`)
+        if (limit[RULE].endless && limit[RULE].algorithm.untilReleased) {
+          this.source.wrong(
+            path,
+            `${limit.type} lease is missing: it must be a duration such as 30s, after which the place of a caller that died is free`,
+          )
           return undefined
         }
         return mistakes === 0 ? limit : undefined
@@ -282,6 +285,8 @@ const SAMPLES: Fields = {
   window: '1s',
   slots: 1,
   anchor: 'epoch',
+  max: 1,
+  lease: '30s',
 }
 
 /** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */

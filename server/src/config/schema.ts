@@ -3,8 +3,12 @@ import { limitSchema } from '../sluice.ts'
 import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS } from './config.ts'
 
 const { $schema, $defs, title: _title, oneOf, ...rest } = limitSchema
-/** What is held until it is released is not served: nobody could release it over HTTP. */
-const limit = { ...rest, oneOf: oneOf.filter(({ title }) => title !== 'concurrency') }
+const isHeld = ({ title }: { readonly title: string }) => title === 'concurrency'
+/** The place of a caller that died is free after its lease: without one it never would be. */
+const held = oneOf.filter(isHeld).map((schema) => ({ ...schema, required: [...schema.required, 'lease'] }))
+/** What has gone by when it is decided: Envoy does not say when a request is done. */
+const ruleLimit = { ...rest, oneOf: oneOf.filter((schema) => !isHeld(schema)) }
+const limit = { ...rest, oneOf: [...ruleLimit.oneOf, ...held] }
 
 const tuning = {
   onStoreError: {
@@ -86,7 +90,7 @@ const descriptor = {
   properties: {
     key: { ...text, description: 'The key of the entry.' },
     value: { ...text, description: 'Its value; with * at the end, what it begins with. Left out: any value, each counted by itself.' },
-    limit: { $ref: '#/$defs/limit' },
+    limit: { $ref: '#/$defs/ruleLimit' },
     unlimited: { description: 'Let everything pass, and count nothing.', type: 'boolean', default: false },
     denied: { description: 'Let nothing pass: a block list.', type: 'boolean', default: false },
     charge: {
@@ -111,7 +115,7 @@ export const configSchema = {
     bounds,
     shadow: { ...shadow, description: 'The whole service, whatever its limiters and rules say: decide and count, but refuse nobody.' },
     limiters: {
-      description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge and /v1/settle.',
+      description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge, /v1/settle, /v1/release and /v1/renew.',
       type: 'object',
       propertyNames: { pattern: '^(?!rls\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
       additionalProperties: { $ref: '#/$defs/limiter' },
@@ -138,5 +142,5 @@ export const configSchema = {
   // Of several files one may have only bounds.
   minProperties: 1,
   additionalProperties: false,
-  $defs: { ...$defs, limit, limits, limiter, descriptor, descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } } },
+  $defs: { ...$defs, limit, ruleLimit, limits, limiter, descriptor, descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } } },
 }

@@ -8,6 +8,8 @@ import {
   DEGRADED,
   DURATION,
   type Health,
+  INFLIGHT,
+  LIMIT_NOW,
   LIVE_KEYS,
   type Listener,
   liveKeys,
@@ -32,6 +34,10 @@ export interface LimiterMetrics {
 interface WatchedLimiter {
   readonly config: Pick<LimiterConfig, 'name' | 'rule'>
   readonly waiting: number
+  /** Undefined where nothing is held. */
+  readonly inflight: number | undefined
+  /** Those that are held, or follow the load. */
+  readonly limitsNow: ReadonlyMap<string, number>
   readonly health: Health
 }
 
@@ -104,14 +110,23 @@ export class Metrics {
 
   /** Limiters that leave the configuration leave here too. */
   watch(limiters: Watched): void {
-    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () => {
-      const figures = new Map<string, number>()
+    const ofEach = (figureOf: (limiter: WatchedLimiter) => number | undefined) => () => {
+      const figures = new Map<string, number | undefined>()
       for (const limiter of limiters.all()) figures.set(titleOf(limiter.config), figureOf(limiter))
-      return [...figures].map(([limiter, value]) => ({ labels: { limiter }, value }))
+      return [...figures].flatMap(([limiter, value]) => (value === undefined ? [] : [{ labels: { limiter }, value }]))
     }
     this.#gauge(
       QUEUE_SIZE,
       ofEach(({ waiting }) => waiting),
+    )
+    this.#gauge(
+      INFLIGHT,
+      ofEach(({ inflight }) => inflight),
+    )
+    this.#gauge(LIMIT_NOW, () =>
+      [...limiters.all()].flatMap(({ config, limitsNow }) =>
+        [...limitsNow].map(([limit, value]) => ({ labels: { limiter: titleOf(config), limit }, value })),
+      ),
     )
     this.#gauge(
       BREAKER_OPEN,

@@ -39,6 +39,8 @@ limiters:
   quiet:
     limits: { type: fixedWindow, limit: 1, window: 1h }
     shadow: true
+  held:
+    limits: { type: concurrency, max: 2, lease: 30s }
 `
 
 /** With a clock of the test's unless it brings a store, which may have its own. */
