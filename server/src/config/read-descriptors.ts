@@ -16,6 +16,7 @@ const OPTIONS = [
   'onStoreError',
   'storeTimeoutMs',
   'localShare',
+  'follow',
   'descriptors',
 ]
 
@@ -47,6 +48,8 @@ function readRule(reader: Reader, json: unknown, path: Path, above: readonly str
   const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here, shadow)
   checkAllowance(reader, fields, path, key, { unlimited, denied })
   if (charge && fields.limit === undefined) reader.source.wrong([...path, 'charge'], 'charge: true must stand beside a limit')
+  if (fields.follow !== undefined && fields.limit === undefined)
+    reader.source.wrong([...path, 'follow'], 'follow must stand beside a limit')
   const descriptors = fields.descriptors === undefined ? [] : readDescriptors(reader, fields.descriptors, [...path, 'descriptors'], here)
   return {
     title: ruleText(here),
@@ -85,7 +88,9 @@ function readRuleLimiter(reader: Reader, fields: Fields, path: Path, here: reado
     )
     return undefined
   }
-  return { name: stateName(here, limit.type), rule: ruleText(here), limits: { default: limit }, plans: {}, options, shadow }
+  const limits = { default: limit }
+  const follow = reader.follow(fields.follow, [...path, 'follow'], limits)
+  return { name: stateName(here, limit.type), rule: ruleText(here), limits, plans: {}, options, follow, shadow }
 }
 
 /**

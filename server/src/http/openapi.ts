@@ -159,6 +159,12 @@ const schemas = {
     limits: { type: 'object' },
     plans: { type: 'object' },
     options: { type: 'object' },
+    follow: { description: 'How its rate follows the load. null where it does not.', type: ['object', 'null'] },
+    now: {
+      description: 'What limits are now that follow the load (permits per second), or are held until they are released.',
+      type: 'object',
+      additionalProperties: { type: 'number' },
+    },
     shadow: { type: 'boolean' },
     waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
     inflight: {

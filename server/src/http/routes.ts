@@ -164,9 +164,10 @@ function describedRules(limiters: Limiters, rule: DescriptorRule): object[] {
   return [{ rule: title, limit, unlimited, denied, charge, shadow, options: limiter?.options ?? {}, store }, ...below]
 }
 
-function described({ config, health, waiting, inflight }: RunningLimiter) {
-  const { name, limits, plans, options, shadow } = config
-  return { name, limits, plans, options, shadow, waiting, inflight: inflight ?? null, store: health.state }
+function described({ config, health, waiting, inflight, limitsNow }: RunningLimiter) {
+  const { name, limits, plans, options, follow = null, shadow } = config
+  const now = Object.fromEntries(limitsNow)
+  return { name, limits, plans, options, follow, now, shadow, waiting, inflight: inflight ?? null, store: health.state }
 }
 
 async function peekKey({ limiters }: Context, { params, query }: Call): Promise<Reply> {

@@ -9,6 +9,7 @@ import {
   DURATION,
   type Health,
   INFLIGHT,
+  LIMIT_CHANGES,
   LIMIT_NOW,
   LIVE_KEYS,
   type Listener,
@@ -76,6 +77,11 @@ export class Metrics {
     )
     this.#add('sluice_near_limit_decisions_total', NEAR_LIMIT, 'counter', () =>
       this.#ofTallies(({ nearLimit }, limiter) => [{ labels: { limiter }, value: nearLimit }]),
+    )
+    this.#counter(LIMIT_CHANGES, ({ limitChanges }, limiter) =>
+      [...limitChanges].flatMap(([limit, changes]) =>
+        [...changes].map(([reason, value]) => ({ labels: { limiter, limit, reason }, value })),
+      ),
     )
     this.#histogram(DURATION, ({ durations }) => durations)
     this.#histogram(WAIT, ({ waits }) => waits)

@@ -1,5 +1,5 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
-import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
+import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, type SignalName, titleOf } from '../config/config.ts'
 import type { Journal } from '../journal.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import type { Tally } from '../metrics/tally.ts'
@@ -17,6 +17,7 @@ import {
   type Key,
   keyFor,
   type Listener,
+  type LoadSignal,
   limitsNow,
   RULE,
   type Scope,
@@ -26,6 +27,7 @@ import {
   spanUs,
   WaitError,
 } from '../sluice.ts'
+import { Follower } from './follower.ts'
 import { permitIn, permitText } from './permit-text.ts'
 import type {
   AcquireRequest,
@@ -72,7 +74,11 @@ export interface Ground {
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
   readonly waiters: Waiters
   readonly journal: Journal
+  readonly signals: Signals
 }
+
+/** What rates follow. */
+export type Signals = Readonly<Record<SignalName, () => LoadSignal>>
 
 /** How many wait at all limiters, and how many may. */
 export interface Waiters {
@@ -91,12 +97,14 @@ export class RunningLimiter {
   readonly #waiters: Waiters
   /** Whether keys are kept in the memory of this process: then long ones are kept as digests. */
   readonly #inMemory: boolean
+  readonly #follower: Follower
   #config: LimiterConfig
   #names: readonly { readonly name: string }[]
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused, waiters, journal }: Ground, { tally, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, ground: Ground, { tally, listener }: LimiterMetrics) {
+    const { store, clock, onRefused, waiters, journal } = ground
     this.#config = config
     this.#names = namesOf(config)
     this.tally = tally
@@ -112,6 +120,8 @@ export class RunningLimiter {
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
     this.#limiter.listen(this.#hearing(listener, journal))
+    this.#follower = new Follower(this.#limiter, ground, tally)
+    this.#follower.begin(config)
   }
 
   get config(): LimiterConfig {
@@ -135,7 +145,7 @@ export class RunningLimiter {
     return this.#limiter.inflight?.()
   }
 
-  /** What its limits are now that are held until they are released. */
+  /** What its limits are now that are held until they are released, or follow the load. */
   get limitsNow(): Map<string, number> {
     return limitsNow(this.#limiter)
   }
@@ -147,7 +157,8 @@ export class RunningLimiter {
   }
 
   become(config: LimiterConfig): void {
-    this.#limiter.update(config.limits, config.plans)
+    this.#limiter.update(this.#follower.end(config), config.plans)
+    this.#follower.begin(config)
     this.#config = config
     this.#names = namesOf(config)
   }
@@ -246,12 +257,14 @@ export class RunningLimiter {
 
   /** Nobody is sent here any more; who waits here is served. */
   retire(): void {
+    this.#follower.end(this.#config)
     this.#retired = true
     this.#closeIfDone()
   }
 
   /** Ends every wait. */
   close(): void {
+    this.#follower.end(this.#config)
     this.#limiter.close()
   }
 

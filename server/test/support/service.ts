@@ -13,6 +13,7 @@ export const SILENT: Journal = {
   storeChanged: () => undefined,
   limiterChanged: () => undefined,
   decisionFailed: () => undefined,
+  limitMoved: () => undefined,
   notCharged: () => undefined,
   decided: undefined,
 }
