@@ -2,11 +2,12 @@
 //   --quick           few short rounds: to see that it works. RESULTS-against.md stays as it is.
 //   --only <words>    only the rows whose name has all these words, such as 'memory gcra'
 // Both packages are loaded into each process and take turns of a few milliseconds, so that a machine that changes its speed changes both.
-import { execFileSync, fork } from 'node:child_process'
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { fork } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { builtFrom, git } from './older.mjs'
 import { spreadOf } from './statistics.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -67,22 +68,6 @@ the older one: above 1 is faster. Median and quartiles of ${PROCESSES} processes
 | --- | --- | --- | --- | --- | --- | --- | --- |
 ${lines.join('\n')}
 `
-}
-
-/** The package of a commit, built with the tools that are installed here. */
-function builtFrom(ref) {
-  const folder = `${root}tmp/against-${git('rev-parse', ref)}`
-  if (existsSync(`${folder}/dist/index.js`)) return `${folder}/dist`
-  mkdirSync(folder, { recursive: true })
-  const archive = execFileSync('git', ['archive', ref], { cwd: root, maxBuffer: 2 ** 29 })
-  execFileSync('tar', ['-x', '-C', folder], { input: archive })
-  if (!existsSync(`${folder}/node_modules`)) symlinkSync(`${root}node_modules`, `${folder}/node_modules`)
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: folder, stdio: 'inherit' })
-  return `${folder}/dist`
-}
-
-function git(...args) {
-  return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 }
 
 function ratioOf(task) {

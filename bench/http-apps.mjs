@@ -14,17 +14,14 @@ import fastify from 'fastify'
 import { Hono } from 'hono'
 import { rateLimiter as honoRateLimiter } from 'hono-rate-limiter'
 import lightMyRequest from 'light-my-request'
-import * as ownExpress from '../dist/adapters/express.js'
-import * as ownFastify from '../dist/adapters/fastify.js'
-import * as ownHono from '../dist/adapters/hono.js'
-import * as ownNest from '../dist/adapters/nest.js'
-import { fixedWindow } from '../dist/index.js'
 
 const HOUR_MS = 3_600_000
 /** How many an hour: never reached, or reached by the first. */
 export const SCENARIOS = { admitted: 1e9, refused: 1 }
 /** `headers` only sets as many as the limiters do: what none of them can do without. */
 export const CONTESTANTS = ['none', 'ours', 'usual', 'headers']
+/** With `--against`: the package of an older commit, and ours. */
+export const VERSIONS = ['older', 'ours']
 
 const DRAFT_7 = [
   ['ratelimit-policy', '1000000000;w=3600'],
@@ -42,7 +39,22 @@ const onlyHeaders = (headers) => (_request, response, next) => {
   next()
 }
 
-const ours = (limit) => fixedWindow({ limit, window: HOUR_MS, anchor: 'first' })
+/** What is needed of a package of ours that was built into this folder. */
+async function packageIn(dist) {
+  const from = (path) => import(`${dist}/${path}.js`)
+  const [{ fixedWindow }, express, fastify, hono, nest] = await Promise.all(
+    ['index', 'adapters/express', 'adapters/fastify', 'adapters/hono', 'adapters/nest'].map(from),
+  )
+  const limitOf = (limit) => fixedWindow({ limit, window: HOUR_MS, anchor: 'first' })
+  return { limitOf, express: express.rateLimit, fastify: fastify.rateLimit, hono: hono.rateLimit, nest: nest.RateLimitModule }
+}
+
+const PACKAGES = { ours: await packageIn('../dist') }
+
+/** The folder of the package that the contestant `older` uses. */
+export async function useOlder(dist) {
+  PACKAGES.older = await packageIn(dist)
+}
 
 export const FRAMEWORKS = {
   express: {
@@ -51,7 +63,8 @@ export const FRAMEWORKS = {
     headers: '`RateLimit-Policy` and `RateLimit` of draft 7',
     async make(contestant, limit) {
       const app = express()
-      if (contestant === 'ours') app.use(ownExpress.rateLimit({ limit: ours(limit), headers: 'draft-7' }))
+      const own = PACKAGES[contestant]
+      if (own) app.use(own.express({ limit: own.limitOf(limit), headers: 'draft-7' }))
       if (contestant === 'usual') app.use(expressRateLimit({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', legacyHeaders: false }))
       if (contestant === 'headers') app.use(onlyHeaders(DRAFT_7))
       app.get('/', (_request, response) => response.send('hello'))
@@ -64,7 +77,8 @@ export const FRAMEWORKS = {
     headers: 'the three of draft 6',
     async make(contestant, limit) {
       const app = fastify()
-      if (contestant === 'ours') await app.register(ownFastify.rateLimit({ limit: ours(limit), headers: 'draft-6' }))
+      const own = PACKAGES[contestant]
+      if (own) await app.register(own.fastify({ limit: own.limitOf(limit), headers: 'draft-6' }))
       if (contestant === 'usual') await app.register(fastifyRateLimit, { max: limit, timeWindow: HOUR_MS, enableDraftSpec: true })
       if (contestant === 'headers') {
         app.addHook('onRequest', (_request, reply, done) => {
@@ -83,10 +97,11 @@ export const FRAMEWORKS = {
     headers: '`RateLimit-Policy` and `RateLimit` of draft 7',
     async make(contestant, limit, mode) {
       const app = new Hono()
+      const own = PACKAGES[contestant]
       const isInProcess = mode === 'in process'
       const address = isInProcess ? { address: () => '127.0.0.1' } : {}
       const keyGenerator = isInProcess ? () => '127.0.0.1' : (c) => getConnInfo(c).remote.address
-      if (contestant === 'ours') app.use(ownHono.rateLimit({ limit: ours(limit), headers: 'draft-7', ...address }))
+      if (own) app.use(own.hono({ limit: own.limitOf(limit), headers: 'draft-7', ...address }))
       if (contestant === 'usual') app.use(honoRateLimiter({ windowMs: HOUR_MS, limit, standardHeaders: 'draft-7', keyGenerator }))
       if (contestant === 'headers') {
         app.use((c, next) => {
@@ -111,13 +126,10 @@ export const FRAMEWORKS = {
       Get()(Home.prototype, 'get', Object.getOwnPropertyDescriptor(Home.prototype, 'get'))
       Controller()(Home)
       class Root {}
-      const imports = {
-        none: [],
-        headers: [],
-        ours: [ownNest.RateLimitModule.forRoot({ limit: ours(limit), headers: 'legacy' })],
-        // It walks over all hits of its window at every call: where nothing is refused its window is a millisecond, in its favour.
-        usual: [ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }])],
-      }[contestant]
+      const own = PACKAGES[contestant]
+      const imports = own ? [own.nest.forRoot({ limit: own.limitOf(limit), headers: 'legacy' })] : []
+      // It walks over all hits of its window at every call: where nothing is refused its window is a millisecond, in its favour.
+      if (contestant === 'usual') imports.push(ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }]))
       const providers = contestant === 'usual' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : []
       Module({ imports, providers, controllers: [Home] })(Root)
       const app = await NestFactory.create(Root, { logger: false })

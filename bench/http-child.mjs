@@ -1,12 +1,13 @@
-// A process of its own for one job: holds the three applications, and tells the processor time that it used. Started by http-run.mjs.
-import { CONTESTANTS, FRAMEWORKS, SCENARIOS } from './http-apps.mjs'
+// A process of its own for one job: holds the applications that take turns, and tells the processor time that it used. Started by http-run.mjs.
+import { FRAMEWORKS, SCENARIOS, useOlder } from './http-apps.mjs'
 
-const { framework, scenario, mode, first, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])
+const { framework, scenario, mode, contestants, older, first, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])
 
-// Whoever is made and called first has it better: it is not always the same one.
-const order = CONTESTANTS.map((_, turn) => (first + turn) % CONTESTANTS.length)
+if (older !== undefined) await useOlder(older)
+// The one that is made and called first has it better: it is not always the same one.
+const order = contestants.map((_, turn) => (first + turn) % contestants.length)
 const apps = []
-for (const at of order) apps[at] = await FRAMEWORKS[framework].make(CONTESTANTS[at], SCENARIOS[scenario], mode)
+for (const at of order) apps[at] = await FRAMEWORKS[framework].make(contestants[at], SCENARIOS[scenario], mode)
 
 if (mode === 'in process') await inProcess()
 else await overSockets()

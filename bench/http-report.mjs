@@ -56,6 +56,16 @@ export function goalLines(results) {
   })
 }
 
+/** What this version has to reach of an older one's speed. */
+const LEAST = 0.95
+
+/** Requests a second of this version, to those of the older one, round by round: above 1 is faster. Median and quartiles of the processes. */
+export function ratioLine({ name, measured }) {
+  const ratios = measured.map(([older, ours]) => spreadOf(older.map((us, round) => us / ours[round])).median)
+  const { low, median, high } = spreadOf(ratios)
+  return `${name}: ${median.toFixed(3)} (${low.toFixed(3)}–${high.toFixed(3)}) ${median >= LEAST ? 'reached' : 'NOT REACHED'}`
+}
+
 function shareText(share, { low, high }) {
   return share === 0 ? 'nothing added' : `${plain(share)} (${plain(low)}–${plain(high)})`
 }

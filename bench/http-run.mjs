@@ -1,13 +1,15 @@
 // `npm run bench:http`: what a limiter adds to a request, ours beside the framework's usual one. Writes RESULTS-http.md.
 //   --quick           few short rounds: to see that it works. RESULTS-http.md stays as it is.
 //   --only <words>    only the jobs whose name has all these words, such as 'express', 'hono sockets', 'refused'
+//   --against <commit>  instead: the package of an older commit beside this one. RESULTS-http.md stays as it is.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { CONTESTANTS, FRAMEWORKS, SCENARIOS } from './http-apps.mjs'
-import { goalLines, writeHttpReport } from './http-report.mjs'
+import { CONTESTANTS, FRAMEWORKS, SCENARIOS, VERSIONS } from './http-apps.mjs'
+import { goalLines, ratioLine, writeHttpReport } from './http-report.mjs'
+import { builtFrom } from './older.mjs'
 
 const MODES = ['in process', 'sockets']
 const SOCKETS = 16
@@ -20,7 +22,10 @@ const ROUNDS = { 'in process': 120, sockets: 30 }
 /** Room for the garbage of a round, which is swept before the next: else it falls on whoever happens to be running. */
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, against: { type: 'string' } },
+})
+const versions = values.against === undefined ? { contestants: CONTESTANTS } : { contestants: VERSIONS, older: builtFrom(values.against) }
 const length = values.quick ? { calls: 300, warmUpCalls: 2_000 } : { calls: 300, warmUpCalls: 15_000 }
 
 const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
@@ -35,6 +40,7 @@ const jobs = Object.keys(FRAMEWORKS).flatMap((framework) =>
         processes: values.quick ? 1 : PROCESSES[mode],
         rounds: values.quick ? 5 : ROUNDS[mode],
         ...length,
+        ...versions,
       }
     }),
   ),
@@ -44,10 +50,10 @@ const chosen = jobs.filter(({ name }) => (values.only ?? '').split(' ').every((w
 const results = []
 for (const job of chosen) {
   results.push({ ...job, measured: await measuredBy(job) })
-  console.log(goalLines([results.at(-1)]).join('\n'))
+  console.log(values.against === undefined ? goalLines([results.at(-1)]).join('\n') : ratioLine(results.at(-1)))
 }
 const machine = { node: process.version, cpu: cpus()[0].model, cores: availableParallelism() }
-if (values.only === undefined && !values.quick) writeHttpReport(results, machine, SOCKETS)
+if (values.only === undefined && values.against === undefined && !values.quick) writeHttpReport(results, machine, SOCKETS)
 process.exit()
 
 /** Process by process, for each contestant, the microseconds of processor time that one request took, round by round. */
@@ -68,7 +74,7 @@ async function measuredInOneProcess(job) {
     return cpuUs
   }
   for (let turn = 0; turn < clients.length; turn++) await clients[(job.first + turn) % clients.length](job.warmUpCalls)
-  const measured = CONTESTANTS.map(() => [])
+  const measured = clients.map(() => [])
   for (let round = 0; round < job.rounds; round++) {
     for (let turn = 0; turn < clients.length; turn++) {
       const at = (round + turn) % clients.length

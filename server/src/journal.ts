@@ -1,7 +1,7 @@
 /** What the service writes down of itself, for whoever runs it. */
 import type { Logger } from 'pino'
 import type { StoreState } from './running/store-watch.ts'
-import type { DecisionEvent, Health, SluiceError } from './sluice.ts'
+import type { DecisionEvent, Health, RateChange, SluiceError } from './sluice.ts'
 
 export interface Journal {
   /** A request failed, and it is our fault. */
@@ -14,6 +14,8 @@ export interface Journal {
   limiterChanged(limiter: string, health: Health): void
   /** A single decision failed: the next one may not. */
   decisionFailed(limiter: string, error: SluiceError): void
+  /** A rate has followed the load. */
+  limitMoved(change: RateChange): void
   /** Hits were refused by a rule that is asked with 0 hits first: they may have been used already, at the end of a stream. */
   notCharged(rule: string, hits: number): void
   /** Undefined: nobody wants to know. */
@@ -57,6 +59,8 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
       toldAtMs.set(limiter, nowMs())
       log.warn({ limiter, reason: message }, 'the store failed at a decision')
     },
+    limitMoved: ({ limiter, limit, from, to, signal, reason }) =>
+      log.info({ limiter, limit, from, to, signal, reason }, 'a limit has followed the load: permits per second'),
     notCharged: (rule, hits) =>
       log.warn(
         { rule, hits },

@@ -110,7 +110,11 @@ export async function serve(paths: readonly string[], values: Options): Promise<
   const option = optionsIn(values)
   const files = paths.length > 0 ? paths : [sampleFile()]
   const log = pino({ level: logLevel(option('log-level')), base: null })
-  const loaded = loadConfig(files)
+  const places = { redis: option('redis'), postgres: option('postgres'), sqlite: option('sqlite') }
+  const loaded = loadConfig(
+    files,
+    Object.values(places).some((place) => place !== undefined),
+  )
   const { config } = loaded
   const tokensFile = option('tokens-file')
   const tokens = tokensFrom(tokensFile, process.env.SLUICE_TOKENS)
@@ -133,7 +137,6 @@ export async function serve(paths: readonly string[], values: Options): Promise<
     allowHosts: namesIn(option('allow-host')),
     grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
   }
-  const places = { redis: option('redis'), postgres: option('postgres'), sqlite: option('sqlite') }
   const certificates = { ca: option('redis-ca'), cert: option('redis-cert'), key: option('redis-key') }
   const opened = await openedStore(places, certificates, config, journal)
   const parts = { config, store: opened.store, clock: undefined, tokens, readTokens, tls, page, topRefused, journal }

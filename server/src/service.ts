@@ -16,8 +16,9 @@ import { Metrics } from './metrics/metrics.ts'
 import type { Page } from './page/page.ts'
 import { Limiters } from './running/limiters.ts'
 import { Readiness } from './running/readiness.ts'
+import type { Signals } from './running/running-limiter.ts'
 import { type StoreState, StoreWatch } from './running/store-watch.ts'
-import { type Clock, type Store, systemClock } from './sluice.ts'
+import { type Clock, cpu, eventLoopDelay, eventLoopUtilization, heap, type Store, systemClock } from './sluice.ts'
 import type { Tls } from './tls.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -48,8 +49,13 @@ export interface ServiceOptions {
   readonly topRefused: number | undefined
   readonly journal: Journal
   /** Only given by tests. */
+  readonly signals?: Signals | undefined
+  /** Only given by tests. */
   readonly httpBounds?: Partial<HttpBounds> | undefined
 }
+
+/** How loaded this process is. */
+const SIGNALS: Signals = { eventLoopDelay, eventLoopUtilization, cpu, heap }
 
 export interface Service {
   readonly limiters: Limiters
@@ -69,10 +75,10 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, store, clock, page, tokens, readTokens, journal, httpBounds } = options
+  const { config, store, clock, page, tokens, readTokens, journal, httpBounds, signals = SIGNALS } = options
   const metrics = new Metrics(store)
   const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
-  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal }, metrics)
+  const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal, signals }, metrics)
   // People read it beside their own clocks: the time of the day, which may be set, unlike the system clock of the limiters.
   const nowMs = clock === undefined ? Date.now : () => clock.nowUs() / 1000
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }

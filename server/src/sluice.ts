@@ -2,7 +2,8 @@
  * What the service uses of the library. The only file here that reaches out of this folder: it is built together with the library's sources, so
  * that it needs neither a link in node_modules nor a library that was built before.
  */
-export { RULE } from '../../src/algorithms/algorithm.ts'
+export { limitOf, RULE } from '../../src/algorithms/algorithm.ts'
+export { atRate } from '../../src/algorithms/at-rate.ts'
 export { type Duration, durationUs, MAX_PERMITS, type Pace, paceOf, type Rate } from '../../src/algorithms/rate.ts'
 export { LIBRARY_COMMANDS } from '../../src/cli/commands.ts'
 export { type Command, FAILED, misused, runCommand, said } from '../../src/cli/run.ts'
@@ -14,6 +15,10 @@ export { EXCEEDED, REDUCED } from '../../src/http/refusal.ts'
 export { boundedKey } from '../../src/http/short-key.ts'
 export * from '../../src/index.ts'
 export { type Cost, checkNames, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
+export type { Entrusted } from '../../src/limiter/permit.ts'
+export { type Following, followLoad, type RateChange } from '../../src/load/follow-load.ts'
+export type { Signal as LoadSignal } from '../../src/load/signal.ts'
+export { cpu, eventLoopDelay, eventLoopUtilization, heap } from '../../src/load/signals.ts'
 export * from '../../src/otel/measures.ts'
 export { postgresStore } from '../../src/stores/postgres/index.ts'
 export { redisStore } from '../../src/stores/redis/index.ts'

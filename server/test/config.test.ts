@@ -88,6 +88,16 @@ describe('a mistake is shown with its line and column:', () => {
       `limits: {}\nlimiters: {}`,
       'x.yaml:1:1: "limits" is not an option of the configuration: there is limiters, domains',
     ],
+    [
+      'what is held without a lease',
+      'limiters:\n  a: { limits: { type: concurrency, max: 2 } }',
+      'x.yaml:2:16: concurrency lease is missing: it must be a duration such as 30s',
+    ],
+    [
+      'what is held, in a descriptor',
+      'domains:\n  d:\n    descriptors:\n      - { key: k, limit: { type: concurrency, max: 2, lease: 30s } }',
+      'x.yaml:4:34: type "concurrency" must not be the limit of a descriptor, because Envoy does not say when a request is done',
+    ],
     ['a limiter that is none', 'limiters:\n  api: 5', 'x.yaml:2:8: limiter "api" 5 must be a mapping of limits, plans'],
     [
       'a limit where the limiter should be',
@@ -285,6 +295,8 @@ describe('the JSON Schema', () => {
     'limiters: { rls.a: { limits: { type: gcra, rate: 1/s, burst: 1 } } }',
     'domains: { d: {} }',
     'bounds: { maxWaiters: -1 }',
+    'limiters: { a: { limits: { type: concurrency, max: 1 } } }',
+    'domains: { d: { descriptors: [{ key: k, limit: { type: concurrency, max: 1, lease: 1s } }] } }',
   ])('refuses %s, as reading it does', (text) => {
     expect(isValid(parse(text))).toBe(false)
     expect(messageFor(text)).not.toBe('')
@@ -365,4 +377,11 @@ test('several files are one configuration, in which everything stands once', () 
     'again-c.yaml:1:1: bounds stands in c.yaml already',
   ])
   expect(message?.[4]).toContain('d.yaml:1:')
+})
+
+test('what is held is explained', () => {
+  const text = 'limiters: { a: { limits: { type: concurrency, max: 2, lease: 30s } } }'
+  expect(explained(readConfig(text, 'x.yaml'))).toContain(
+    'no more than 2 at once, each free again 30s after it was taken or renewed (concurrency)',
+  )
 })

@@ -4,8 +4,9 @@ import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-m
 import { parser } from '@prometheus-io/lezer-promql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { moves } from '../../src/limiter/moving.ts'
 import { observe } from '../../src/otel/index.ts'
-import { type Listener, memoryStore, SluiceError } from '../src/sluice.ts'
+import { concurrency, createLimiter, type Listener, memoryStore, SluiceError } from '../src/sluice.ts'
 import { call } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './support/service.ts'
 
@@ -39,12 +40,15 @@ const questions = [
 /** What Prometheus itself knows of everything that it asks. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
 
+const RATE = '{ type: gcra, rate: 1/s, burst: 1 }'
+const FOLLOW = '{ signal: heap, min: 1/s, max: 1/s, from: 0, to: 1 }'
+
 let service: TestService
 /** The names of its series, and the labels of each. */
 let told: Map<string, Set<string>>
 
 beforeAll(async () => {
-  service = await serviceOn(CONFIG, memoryStore())
+  service = await serviceOn(`${CONFIG}  followed:\n    limits: ${RATE}\n    follow: ${FOLLOW}\n`, memoryStore())
   service.metrics.addProcess('1.2.3')
   const ask = { limiter: 'api', key: 'u1' }
   await call(service.url, 'POST', '/v1/decide', { decisions: [...Array(4).fill(ask), { ...ask, cost: 9 }] })
@@ -129,9 +133,13 @@ test('by OpenTelemetry there are the same metrics with the same labels, under th
     name: 'api',
     store: memoryStore(),
     waiting: () => 0,
+    inflight: () => 1,
+    scope: () => createLimiter({ held: concurrency({ max: 1 }) }).scope(),
     health: () => ({ state: 'up', sinceMs: 0, error: undefined }) as const,
   }
-  observe({ ...limiter, listen: everything }, { meter: provider.getMeter('test') })
+  const observed = { ...limiter, listen: everything }
+  moves(observed, { limit: 'rate', now: 1, isReduced: true, changes: new Map([['more load', 1]]) })
+  observe(observed, { meter: provider.getMeter('test') })
   const { resourceMetrics } = await reader.collect()
   const collected = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
   const names = collected.map((metric) => {
@@ -143,7 +151,7 @@ test('by OpenTelemetry there are the same metrics with the same labels, under th
   const families = [...told.keys()].filter((name) => !ofTheService.test(name)).map((name) => name.replace(/_bucket$/, ''))
   expect(names.sort()).toEqual(families.sort())
   const labels = new Set(collected.flatMap(({ dataPoints }) => dataPoints.flatMap(({ attributes }) => Object.keys(attributes))))
-  expect([...labels].sort()).toEqual(['limiter', 'result'])
+  expect([...labels].sort()).toEqual(['limit', 'limiter', 'reason', 'result'])
   await provider.shutdown()
 })
 

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config/read.ts'
 import { MAX_BODY_BYTES } from '../src/http/body.ts'
 import { ROUTES } from '../src/http/routes.ts'
+import { permitText } from '../src/running/permit-text.ts'
 import { redisStore } from '../src/sluice.ts'
 import { Tokens, tokensFrom } from '../src/tokens.ts'
 import { call, checked, expectAllSeen, expectHostGuarded, OTHER_PATHS, type Reply } from './support/client.ts'
@@ -29,6 +30,12 @@ const get = (path: string): Promise<Reply> => call(service.url, 'GET', path)
 const ask = { limiter: 'api', key: 'u1' }
 /** Of a decision that took one, 3 were used. */
 const settlement = { ...ask, actual: 3, of: { atMs: 1_000_000, parts: { default: { resetAfterMs: 1000 } } } }
+
+/** Of a place that nobody holds. */
+const permit = permitText({
+  limiter: 'held',
+  lent: { plan: undefined, loans: [{ limit: 'default', key: 'u1', cost: 1, token: 5, degraded: false }] },
+})
 
 /** Everything that a caller could have changed. */
 async function remaining(): Promise<number[]> {
@@ -242,7 +249,7 @@ describe('a key', () => {
 
 test('the limiters are listed', async () => {
   const { body } = await get('/v1/limiters')
-  expect(body.limiters.map(({ name }: { name: string }) => name)).toEqual(['api', 'two', 'shaped', 'quiet'])
+  expect(body.limiters.map(({ name }: { name: string }) => name)).toEqual(['api', 'two', 'shaped', 'quiet', 'held'])
   expect(body.limiters[0]).toMatchObject({ limits: { default: { type: 'gcra', rate: '1/s', burst: 3 } }, plans: { pro: {} }, store: 'up' })
 })
 
@@ -403,7 +410,7 @@ describe('bad input is refused with the reason and touches nothing:', () => {
     expect(await call(service.url, method, path)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } })
   })
 
-  test.each(['/v1/decide', '/v1/acquire', '/v1/charge', '/v1/settle', '/json'])(
+  test.each(['/v1/decide', '/v1/acquire', '/v1/charge', '/v1/settle', '/v1/release', '/v1/renew', '/json'])(
     '%s with a body that is no JSON, not sent as JSON, or too large',
     async (path) => {
       const headers = { 'content-type': 'application/json' }
@@ -607,6 +614,8 @@ describe('when Redis is not there', () => {
       ['POST', '/json', { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: 'x' }] }] }],
       ['POST', '/v1/charge', ask],
       ['POST', '/v1/settle', settlement],
+      ['POST', '/v1/release', { permit }],
+      ['POST', '/v1/renew', { permit }],
       ['GET', '/v1/limiters/api/keys/u1', undefined],
       ['DELETE', '/v1/limiters/api/keys/u1', undefined],
       ['GET', '/readyz', undefined],
@@ -652,6 +661,8 @@ describe('with tokens', () => {
     ['POST', '/json', { domain: 'nowhere', descriptors: [{ entries: [{ key: 'ip' }] }] }],
     ['POST', '/v1/charge', ask],
     ['POST', '/v1/settle', settlement],
+    ['POST', '/v1/release', { permit }],
+    ['POST', '/v1/renew', { permit }],
     ['DELETE', key, undefined],
   ])('%s %s wants one', async (method, path, body) => {
     for (const wrong of ['', TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
@@ -691,6 +702,16 @@ describe('with tokens', () => {
       /^token 2 of SLUICE_TOKENS must be 16 characters or more, without spaces$/,
     )
   })
+})
+
+test('a permit of a limiter that the configuration does not have is a 404', async () => {
+  for (const path of ['/v1/release', '/v1/renew']) {
+    const gone = permitText({
+      limiter: 'gone',
+      lent: { plan: undefined, loans: [{ limit: 'a', key: 'k', cost: 1, token: 5, degraded: false }] },
+    })
+    expect((await call(service.url, 'POST', path, { permit: gone })).status).toBe(404)
+  }
 })
 
 // The last one: the others have to be run before.

@@ -63,15 +63,19 @@ export function rateLimit<
 
 function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal, earlier: Decision | undefined): Answer {
   const answered = earlier === undefined ? refusal : { ...refusal, headers: refusalBeside(c, node, refusal) }
-  // What was set on the context's response before would take the place of ours.
-  c.header('cache-control', undefined)
-  return refusedWith(answered)
+  const response = refusedWith(answered)
+  ;(c as { res: HonoContext['res'] }).res = response as unknown as HonoContext['res']
+  // If there was a response before, Hono has made one of both, in which what was set before has taken the place of ours.
+  if (c.res !== (response as unknown)) putAll(c.res, answered.headers)
+  return c.res
 }
 
 function refusalBeside(c: HonoContext, node: NodeBindings | undefined, { headers }: Refusal): string[] {
-  const all = besides(headers, (name) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined, true)
-  for (let k = 0; k < all.length; k += 2) c.header(all[k] as string, undefined)
-  return all
+  return besides(headers, (name) => node?.outgoing.getHeader(name) ?? c.res.headers.get(name) ?? undefined, true)
+}
+
+function putAll({ headers }: HonoContext['res'], all: readonly string[]): void {
+  for (let k = 0; k < all.length; k += 2) headers.set(all[k] as string, all[k + 1] as string)
 }
 
 async function nextAnywhere(

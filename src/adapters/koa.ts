@@ -50,9 +50,9 @@ export function rateLimit<
     }
     const { headers } = entry.refusal
     ctx.status = entry.refusal.status
-    ctx.body = entry.refusal.body
-    // After the body, for which Koa chooses a type of its own.
     put(ctx.res, earlier === undefined ? headers : besidesOnNode(ctx.res, headers, true))
+    // After the headers: Koa looks for a type where there is none.
+    ctx.body = entry.refusal.body
     return undefined
   }
 }

@@ -5,7 +5,7 @@
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
 import { isReduced } from '../limiter/moving.ts'
-import { admitted, type Entry, GONE, gone, NO_HEADERS, PASSED, refused } from './entry.ts'
+import { admitted, type Entry, GONE, gone, PASSED, refused } from './entry.ts'
 import { type HeaderWriter, headerWriter, partitionText, toldMs } from './headers.ts'
 import { type Hold, holdOf } from './hold.ts'
 import { functionsIn, keyFunction } from './key-source.ts'
@@ -192,7 +192,7 @@ export class Gate<Native, Connection = unknown> {
     return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isSettled, hold) : undefined, hold)
   }
 
-  #refuse({ native, http, limiter, plan }: Asked<Native>, decision: HttpDecision, headers: readonly string[]): Entry | Promise<Entry> {
+  #refuse({ native, http, limiter, plan }: Asked<Native>, decision: HttpDecision, headers: string[]): Entry | Promise<Entry> {
     // The server can do less than usual: that is not what the client did.
     const isOurs = (decision.degraded && limiter.onStoreError === 'deny') || isReduced(limiter, decision)
     const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOurs, native, http)
@@ -202,7 +202,7 @@ export class Gate<Native, Connection = unknown> {
   }
 
   /** If a function of the user's fails, the request does not come to its handler: nobody would give its place back. */
-  #headersOrRelease(asked: Asked<Native>, decision: HttpDecision): readonly string[] {
+  #headersOrRelease(asked: Asked<Native>, decision: HttpDecision): string[] {
     try {
       return this.#headers(asked, decision)
     } catch (error) {
@@ -212,8 +212,8 @@ export class Gate<Native, Connection = unknown> {
   }
 
   /** Of a decision that the store had no part in nobody knows the figures. */
-  #headers({ key, plan, limiter }: Asked<Native>, decision: Decision): readonly string[] {
-    if (this.#writer === undefined || decision.degraded) return NO_HEADERS
+  #headers({ key, plan, limiter }: Asked<Native>, decision: Decision): string[] {
+    if (this.#writer === undefined || decision.degraded) return []
     const { partitionKey } = this.#choices
     const partition = partitionKey === undefined ? '' : partitionText(partitionKey(key))
     return this.#writer(decision, limiter.scope(plan), partition)

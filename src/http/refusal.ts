@@ -53,11 +53,16 @@ function checkStatus(status: number, least: number): number {
   throw new SluiceError('CONFIG', `status ${shown(status)} must be a whole number from ${least} to 599`)
 }
 
+/** Bodies that were made before, by the names of the limits that refuse: there are as many as there are ways to exceed the limits, which is few. */
+function noBodies(): Readonly<Record<BodyForm, Map<string, Body>>> {
+  return { json: new Map(), text: new Map(), html: new Map() }
+}
+
 export class Refusals<Native> {
   readonly #status: number
   readonly #source: BodySource<Native> | undefined
-  /** Bodies that were made before, but for the wait: there are as many as there are ways to exceed the limits, which is few. */
-  readonly #known = new Map<string, BodyParts>()
+  readonly #exceeded = noBodies()
+  readonly #reduced = noBodies()
 
   constructor({ status = TOO_MANY_REQUESTS, body }: HttpChoices<Native>) {
     this.#status = checkStatus(status, 400)
@@ -65,18 +70,10 @@ export class Refusals<Native> {
   }
 
   /**
-   * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `ofLimits` are the headers of the limits; more come on top. `isOutage`: the
-   * store is down, or the load has lowered the limit; it is not the client who did too much.
+   * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `headers` are those of the limits, and the others are added to them. `isOutage`:
+   * the store is down, or the load has lowered the limit; it is not the client who did too much.
    */
-  usual(
-    decision: Decision,
-    retryAfterMs: number,
-    ofLimits: readonly string[],
-    isOutage: boolean,
-    native: Native,
-    http: HttpRequest,
-  ): Refusal {
-    const headers = [...ofLimits]
+  usual(decision: Decision, retryAfterMs: number, headers: string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
     if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
@@ -89,18 +86,17 @@ export class Refusals<Native> {
   }
 
   #body(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts'], retryAfterMs: number): string {
-    // No limit's name has such a sign in it. Put together as it goes, because every refusal comes here.
-    let id = isOutage ? `${form}!` : form
-    for (const name in parts) if ((parts[name] as DecisionPart).outcome !== 'allowed') id += ` ${name}`
-    let made = this.#known.get(id)
+    // Every refusal comes here, and nearly always one limit refuses: its name is a text that need not be made.
+    let violated = ''
+    for (const name in parts)
+      if ((parts[name] as DecisionPart).outcome !== 'allowed') violated = violated === '' ? name : `${violated} ${name}`
+    const known = (isOutage ? this.#reduced : this.#exceeded)[form]
+    let made = known.get(violated)
     if (made === undefined) {
-      made = bodyParts(form, status, isOutage, parts)
-      this.#known.set(id, made)
+      made = bodyOf(form, status, isOutage, parts)
+      known.set(violated, made)
     }
-    const { head, tail, retryAfter, end } = made
-    const text = head + waitInWords(retryAfterMs) + tail
-    // Infinity is no JSON, and says that waiting does not help.
-    return retryAfterMs < Number.POSITIVE_INFINITY && retryAfter !== '' ? text + retryAfter + Math.ceil(retryAfterMs) + end : text + end
+    return made.text(retryAfterMs)
   }
 }
 
@@ -141,30 +137,47 @@ export function answeredWith(answer: Answer | undefined, usual: Refusal): Refusa
   return { status: checkStatus(status, 200), headers: list, body: body === undefined ? usual.body : textOf(body) }
 }
 
-/** A body is head, the wait in words, tail, and if there is a wait that JSON can hold, its milliseconds behind `retryAfter`; then the end. */
-interface BodyParts {
-  readonly head: string
-  readonly tail: string
-  readonly retryAfter: string
-  readonly end: string
+/** What a refusal says, but for the wait: the head, the wait in words, the tail, and where JSON can hold it, the wait in milliseconds. */
+class Body {
+  readonly #head: string
+  readonly #tail: string
+  /** Before the milliseconds, and behind them. */
+  readonly #retryAfter: string
+  readonly #end: string
+  /** Refusals come in floods, and all of a millisecond may say the same. */
+  #textMs = Number.NaN
+  #text = ''
+
+  constructor(head: string, tail: string, retryAfter = '', end = '') {
+    this.#head = head
+    this.#tail = tail
+    this.#retryAfter = retryAfter
+    this.#end = end
+  }
+
+  text(retryAfterMs: number): string {
+    const ms = Math.ceil(retryAfterMs)
+    if (ms !== this.#textMs) {
+      // Infinity is no JSON, and says that waiting does not help.
+      const told = ms < Number.POSITIVE_INFINITY && this.#retryAfter !== '' ? this.#retryAfter + ms : ''
+      this.#text = this.#head + waitInWords(ms) + this.#tail + told + this.#end
+      this.#textMs = ms
+    }
+    return this.#text
+  }
 }
 
 /** Nothing in it comes from the client, and names of limits hold no characters that HTML would mind. */
-function bodyParts(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts']): BodyParts {
+function bodyOf(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts']): Body {
   const heading = isOutage ? 'Service unavailable' : 'Too many requests'
-  if (form === 'text') return { head: `${heading}. `, tail: '\n', retryAfter: '', end: '' }
+  if (form === 'text') return new Body(`${heading}. `, '\n')
   if (form === 'html') {
     const head = `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${heading}</title></head>`
-    return { head: `${head}<body><h1>${heading}</h1><p>`, tail: '</p></body></html>\n', retryAfter: '', end: '' }
+    return new Body(`${head}<body><h1>${heading}</h1><p>`, '</p></body></html>\n')
   }
   const { type, title } = isOutage ? REDUCED : EXCEEDED
   const violated = Object.keys(parts).filter((name) => (parts[name] as DecisionPart).outcome !== 'allowed')
   const begun = JSON.stringify({ type, title, status, detail: `${heading}. ` })
-  return {
-    // Without the quote and the bracket that end it.
-    head: begun.slice(0, -2),
-    tail: `","violated-policies":${JSON.stringify(violated)}`,
-    retryAfter: ',"retryAfterMs":',
-    end: '}',
-  }
+  // Without the quote and the bracket that end it.
+  return new Body(begun.slice(0, -2), `","violated-policies":${JSON.stringify(violated)}`, ',"retryAfterMs":', '}')
 }

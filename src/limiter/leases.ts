@@ -80,13 +80,31 @@ export class Leases {
   /** It was released or lost. */
   remove(permit: HeldDecision): void {
     const { loans, plan } = HeldDecision.lent(permit)
-    for (const loan of loans) if (loan.lease !== undefined) this.#remove(plan, loan.lease as Held)
+    for (const { lease } of loans) if (lease !== undefined) this.#remove(plan, lease as Held)
+  }
+
+  /** Renews it no longer: another process does, or nobody. It is lost when its lease is over. */
+  leave(permit: HeldDecision): void {
+    const { loans, plan } = HeldDecision.lent(permit)
+    for (const { lease } of loans) if (lease !== undefined) this.#leaveGroup(plan, lease as Held)
+  }
+
+  /** Another process has renewed it, and asked for that then. */
+  renewed(permit: HeldDecision, askedUs: number, askedWallUs: number): void {
+    const { loans, plan } = HeldDecision.lent(permit)
+    for (const { limit, lease } of loans) {
+      if (lease !== undefined) runAnew(lease, this.#holder.leaseUs(plan, limit), askedUs, askedWallUs)
+    }
   }
 
   #remove(plan: string | undefined, held: Held): void {
     if (held.alarm === undefined) return
     this.#alarms.stop(held.alarm)
     held.alarm = undefined
+    this.#leaveGroup(plan, held)
+  }
+
+  #leaveGroup(plan: string | undefined, held: Held): void {
     const id = groupId(plan, held.loan)
     const group = this.#groups.get(id)
     group?.delete(held)
@@ -152,17 +170,19 @@ export class Leases {
     const tokens = held.map(({ loan }) => loan.token)
     this.#holder.renew(plan, first.loan, tokens, held.length === 1 ? cost : 0, (count) => {
       if (count === held.length) {
-        const heldUs = surelyUs(leaseUs)
-        for (const each of held) {
-          each.untilUs = askedUs + heldUs
-          each.wallUntilUs = askedWallUs + heldUs
-        }
+        for (const each of held) runAnew(each, leaseUs, askedUs, askedWallUs)
       } else if (count !== undefined && held.length > 1) {
         // What was released meanwhile is not to be counted again.
         for (const each of held) if (each.alarm !== undefined) this.#renew([each])
       } else if (count !== undefined) HeldDecision.lose(first.permit)
     })
   }
+}
+
+function runAnew(lease: Lease, leaseUs: number, askedUs: number, askedWallUs: number): void {
+  const heldUs = surelyUs(leaseUs)
+  lease.untilUs = askedUs + heldUs
+  lease.wallUntilUs = askedWallUs + heldUs
 }
 
 /** How long a lease is held for certain. */

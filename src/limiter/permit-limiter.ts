@@ -2,7 +2,7 @@
  * The limiter of limits that are in use until they are released: its decisions are permits (permit.ts), and it renews their leases (leases.ts). The rest is
  * that of store-limiter.ts, which knows nothing of permits: a limiter without such a limit pays nothing for them.
  */
-import type { Verdict } from '../algorithms/decide.ts'
+import { emptyVerdict, type Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
@@ -28,7 +28,7 @@ import type {
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits, NamedRule } from './options.ts'
 import { type AnyFunction, type PaceOptions, type Wrapped, wrapped } from './pacing.ts'
-import { HeldDecision, type Lender, type Loan } from './permit.ts'
+import { type Entrusted, HeldDecision, type Lender, type Loan } from './permit.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
@@ -50,6 +50,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   readonly #inflight = new Inflight()
   /** Undefined where no other limiter has the same memory. */
   readonly #waitingAtStore: Set<PermitLimiter<Limits, Store, string>> | undefined
+  /** Permits whose holders are in other processes, by each of their loans. */
+  readonly #entrusted = new Map<string, HeldDecision>()
   /** Whether limits have had keys of their own: then a release may concern any queue. */
   #hasKeysByName = false
   /** The step of the last release, by its plan and limit. */
@@ -171,6 +173,64 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }) as Answer<S, void>
   }
 
+  /** From now on the holder is in another process, and renews it there. Here it counts as in flight until it is given back here, or its lease is over. */
+  entrust(permit: HeldDecision): Entrusted & { readonly leaseMs: number } {
+    const { loans, plan } = HeldDecision.lent(permit)
+    this.#leases.leave(permit)
+    for (const loan of loans) this.#entrusted.set(loanId(loan), permit)
+    return { plan, loans, leaseMs: this.#leaseMs({ plan, loans }) }
+  }
+
+  /** Releases it, whichever process it was lent by. Answers whether it was held. */
+  async giveBack({ plan, loans }: Entrusted): Promise<boolean> {
+    const given = await Promise.all(loans.map((loan) => this.#askedFor('give', plan, loan)))
+    const permit = this.#entrustedWith(loans)
+    if (permit !== undefined) this.#end(permit, 'ok')
+    this.#tellQueuesOf((loans[0] as Loan).key as KeyOf<L>)
+    return given.some(({ outcome }) => outcome === 'allowed')
+  }
+
+  /** Lets its lease run anew. Answers for how many milliseconds it is held from now on: 0 if it is held no longer. */
+  async renewFor({ plan, loans }: Entrusted): Promise<number> {
+    const askedUs = this.ownClock.nowUs()
+    const askedWallUs = this.#leases.wallUs()
+    const renewed = await Promise.all(loans.map((loan) => this.#askedFor('renew', plan, loan)))
+    const isHeld = renewed.every(({ given }) => given === 1)
+    const permit = this.#entrustedWith(loans)
+    if (permit !== undefined) {
+      this.#leases.renewed(permit, askedUs, askedWallUs)
+      if (!isHeld) HeldDecision.lose(permit)
+    }
+    return isHeld ? this.#leaseMs({ plan, loans }) : 0
+  }
+
+  #leaseMs({ plan, loans }: Entrusted): number {
+    const { scope } = this.plans.still(plan)
+    return Math.min(...loans.map(({ limit }) => leaseOf(scope, limit))) / 1000
+  }
+
+  #entrustedWith(loans: Entrusted['loans']): HeldDecision | undefined {
+    return this.#entrusted.get(loanId(loans[0] as Loan))
+  }
+
+  /** The store's own answer: one in its place helps only those who were lent by it, and those it helps as long as it decides. */
+  async #askedFor(op: 'give' | 'renew', plan: string | undefined, loan: Entrusted['loans'][number]): Promise<Verdict> {
+    const { limit, key, cost, token, degraded } = loan
+    const { rule } = limitOf(this.plans.still(plan).scope, limit)
+    const part =
+      op === 'give'
+        ? new Part(limit, rule, key, cost)
+        : new Part(limit, rule, key, 0, { numbers: rule.numbers, words: Float64Array.of(token) })
+    if (degraded && !this.#isDown(part)) return { ...emptyVerdict(), outcome: 'limited' }
+    return new Promise((resolve, reject) => {
+      this.#send(op, plan, part, op === 'give' ? token : -1, (verdict, error) => {
+        if (verdict === undefined) reject(error)
+        else if (verdict.degraded && !degraded) reject(new SluiceError('STORE', 'the store did not answer'))
+        else resolve({ ...verdict })
+      })
+    })
+  }
+
   protected override waits(key: KeyOf<L>): void {
     if (typeof key === 'object') this.#hasKeysByName = true
     this.#waitingAtStore?.add(this as unknown as PermitLimiter<Limits, Store, string>)
@@ -282,6 +342,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const { loans, key, plan, sinceUs } = HeldDecision.lent(permit)
     if (loans.length === 0) return
     this.#leases.remove(permit)
+    if (this.#entrusted.size > 0) for (const loan of loans) this.#entrusted.delete(loanId(loan))
     const { key: first, cost } = loans[0] as Loan
     const inflight = this.#inflight.add(first, -cost)
     if (!this.listeners.hearReleases) return
@@ -291,7 +352,11 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Those who wait for what it held are next. */
   #tellQueues(permit: HeldDecision): void {
-    this.#tellOwnQueues(HeldDecision.lent(permit).key as KeyOf<L>)
+    this.#tellQueuesOf(HeldDecision.lent(permit).key as KeyOf<L>)
+  }
+
+  #tellQueuesOf(key: KeyOf<L>): void {
+    this.#tellOwnQueues(key)
     this.#tellOtherLimiters()
   }
 
@@ -312,9 +377,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** Something may be free for those who wait in other queues than the one that has seen it. */
   #tellOtherQueues(key: KeyOf<L>): void {
-    if (!this.#hasOtherQueues) return
-    this.#tellOwnQueues(key)
-    this.#tellOtherLimiters()
+    if (this.#hasOtherQueues) this.#tellQueuesOf(key)
   }
 
   /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
@@ -337,25 +400,29 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   #releaseLoan(plan: string | undefined, { limit, key, cost, token, degraded }: Loan, onReleased: (isTold: boolean) => void): void {
     const { rule } = limitOf(this.plans.still(plan).scope, limit)
     const part = new Part(limit, rule, key, cost)
-    const store = this.guarded
     // What a substitute lent goes back to it, as long as it decides.
-    if (degraded && !(store as GuardedStore).isDownFor(new Step('give', this.scope(), [part], -1, token, undefined))) onReleased(true)
+    if (degraded && !this.#isDown(part)) onReleased(true)
     else this.#send('give', plan, part, token, (verdict) => onReleased(verdict !== undefined && (degraded || !verdict.degraded)))
   }
 
-  /** One limit's share of what permits ask of the store. It may have been closed since. Told undefined if the store failed. */
+  /** Whether a substitute decides in place of the store. */
+  #isDown(part: Part): boolean {
+    return (this.guarded as GuardedStore).isDownFor(new Step('give', this.scope(), [part], -1, -1, undefined))
+  }
+
+  /** One limit's share of what permits ask of the store. It may have been closed since. Told undefined, and the error, if the store failed. */
   #send(
     op: 'renew' | 'give',
     planName: string | undefined,
     part: Part,
     ofUs: number,
-    onVerdict: (verdict: Verdict | undefined) => void,
+    onVerdict: (verdict: Verdict | undefined, error?: unknown) => void,
   ): void {
     const plan: Plan<LimitName<L>> = this.plans.still(planName)
     const step = this.step({ op, parts: [part], aheadUs: -1, ofUs }, plan.scope)
     const store = this.guarded
     if (store.mode === 'async') {
-      store.ask(step, ([verdict]) => verdict).then(onVerdict, () => onVerdict(undefined))
+      store.ask(step, ([verdict]) => verdict).then(onVerdict, (error) => onVerdict(undefined, error))
       return
     }
     ;(plan.states as OpenStates).apply(step, true)
@@ -404,6 +471,10 @@ interface Giving {
 
 function limitOf({ limits }: Scope, name: string): Scope['limits'][number] {
   return limits.find((limit) => limit.name === name) as Scope['limits'][number]
+}
+
+function loanId({ limit, key, token }: Pick<Loan, 'limit' | 'key' | 'token'>): string {
+  return `${limit}\n${token}\n${key}`
 }
 
 function leaseOf(scope: Scope, name: string): number {

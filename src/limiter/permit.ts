@@ -152,6 +152,12 @@ export interface Lent {
   readonly sinceUs: number
 }
 
+/** What a holder in another process needs to renew a permit and to release it, through any limiter of the same name and store. */
+export interface Entrusted {
+  readonly plan: string | undefined
+  readonly loans: readonly Pick<Loan, 'limit' | 'key' | 'cost' | 'token' | 'degraded'>[]
+}
+
 function lostError(key: Key<string>): SluiceError {
   return new SluiceError(
     'LOST',

@@ -6,8 +6,9 @@
 import type { Outcome } from '../algorithms/decide.ts'
 import { SluiceError } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
+import { movingLimits } from '../limiter/moving.ts'
 import { WaitError } from '../limiter/wait-error.ts'
-import type { Store } from '../stores/store.ts'
+import type { Scope, Store } from '../stores/store.ts'
 
 export interface Measure {
   readonly name: string
@@ -44,6 +45,11 @@ export const OUTAGES: Measure = {
   description: 'How often the breaker of a limiter opened.',
 }
 export const QUEUE_SIZE: Measure = { name: 'sluice.queue.size', unit: '{waiter}', description: 'How many wait for their turn.' }
+export const INFLIGHT: Measure = {
+  name: 'sluice.inflight',
+  unit: '{permit}',
+  description: 'Permits that are held, of those that this process has lent.',
+}
 export const BREAKER_OPEN: Measure = {
   name: 'sluice.breaker.open',
   unit: '',
@@ -55,11 +61,11 @@ export const LIVE_KEYS: Measure = {
   description: 'Keys held in the memory of this process, idle ones that have not left yet included.',
 }
 
-/** Of limits that follow the load. */
+/** Of limits that follow the load; the first also of limits that are held until they are released. */
 export const LIMIT_NOW: Measure = {
   name: 'sluice.limit.now',
   unit: '',
-  description: 'What a limit that follows the load is now: calls in flight, or permits per second.',
+  description: 'What a limit is now that follows the load, or is held until it is released: calls in flight, or permits per second.',
 }
 export const LIMIT_INFLIGHT: Measure = {
   name: 'sluice.limit.inflight',
@@ -107,6 +113,14 @@ export function recording(recorder: Recorder): Listener {
       if (state === 'down') recorder.storeWentDown()
     },
   }
+}
+
+/** What limits are now that are held until they are released, or that follow the load, by name. */
+export function limitsNow(limiter: { scope?(): Scope }): Map<string, number> {
+  const figures = new Map<string, number>()
+  for (const { name, rule } of limiter.scope?.().limits ?? []) if (rule.algorithm.untilReleased) figures.set(name, rule.capacity)
+  for (const { limit, now } of movingLimits(limiter)) figures.set(limit, now)
+  return figures
 }
 
 /** How many keys a store holds; undefined where they are not in the memory of this process. */

@@ -15,7 +15,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Listener } from '../limiter/events.ts'
 import { movingLimits } from '../limiter/moving.ts'
 import type { Health } from '../stores/remote/health.ts'
-import type { Store } from '../stores/store.ts'
+import type { Scope, Store } from '../stores/store.ts'
 import {
   BREAKER_OPEN,
   CHARGES,
@@ -23,10 +23,12 @@ import {
   DEGRADED,
   DURATION,
   DURATION_BOUNDS_S,
+  INFLIGHT,
   LIMIT_CHANGES,
   LIMIT_INFLIGHT,
   LIMIT_NOW,
   LIVE_KEYS,
+  limitsNow,
   liveKeys,
   type Measure,
   OUTAGES,
@@ -44,6 +46,9 @@ export interface ObservedLimiter {
   readonly name: string
   readonly store: Store
   waiting(): number
+  /** Only of limits that are in use until they are released. */
+  inflight?(): number
+  scope?(): Scope
   health(): Health
   listen(listener: Listener): () => void
 }
@@ -86,6 +91,7 @@ class Metered {
   readonly #meter: Meter
   readonly #recorderOf: (limiter: string) => Recorder
   readonly #queueSize: Observable
+  readonly #inflight: Observable
   readonly #breakerOpen: Observable
   readonly #liveKeys: Observable
   readonly #limitNow: Observable
@@ -98,6 +104,7 @@ class Metered {
     this.#meter = meter
     this.#recorderOf = recordersOf(meter)
     this.#queueSize = meter.createObservableUpDownCounter(...named(QUEUE_SIZE))
+    this.#inflight = meter.createObservableUpDownCounter(...named(INFLIGHT))
     this.#breakerOpen = meter.createObservableGauge(...named(BREAKER_OPEN))
     this.#liveKeys = meter.createObservableUpDownCounter(...named(LIVE_KEYS))
     this.#limitNow = meter.createObservableGauge(...named(LIMIT_NOW))
@@ -123,21 +130,24 @@ class Metered {
   }
 
   get #observables(): Observable[] {
-    return [this.#queueSize, this.#breakerOpen, this.#liveKeys, this.#limitNow, this.#limitInflight, this.#limitChanges]
+    return [this.#queueSize, this.#inflight, this.#breakerOpen, this.#liveKeys, this.#limitNow, this.#limitInflight, this.#limitChanges]
   }
 
   #observe(result: BatchObservableResult): void {
     const waiting = new Map<string, number>()
+    const inflight = new Map<string, number>()
     const open = new Map<string, number>()
     const stores = new Set<Store>()
     for (const limiter of this.#limiters) {
       const { name } = limiter
       waiting.set(name, (waiting.get(name) ?? 0) + limiter.waiting())
+      if (limiter.inflight !== undefined) inflight.set(name, (inflight.get(name) ?? 0) + limiter.inflight())
       open.set(name, Math.max(open.get(name) ?? 0, limiter.health().state === 'down' ? 1 : 0))
       stores.add(limiter.store)
       this.#observeMoving(result, limiter)
     }
     for (const [limiter, count] of waiting) result.observe(this.#queueSize, count, { limiter })
+    for (const [limiter, count] of inflight) result.observe(this.#inflight, count, { limiter })
     for (const [limiter, isOpen] of open) result.observe(this.#breakerOpen, isOpen, { limiter })
     const held = [...stores].map(liveKeys).filter((count) => count !== undefined)
     if (held.length > 0)
@@ -147,11 +157,11 @@ class Metered {
       )
   }
 
-  /** Limits that follow the load. */
+  /** Limits that follow the load, and those that are held. */
   #observeMoving(result: BatchObservableResult, limiter: ObservedLimiter): void {
-    for (const { limit, now, inflight, changes } of movingLimits(limiter)) {
+    for (const [limit, now] of limitsNow(limiter)) result.observe(this.#limitNow, now, { limiter: limiter.name, limit })
+    for (const { limit, inflight, changes } of movingLimits(limiter)) {
       const of = { limiter: limiter.name, limit }
-      result.observe(this.#limitNow, now, of)
       if (inflight !== undefined) result.observe(this.#limitInflight, inflight, of)
       for (const [reason, count] of changes) result.observe(this.#limitChanges, count, { ...of, reason })
     }

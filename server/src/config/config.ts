@@ -1,5 +1,5 @@
 /** What a configuration file says, after it was read and found to be right. */
-import type { FailurePolicy, HeaderStyle, Limit } from '../sluice.ts'
+import type { FailurePolicy, HeaderStyle, Limit, Rate } from '../sluice.ts'
 
 /** Names of limiters that begin so belong to the rules of domains. */
 export const RULES_PREFIX = 'rls.'
@@ -46,6 +46,8 @@ export interface LimiterConfig {
   readonly limits: NamedLimits
   readonly plans: Readonly<Record<string, NamedLimits>>
   readonly options: LimiterTuning
+  /** Undefined: its numbers stay as they are. */
+  readonly follow: FollowConfig | undefined
   /** Decides and counts, but refuses nobody. */
   readonly shadow: boolean
 }
@@ -53,6 +55,22 @@ export interface LimiterConfig {
 /** How people are told of a limiter: its name, or the rule as the file has it. Everywhere but in a store. */
 export function titleOf({ name, rule }: Pick<LimiterConfig, 'name' | 'rule'>): string {
   return rule ?? name
+}
+
+/** What a rate can follow: how loaded the process of the service is. */
+export const SIGNAL_NAMES = ['eventLoopDelay', 'eventLoopUtilization', 'cpu', 'heap'] as const
+export type SignalName = (typeof SIGNAL_NAMES)[number]
+
+/** A rate that follows the load of the service. What each option means, and its range, is the library's to say (`followLoad`). */
+export interface FollowConfig {
+  readonly limit?: string
+  readonly signal: SignalName
+  readonly min: Rate
+  readonly max: Rate
+  readonly from: number
+  readonly to: number
+  readonly everyMs?: number
+  readonly share?: number
 }
 
 /** The options of a limiter that a file may set. What each means, and its range, is the library's to say. */

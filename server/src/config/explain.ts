@@ -1,6 +1,13 @@
 /** A configuration in plain words, for `sluice check`. */
 import type { Limit } from '../sluice.ts'
-import { DEFAULT_MAX_QUEUE, type DescriptorRule, type LimiterConfig, type NamedLimits, type ServiceConfig } from './config.ts'
+import {
+  DEFAULT_MAX_QUEUE,
+  type DescriptorRule,
+  type FollowConfig,
+  type LimiterConfig,
+  type NamedLimits,
+  type ServiceConfig,
+} from './config.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -11,6 +18,7 @@ const SENTENCES: Readonly<Record<string, (options: Options) => string>> = {
   leakyBucket: ({ capacity, leak }) => `up to ${capacity} in line, let out at ${pace(leak)}`,
   fixedWindow: ({ limit, window, anchor }) => `${limit} in each ${span(window)}${anchored(anchor)}`,
   slidingWindow: ({ limit, window, slots }) => `about ${limit} in any ${span(window)}, which slides in ${slots} steps`,
+  concurrency: ({ max, lease }) => `no more than ${max} at once, each free again ${span(lease)} after it was taken or renewed`,
   slidingLog: ({ limit, window }) => `never more than ${limit} in any ${span(window)}`,
 }
 
@@ -35,8 +43,9 @@ export function explained({ limiters, domains, bounds, shadow }: ServiceConfig):
   return lines.join('\n')
 }
 
-function limiterLines({ limits, plans, options, shadow }: LimiterConfig): string[] {
+function limiterLines({ limits, plans, options, follow, shadow }: LimiterConfig): string[] {
   const lines = limitLines(limits)
+  if (follow !== undefined) lines.push(followLine(follow))
   for (const [name, plan] of Object.entries(plans)) lines.push(`on plan ${name}`, ...indented(limitLines(plan)))
   if (shadow) lines.push('in shadow: decides and counts, and refuses nobody')
   const { onStoreError = 'throw', storeTimeoutMs = 1000, localShare = 1, maxQueue = DEFAULT_MAX_QUEUE } = options
@@ -51,6 +60,11 @@ function limitLines(limits: NamedLimits): string[] {
   const lines = entries.map(([name, limit]) => (name === 'default' ? sentence(limit) : `${name}: ${sentence(limit)}`))
   if (entries.length > 1) lines.push('all of them are charged or none')
   return lines
+}
+
+function followLine({ limit, signal, min, max, from, to, share = 1 }: FollowConfig): string {
+  const ofShare = share === 1 ? '' : `, and ${share * 100} % of that`
+  return `${limit ?? 'the rate'} follows ${signal} of this process: ${pace(max)} up to ${from}, ${pace(min)} from ${to} on${ofShare}`
 }
 
 function sentence(limit: Limit): string {
@@ -69,7 +83,9 @@ function allowance({ unlimited, denied, charge, shadow, limiter }: DescriptorRul
   if (denied) return shadow ? 'denied, in shadow' : 'denied: nothing passes'
   if (limiter === undefined) return 'no limit by itself, with'
   const charged = charge ? ', charged with hits whether they fit or not' : ''
-  return `${limitLines(limiter.limits).join(', ')}${charged}${shadow ? ', in shadow' : ''}`
+  const { follow } = limiter
+  const following = follow === undefined ? '' : `, ${followLine(follow)}`
+  return `${limitLines(limiter.limits).join(', ')}${following}${charged}${shadow ? ', in shadow' : ''}`
 }
 
 function pace(rate: unknown): string {

@@ -21,6 +21,8 @@ export interface ConfigPart {
 /** A service that runs already, and is to go over to what the files say. */
 export interface Running {
   readonly bounds: Bounds
+  /** Whether others share its store. */
+  readonly isShared: boolean
   /** The algorithm under which it has counted for a limit of a limiter. */
   algorithmOf(limiter: string, limit: string): string | undefined
 }

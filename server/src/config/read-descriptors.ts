@@ -1,6 +1,6 @@
 /** The tree of a domain's descriptors, as in the configuration of Envoy's own service. */
 import { createHash } from 'node:crypto'
-import { shown } from '../sluice.ts'
+import { RULE, shown } from '../sluice.ts'
 import { type DescriptorRule, type LimiterConfig, RULES_PREFIX } from './config.ts'
 import type { Reader } from './read.ts'
 import type { Path } from './source.ts'
@@ -16,6 +16,7 @@ const OPTIONS = [
   'onStoreError',
   'storeTimeoutMs',
   'localShare',
+  'follow',
   'descriptors',
 ]
 
@@ -47,6 +48,8 @@ function readRule(reader: Reader, json: unknown, path: Path, above: readonly str
   const limiter = fields.limit === undefined ? undefined : readRuleLimiter(reader, fields, path, here, shadow)
   checkAllowance(reader, fields, path, key, { unlimited, denied })
   if (charge && fields.limit === undefined) reader.source.wrong([...path, 'charge'], 'charge: true must stand beside a limit')
+  if (fields.follow !== undefined && fields.limit === undefined)
+    reader.source.wrong([...path, 'follow'], 'follow must stand beside a limit')
   const descriptors = fields.descriptors === undefined ? [] : readDescriptors(reader, fields.descriptors, [...path, 'descriptors'], here)
   return {
     title: ruleText(here),
@@ -78,7 +81,16 @@ function readRuleLimiter(reader: Reader, fields: Fields, path: Path, here: reado
   const limit = reader.limit(fields.limit, [...path, 'limit'])
   const options = reader.tuning(fields, path)
   if (limit === undefined) return undefined
-  return { name: stateName(here, limit.type), rule: ruleText(here), limits: { default: limit }, plans: {}, options, shadow }
+  if (limit[RULE].algorithm.untilReleased) {
+    reader.source.wrong(
+      [...path, 'limit', 'type'],
+      `type ${shown(limit.type)} must not be the limit of a descriptor, because Envoy does not say when a request is done: make it a limiter, for /v1/acquire and /v1/release`,
+    )
+    return undefined
+  }
+  const limits = { default: limit }
+  const follow = reader.follow(fields.follow, [...path, 'follow'], limits)
+  return { name: stateName(here, limit.type), rule: ruleText(here), limits, plans: {}, options, follow, shadow }
 }
 
 /**

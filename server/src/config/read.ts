@@ -8,6 +8,7 @@ import {
   ConfigError,
   DEFAULT_BOUNDS,
   type DomainConfig,
+  type FollowConfig,
   HEADER_CHOICES,
   type LimiterConfig,
   type LimiterTuning,
@@ -19,6 +20,7 @@ import {
 } from './config.ts'
 import { type ConfigPart, joinedParts, type Running } from './join.ts'
 import { readDescriptors } from './read-descriptors.ts'
+import { readFollow } from './read-follow.ts'
 import { type Path, Source } from './source.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -26,7 +28,7 @@ type Fields = Readonly<Record<string, unknown>>
 const TOP = ['limiters', 'domains', 'bounds', 'shadow']
 const BOUNDS = ['maxKeys', 'onFull', 'maxWaiters'] as const
 const TUNING = ['onStoreError', 'storeTimeoutMs', 'localShare', 'maxQueue', 'maxAheadMs'] as const
-export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'shadow', ...TUNING]
+export const LIMITER_OPTIONS: readonly string[] = ['limits', 'plans', 'follow', 'shadow', ...TUNING]
 const ANY_LIMIT = limitFrom({ type: 'gcra', rate: '1/s', burst: 1 })
 
 /** A file, and what it says. */
@@ -40,10 +42,10 @@ export function readConfig(text: string, file: string, running?: Running): Servi
   return readConfigs([{ file, text }], running)
 }
 
-/** Several files that are one configuration. */
-export function readConfigs(texts: readonly ConfigText[], running?: Running): ServiceConfig {
+/** Several files that are one configuration. `isShared`: whether others share the store that they are for; undefined if that is not known. */
+export function readConfigs(texts: readonly ConfigText[], running?: Running, isShared = running?.isShared): ServiceConfig {
   const sources = texts.map(({ file, text }) => new Source(text, file))
-  const parts = sources.map((source) => partOf(source, running))
+  const parts = sources.map((source) => partOf(source, running, isShared))
   const joined = joinedParts(
     parts.filter((part) => part !== undefined),
     running,
@@ -53,9 +55,9 @@ export function readConfigs(texts: readonly ConfigText[], running?: Running): Se
   return joined
 }
 
-function partOf(source: Source, running: Running | undefined): ConfigPart | undefined {
+function partOf(source: Source, running: Running | undefined, isShared: boolean | undefined): ConfigPart | undefined {
   const top = source.value()
-  return source.mistakes.length > 0 ? undefined : new Reader(source, running).part(top)
+  return source.mistakes.length > 0 ? undefined : new Reader(source, running, isShared).part(top)
 }
 
 function inOrder(mistakes: readonly Mistake[]): Mistake[] {
@@ -65,10 +67,12 @@ function inOrder(mistakes: readonly Mistake[]): Mistake[] {
 export class Reader {
   readonly source: Source
   readonly #running: Running | undefined
+  readonly #isShared: boolean | undefined
 
-  constructor(source: Source, running: Running | undefined) {
+  constructor(source: Source, running: Running | undefined, isShared: boolean | undefined) {
     this.source = source
     this.#running = running
+    this.#isShared = isShared
   }
 
   part(top: unknown): ConfigPart | undefined {
@@ -129,7 +133,8 @@ export class Reader {
     if (limits === undefined) return undefined
     this.#checkNames(name, limits, path)
     this.#checkAlgorithms(name, limits, path)
-    return { name, rule: undefined, limits, plans: this.#plans(limits, fields.plans, [...path, 'plans']), options, shadow }
+    const plans = this.#plans(limits, fields.plans, [...path, 'plans'])
+    return { name, rule: undefined, limits, plans, options, follow: this.follow(fields.follow, [...path, 'follow'], limits), shadow }
   }
 
   /** One limit (it has a `type`), or several by name. */
@@ -155,8 +160,11 @@ export class Reader {
     for (let mistakes = 0; ; mistakes += 1) {
       try {
         const limit = limitFrom(mended)
-        if (limit[RULE].algorithm.untilReleased) {
-          this.source.wrong([...path, 'type'], `type ${shown(limit.type)} is held until it is released, which this service does not offer`)
+        if (limit[RULE].endless && limit[RULE].algorithm.untilReleased) {
+          this.source.wrong(
+            path,
+            `${limit.type} lease is missing: it must be a duration such as 30s, after which the place of a caller that died is free`,
+          )
           return undefined
         }
         return mistakes === 0 ? limit : undefined
@@ -171,6 +179,10 @@ export class Reader {
         mended = next
       }
     }
+  }
+
+  follow(value: unknown, path: Path, limits: NamedLimits): FollowConfig | undefined {
+    return readFollow(this, value, path, limits, this.#isShared)
   }
 
   tuning(fields: Fields, path: Path): LimiterTuning {
@@ -282,6 +294,8 @@ const SAMPLES: Fields = {
   window: '1s',
   slots: 1,
   anchor: 'epoch',
+  max: 1,
+  lease: '30s',
 }
 
 /** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */

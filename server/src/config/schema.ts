@@ -1,10 +1,14 @@
 /** The JSON Schema of a configuration file, for editors. What it cannot say, `sluice check` says. */
 import { limitSchema } from '../sluice.ts'
-import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS } from './config.ts'
+import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS, SIGNAL_NAMES } from './config.ts'
 
 const { $schema, $defs, title: _title, oneOf, ...rest } = limitSchema
-/** What is held until it is released is not served: nobody could release it over HTTP. */
-const limit = { ...rest, oneOf: oneOf.filter(({ title }) => title !== 'concurrency') }
+const isHeld = ({ title }: { readonly title: string }) => title === 'concurrency'
+/** The place of a caller that died is free after its lease: without one it never would be. */
+const held = oneOf.filter(isHeld).map((schema) => ({ ...schema, required: [...schema.required, 'lease'] }))
+/** What has gone by when it is decided: Envoy does not say when a request is done. */
+const ruleLimit = { ...rest, oneOf: oneOf.filter((schema) => !isHeld(schema)) }
+const limit = { ...rest, oneOf: [...ruleLimit.oneOf, ...held] }
 
 const tuning = {
   onStoreError: {
@@ -27,6 +31,40 @@ const tuning = {
   },
 }
 
+const level = (description: string) => ({ description, type: 'number' })
+
+const follow = {
+  description:
+    'The rate of the limit follows the load of this process: max up to one level of the signal, min from another on, linear between them.',
+  type: 'object',
+  properties: {
+    limit: { description: 'The name of the limit, where there are several.', type: 'string' },
+    signal: {
+      description: 'eventLoopDelay: milliseconds, 99 of 100. eventLoopUtilization, cpu (by its quota) and heap: 0 to 1.',
+      enum: SIGNAL_NAMES,
+    },
+    min: { $ref: '#/$defs/rate' },
+    max: { $ref: '#/$defs/rate' },
+    from: level('The level of the signal up to which the rate is max.'),
+    to: level('The level from which on it is min.'),
+    everyMs: {
+      description: 'How often the signal is read, in milliseconds.',
+      type: 'number',
+      minimum: 10,
+      maximum: 600_000,
+      default: 1000,
+    },
+    share: {
+      description: 'The share of min and max that this process has. Required on a store that others share.',
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: 1,
+    },
+  },
+  required: ['signal', 'min', 'max', 'from', 'to'],
+  additionalProperties: false,
+}
+
 const limits = {
   description: 'One limit (it has a type), or several by name, which are decided as one: all are charged or none.',
   anyOf: [{ $ref: '#/$defs/limit' }, { type: 'object', minProperties: 1, additionalProperties: { $ref: '#/$defs/limit' } }],
@@ -43,6 +81,7 @@ const limiter = {
       type: 'object',
       additionalProperties: { $ref: '#/$defs/limits' },
     },
+    follow: { $ref: '#/$defs/follow' },
     shadow,
     ...tuning,
     maxQueue: { description: 'How many may wait for one key.', type: 'integer', minimum: 0, default: DEFAULT_MAX_QUEUE },
@@ -86,7 +125,7 @@ const descriptor = {
   properties: {
     key: { ...text, description: 'The key of the entry.' },
     value: { ...text, description: 'Its value; with * at the end, what it begins with. Left out: any value, each counted by itself.' },
-    limit: { $ref: '#/$defs/limit' },
+    limit: { $ref: '#/$defs/ruleLimit' },
     unlimited: { description: 'Let everything pass, and count nothing.', type: 'boolean', default: false },
     denied: { description: 'Let nothing pass: a block list.', type: 'boolean', default: false },
     charge: {
@@ -95,6 +134,7 @@ const descriptor = {
       type: 'boolean',
       default: false,
     },
+    follow: { $ref: '#/$defs/follow' },
     shadow,
     ...tuning,
     descriptors: { $ref: '#/$defs/descriptors' },
@@ -111,7 +151,7 @@ export const configSchema = {
     bounds,
     shadow: { ...shadow, description: 'The whole service, whatever its limiters and rules say: decide and count, but refuse nobody.' },
     limiters: {
-      description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge and /v1/settle.',
+      description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge, /v1/settle, /v1/release and /v1/renew.',
       type: 'object',
       propertyNames: { pattern: '^(?!rls\\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
       additionalProperties: { $ref: '#/$defs/limiter' },
@@ -138,5 +178,14 @@ export const configSchema = {
   // Of several files one may have only bounds.
   minProperties: 1,
   additionalProperties: false,
-  $defs: { ...$defs, limit, limits, limiter, descriptor, descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } } },
+  $defs: {
+    ...$defs,
+    limit,
+    ruleLimit,
+    limits,
+    follow,
+    limiter,
+    descriptor,
+    descriptors: { type: 'array', items: { $ref: '#/$defs/descriptor' } },
+  },
 }

@@ -44,7 +44,7 @@ export class Overrides {
     const digest = createHash('sha256').update(domain).digest('hex').slice(0, 16)
     const name = `${RULES_PREFIX}override.${digest}`
     const rule = `${domain}: limits in requests`
-    return this.#limiters.unlisted({ name, rule, limits, plans: {}, options: {}, shadow: this.#limiters.shadow })
+    return this.#limiters.unlisted({ name, rule, limits, plans: {}, options: {}, follow: undefined, shadow: this.#limiters.shadow })
   }
 
   #dropOldest(): void {

@@ -12,7 +12,11 @@ export function answerJson(answer: Answer | Refunded | { readonly error: Problem
   if (!('outcome' in answer)) return JSON.stringify(answer)
   const { limiter, allowed, outcome, atMs, policy, parts, degraded, shadow } = answer
   const figures = figuresJson(answer)
-  return `{"limiter":"${limiter}","allowed":${allowed},"outcome":"${outcome}",${figures},"atMs":${msJson(atMs)},"policy":"${policy}","parts":{${partsJson(parts, answer, figures)}},"degraded":${degraded},"shadow":${shadow}}`
+  return `{"limiter":"${limiter}","allowed":${allowed},"outcome":"${outcome}",${figures},"atMs":${msJson(atMs)},"policy":"${policy}","parts":{${partsJson(parts, answer, figures)}},"degraded":${degraded},"shadow":${shadow}${permitJson(answer)}}`
+}
+
+function permitJson({ permit, token, leaseMs }: Answer): string {
+  return permit === undefined ? '' : `,"permit":"${permit}","token":${token},"leaseMs":${leaseMs}`
 }
 
 /** A single limit has the figures of the whole, whose text is there already. */

@@ -54,6 +54,13 @@ const decided = {
   shadow: { description: 'The limiter refuses nobody.', type: 'boolean' },
 }
 
+/** Only where a limit is held until it is released. */
+const held = {
+  permit: { description: 'Of limits that are held until they are released: what /v1/release and /v1/renew take.', type: 'string' },
+  token: { description: 'Above those of all permits of the key before it: for fencing writes.', type: 'integer', minimum: 0 },
+  leaseMs: milliseconds('After how long the permit is over, unless it is renewed.'),
+}
+
 const total = (description: string) => ({ description: `${description} Since the service started.`, type: 'integer', minimum: 0 })
 
 function exactly(properties: Readonly<Record<string, object>>, optional: readonly string[] = []) {
@@ -133,8 +140,18 @@ const schemas = {
   Settlement: exactly(settled, ['cost', 'plan']),
   Settled: exactly({ limiter: { type: 'string' }, settled: { const: true } }),
   Part: exactly({ outcome, ...figures }),
-  Decision: exactly(decided),
-  Acquired: exactly({ ...decided, waitedMs: milliseconds('How long it waited.') }),
+  Decision: exactly({ ...decided, ...held }, Object.keys(held)),
+  Acquired: exactly({ ...decided, ...held, waitedMs: milliseconds('How long it waited.') }, Object.keys(held)),
+  Permit: exactly({ permit: { description: 'The permit of a decision, as it was answered.', type: 'string' } }),
+  Released: exactly({
+    limiter: { type: 'string' },
+    released: { description: 'Whether it was held. Not if its lease was over, or it was released before.', type: 'boolean' },
+  }),
+  Renewed: exactly({
+    limiter: { type: 'string' },
+    renewed: { description: 'false: it is held no longer, and another may have its place. Stop what it was held for.', type: 'boolean' },
+    leaseMs: milliseconds('After how long it is over, unless it is renewed again. 0 if it is over.'),
+  }),
   Refunded: exactly({ limiter: { type: 'string' }, refunded: { const: true } }),
   Failed: exactly({ error: ref('Problem') }),
   Limiter: exactly({
@@ -142,8 +159,19 @@ const schemas = {
     limits: { type: 'object' },
     plans: { type: 'object' },
     options: { type: 'object' },
+    follow: { description: 'How its rate follows the load. null where it does not.', type: ['object', 'null'] },
+    now: {
+      description: 'What limits are now that follow the load (permits per second), or are held until they are released.',
+      type: 'object',
+      additionalProperties: { type: 'number' },
+    },
     shadow: { type: 'boolean' },
     waiting: { description: 'How many wait for their turn.', type: 'integer', minimum: 0 },
+    inflight: {
+      description: 'Permits that this instance has lent, and that were not released here and are not over. null where nothing is held.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
     store: { enum: ['up', 'down'] },
   }),
   RateLimitResponse: exactly({
@@ -346,6 +374,24 @@ const document = {
           ...BAD_BODY,
           ...NO_STORE_OR_ROOM,
         },
+      },
+    },
+    '/v1/release': {
+      post: {
+        operationId: 'release',
+        security: TOKEN,
+        summary: 'Gives back what is held until it is released. Any instance on the same store can. A second time it does nothing.',
+        requestBody: body(ref('Permit')),
+        responses: { 200: answer('It is free.', ref('Released')), ...NO_TOKEN, ...BAD_BODY, ...NO_STORE_OR_ROOM },
+      },
+    },
+    '/v1/renew': {
+      post: {
+        operationId: 'renew',
+        security: TOKEN,
+        summary: 'Lets the lease of a permit run anew: for work that takes longer. Every third of the lease is often enough.',
+        requestBody: body(ref('Permit')),
+        responses: { 200: answer('Whether it is held.', ref('Renewed')), ...NO_TOKEN, ...BAD_BODY, ...NO_STORE_OR_ROOM },
       },
     },
     '/v1/limiters': {

@@ -19,6 +19,7 @@ import type { Client } from './connections.ts'
 import { descriptorsIn, responseJson } from './descriptors.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
+import { permitTask } from './permits.ts'
 import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
 import { chargeTask, settleTask } from './settle.ts'
 
@@ -68,6 +69,8 @@ export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>>
   '/json': { POST: askDescriptors },
   '/v1/charge': { POST: charge },
   '/v1/settle': { POST: settle },
+  '/v1/release': { POST: release },
+  '/v1/renew': { POST: renew },
   '/v1/limiters': { GET: listLimiters },
   '/v1/limiters/:/keys/:': { GET: peekKey, DELETE: resetKey },
   '/v1/live': { GET: live },
@@ -134,6 +137,16 @@ async function settle({ limiters, held }: Context, { request }: Call): Promise<R
   return json(200, await limiter.settle(used))
 }
 
+async function release({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: lent } = permitTask(limiters, await jsonBody(request, held), 'release')
+  return json(200, await limiter.release(lent))
+}
+
+async function renew({ limiters, held }: Context, { request }: Call): Promise<Reply> {
+  const { limiter, request: lent } = permitTask(limiters, await jsonBody(request, held), 'renew')
+  return json(200, await limiter.renew(lent))
+}
+
 function listLimiters({ limiters }: Context): Reply {
   const domains = [...limiters.domains].map(([name, { headers, descriptors }]) => {
     return { name, headers, rules: descriptors.flatMap((rule) => describedRules(limiters, rule)) }
@@ -151,9 +164,10 @@ function describedRules(limiters: Limiters, rule: DescriptorRule): object[] {
   return [{ rule: title, limit, unlimited, denied, charge, shadow, options: limiter?.options ?? {}, store }, ...below]
 }
 
-function described({ config, health, waiting }: RunningLimiter) {
-  const { name, limits, plans, options, shadow } = config
-  return { name, limits, plans, options, shadow, waiting, store: health.state }
+function described({ config, health, waiting, inflight, limitsNow }: RunningLimiter) {
+  const { name, limits, plans, options, follow = null, shadow } = config
+  const now = Object.fromEntries(limitsNow)
+  return { name, limits, plans, options, follow, now, shadow, waiting, inflight: inflight ?? null, store: health.state }
 }
 
 async function peekKey({ limiters }: Context, { params, query }: Call): Promise<Reply> {

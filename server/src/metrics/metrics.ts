@@ -8,6 +8,9 @@ import {
   DEGRADED,
   DURATION,
   type Health,
+  INFLIGHT,
+  LIMIT_CHANGES,
+  LIMIT_NOW,
   LIVE_KEYS,
   type Listener,
   liveKeys,
@@ -32,6 +35,10 @@ export interface LimiterMetrics {
 interface WatchedLimiter {
   readonly config: Pick<LimiterConfig, 'name' | 'rule'>
   readonly waiting: number
+  /** Undefined where nothing is held. */
+  readonly inflight: number | undefined
+  /** Those that are held, or follow the load. */
+  readonly limitsNow: ReadonlyMap<string, number>
   readonly health: Health
 }
 
@@ -71,6 +78,11 @@ export class Metrics {
     this.#add('sluice_near_limit_decisions_total', NEAR_LIMIT, 'counter', () =>
       this.#ofTallies(({ nearLimit }, limiter) => [{ labels: { limiter }, value: nearLimit }]),
     )
+    this.#counter(LIMIT_CHANGES, ({ limitChanges }, limiter) =>
+      [...limitChanges].flatMap(([limit, changes]) =>
+        [...changes].map(([reason, value]) => ({ labels: { limiter, limit, reason }, value })),
+      ),
+    )
     this.#histogram(DURATION, ({ durations }) => durations)
     this.#histogram(WAIT, ({ waits }) => waits)
     this.#add('sluice_config_reloads_total', 'Reloads of the configuration by result.', 'counter', () =>
@@ -104,14 +116,23 @@ export class Metrics {
 
   /** Limiters that leave the configuration leave here too. */
   watch(limiters: Watched): void {
-    const ofEach = (figureOf: (limiter: WatchedLimiter) => number) => () => {
-      const figures = new Map<string, number>()
+    const ofEach = (figureOf: (limiter: WatchedLimiter) => number | undefined) => () => {
+      const figures = new Map<string, number | undefined>()
       for (const limiter of limiters.all()) figures.set(titleOf(limiter.config), figureOf(limiter))
-      return [...figures].map(([limiter, value]) => ({ labels: { limiter }, value }))
+      return [...figures].flatMap(([limiter, value]) => (value === undefined ? [] : [{ labels: { limiter }, value }]))
     }
     this.#gauge(
       QUEUE_SIZE,
       ofEach(({ waiting }) => waiting),
+    )
+    this.#gauge(
+      INFLIGHT,
+      ofEach(({ inflight }) => inflight),
+    )
+    this.#gauge(LIMIT_NOW, () =>
+      [...limiters.all()].flatMap(({ config, limitsNow }) =>
+        [...limitsNow].map(([limit, value]) => ({ labels: { limiter: titleOf(config), limit }, value })),
+      ),
     )
     this.#gauge(
       BREAKER_OPEN,

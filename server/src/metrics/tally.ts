@@ -3,8 +3,11 @@
  * here. It is written at every decision and read once in a while, so it is made for writing: the counters of a metrics library look their labels up
  * each time.
  */
-import type { Outcome, Recorder } from '../sluice.ts'
+import type { Outcome, RateChange, Recorder } from '../sluice.ts'
 import { DURATION_BOUNDS_S, WAIT_BOUNDS_S } from '../sluice.ts'
+
+/** Why a rate follows the load. */
+const REASONS = ['more load', 'less load']
 
 export class Tally implements Recorder {
   readonly results: Record<Outcome, number> = { allowed: 0, limited: 0, impossible: 0 }
@@ -19,6 +22,8 @@ export class Tally implements Recorder {
   outages = 0
   readonly durations = new Buckets(DURATION_BOUNDS_S)
   readonly waits = new Buckets(WAIT_BOUNDS_S)
+  /** Of limits that follow the load, how often each was changed, by reason. */
+  readonly limitChanges = new Map<string, Map<string, number>>()
   /** Since the live stream looked last. */
   longestWaitSeconds = 0
 
@@ -41,6 +46,16 @@ export class Tally implements Recorder {
   waited(seconds: number): void {
     this.waits.add(seconds)
     this.longestWaitSeconds = Math.max(this.longestWaitSeconds, seconds)
+  }
+
+  /** From now on its changes are counted, also while there are none. */
+  follows(limit: string): void {
+    if (!this.limitChanges.has(limit)) this.limitChanges.set(limit, new Map(REASONS.map((reason) => [reason, 0])))
+  }
+
+  limitMoved({ limit, reason }: RateChange): void {
+    const changes = this.limitChanges.get(limit)
+    changes?.set(reason, (changes.get(reason) ?? 0) + 1)
   }
 
   storeFailed(): void {

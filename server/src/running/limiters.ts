@@ -92,6 +92,10 @@ export class Limiters {
     return this.#config.bounds
   }
 
+  get isShared(): boolean {
+    return this.#ground.store.shared
+  }
+
   algorithmOf(limiter: string, limit: string): string | undefined {
     return this.#algorithms.get(JSON.stringify([limiter, limit]))
   }

@@ -26,10 +26,10 @@ export interface LoadedConfig {
   readonly texts: readonly ConfigText[]
 }
 
-/** Of files, and of folders with files. */
-export function loadConfig(paths: readonly string[]): LoadedConfig {
+/** Of files, and of folders with files. `isShared`: whether others share the store that they are for; undefined if that is not known. */
+export function loadConfig(paths: readonly string[], isShared?: boolean): LoadedConfig {
   const texts = textsIn(paths)
-  return { config: readConfigs(texts), texts }
+  return { config: readConfigs(texts, undefined, isShared), texts }
 }
 
 function textsIn(paths: readonly string[]): ConfigText[] {

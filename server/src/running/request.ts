@@ -41,6 +41,12 @@ export type Answer = Omit<Decision, 'allowed' | 'outcome'> & {
   readonly allowed: boolean
   readonly outcome: Decision['outcome']
   readonly shadow: boolean
+  /** Of limits that are held until they are released: what to release and to renew. */
+  readonly permit?: string
+  /** Above those of all permits of the key before. */
+  readonly token?: number
+  /** After how long it is over, unless it is renewed. */
+  readonly leaseMs?: number
 }
 
 export interface Refunded {
@@ -51,6 +57,20 @@ export interface Refunded {
 export interface Settled {
   readonly limiter: string
   readonly settled: true
+}
+
+export interface Released {
+  readonly limiter: string
+  /** Whether it was held. */
+  readonly released: boolean
+}
+
+export interface Renewed {
+  readonly limiter: string
+  /** Whether it was held, and is. */
+  readonly renewed: boolean
+  /** How long from now on. */
+  readonly leaseMs: number
 }
 
 export type MaybePromise<T> = T | Promise<T>

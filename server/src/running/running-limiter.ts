@@ -1,5 +1,5 @@
 /** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
-import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
+import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, type SignalName, titleOf } from '../config/config.ts'
 import type { Journal } from '../journal.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
 import type { Tally } from '../metrics/tally.ts'
@@ -11,11 +11,15 @@ import {
   costFor,
   createLimiter,
   type Decision,
+  type Entrusted,
   type Health,
   instantUs,
   type Key,
   keyFor,
   type Listener,
+  type LoadSignal,
+  limitsNow,
+  RULE,
   type Scope,
   SluiceError,
   type Store,
@@ -23,7 +27,21 @@ import {
   spanUs,
   WaitError,
 } from '../sluice.ts'
-import type { AcquireRequest, Answer, ChargeRequest, DecisionRequest, MaybePromise, Refunded, Settled, SettleRequest } from './request.ts'
+import { Follower } from './follower.ts'
+import { permitIn, permitText } from './permit-text.ts'
+import type {
+  AcquireRequest,
+  Answer,
+  ChargeRequest,
+  DecisionRequest,
+  MaybePromise,
+  Refunded,
+  Released,
+  Renewed,
+  Settled,
+  SettleRequest,
+  Verb,
+} from './request.ts'
 
 /** The library's limiter as the service sees it: limits and plans are known only at run time. */
 interface AnyLimiter {
@@ -38,6 +56,11 @@ interface AnyLimiter {
   scope(): Scope
   update(limits: NamedLimits, plans: Readonly<Record<string, NamedLimits>>): void
   waiting(): number
+  /** These are there only where a limit is held until it is released. */
+  inflight?(): number
+  entrust?(permit: Decision): Entrusted & { readonly leaseMs: number }
+  giveBack?(lent: Entrusted): Promise<boolean>
+  renewFor?(lent: Entrusted): Promise<number>
   health(): Health
   listen(listener: Listener): () => void
   close(): void
@@ -51,7 +74,11 @@ export interface Ground {
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
   readonly waiters: Waiters
   readonly journal: Journal
+  readonly signals: Signals
 }
+
+/** What rates follow. */
+export type Signals = Readonly<Record<SignalName, () => LoadSignal>>
 
 /** How many wait at all limiters, and how many may. */
 export interface Waiters {
@@ -70,12 +97,14 @@ export class RunningLimiter {
   readonly #waiters: Waiters
   /** Whether keys are kept in the memory of this process: then long ones are kept as digests. */
   readonly #inMemory: boolean
+  readonly #follower: Follower
   #config: LimiterConfig
   #names: readonly { readonly name: string }[]
   #waits = 0
   #retired = false
 
-  constructor(config: LimiterConfig, { store, clock, onRefused, waiters, journal }: Ground, { tally, listener }: LimiterMetrics) {
+  constructor(config: LimiterConfig, ground: Ground, { tally, listener }: LimiterMetrics) {
+    const { store, clock, onRefused, waiters, journal } = ground
     this.#config = config
     this.#names = namesOf(config)
     this.tally = tally
@@ -91,6 +120,8 @@ export class RunningLimiter {
       ...(clock === undefined ? {} : { clock }),
     } as object) as unknown as AnyLimiter
     this.#limiter.listen(this.#hearing(listener, journal))
+    this.#follower = new Follower(this.#limiter, ground, tally)
+    this.#follower.begin(config)
   }
 
   get config(): LimiterConfig {
@@ -109,6 +140,16 @@ export class RunningLimiter {
     return this.#limiter.waiting()
   }
 
+  /** How many permits are held that this process has lent; undefined where nothing is held. */
+  get inflight(): number | undefined {
+    return this.#limiter.inflight?.()
+  }
+
+  /** What its limits are now that are held until they are released, or follow the load. */
+  get limitsNow(): Map<string, number> {
+    return limitsNow(this.#limiter)
+  }
+
   /** Whether another version of its configuration only changes numbers, which it can do without being made anew. */
   canBecome({ limits, options }: LimiterConfig): boolean {
     const sameNames = Object.keys(limits).sort().join() === Object.keys(this.#config.limits).sort().join()
@@ -116,13 +157,15 @@ export class RunningLimiter {
   }
 
   become(config: LimiterConfig): void {
-    this.#limiter.update(config.limits, config.plans)
+    this.#limiter.update(this.#follower.end(config), config.plans)
+    this.#follower.begin(config)
     this.#config = config
     this.#names = namesOf(config)
   }
 
   /** Throws what is wrong with a request, and touches nothing. */
-  check({ key, cost, plan, maxWaitMs, atMs }: Omit<DecisionRequest, 'verb'>): void {
+  check({ verb, key, cost, plan, maxWaitMs, atMs }: Omit<DecisionRequest, 'verb'> & { readonly verb?: Verb }): void {
+    if (verb === 'refund') this.#checkGivesBack('refund')
     checkNames(key, cost, this.#names)
     for (const { name } of this.#names) {
       keyFor(key, name)
@@ -136,6 +179,15 @@ export class RunningLimiter {
     if (atMs !== undefined) instantUs(atMs, 'atMs')
   }
 
+  /** Throws what is wrong with a permit, and touches nothing. */
+  checkLent({ loans }: Entrusted): void {
+    for (const { limit, key, cost } of loans) {
+      if (!this.#isHeld(limit)) throw new SluiceError('CONFIG', `limiter '${this.#config.name}' has no limit ${shown(limit)} that is held`)
+      keyFor(key, limit)
+      costFor(cost, limit)
+    }
+  }
+
   /** At once where the store is the memory of this process, else promised. */
   decide(request: DecisionRequest): MaybePromise<Answer | Refunded> {
     const made = this.#make(request)
@@ -144,6 +196,7 @@ export class RunningLimiter {
 
   /** Refuses nobody: it was used already. */
   charge({ key, cost, plan }: ChargeRequest): MaybePromise<Answer> {
+    this.#checkGivesBack('charge')
     const charged = this.#limiter.charge(this.#keptAs(key), cost, planned(plan))
     return charged instanceof Promise ? charged.then((decision) => this.#told(decision)) : this.#told(charged)
   }
@@ -151,6 +204,16 @@ export class RunningLimiter {
   async settle({ key, cost, actual, of, plan }: SettleRequest): Promise<Settled> {
     await this.#limiter.settle(this.#keptAs(key), actual, { of, cost, ...planned(plan) })
     return { limiter: this.#config.name, settled: true }
+  }
+
+  /** Of a permit of this limiter, whichever instance of the service has lent it. */
+  async release(lent: Entrusted): Promise<Released> {
+    return { limiter: this.#config.name, released: (await this.#limiter.giveBack?.(lent)) === true }
+  }
+
+  async renew(lent: Entrusted): Promise<Renewed> {
+    const leaseMs = (await this.#limiter.renewFor?.(lent)) ?? 0
+    return { limiter: this.#config.name, renewed: leaseMs > 0, leaseMs }
   }
 
   /** Waits. In shadow nobody does: who would have waited is let through. */
@@ -168,7 +231,9 @@ export class RunningLimiter {
       const options = { cost, timeoutMs: places === 0 ? 0 : timeoutMs, signal, ...planned(plan) }
       const decision = await this.#limiter.acquire(this.#keptAs(key), options)
       this.#note(key, decision)
-      return { ...this.#told(decision), waitedMs: decision.waitedMs }
+      const answer = this.#withPermit(decision)
+      if (signal.aborted) await this.#releaseUnanswered(answer)
+      return { ...answer, waitedMs: decision.waitedMs }
     } catch (error) {
       if (!(error instanceof WaitError)) throw error
       this.#refused(key, error.decision)
@@ -180,18 +245,26 @@ export class RunningLimiter {
     }
   }
 
+  /** The caller hung up when its turn had come, and does not know what it holds. */
+  async #releaseUnanswered({ permit }: Answer): Promise<void> {
+    const held = permitIn(permit)
+    if (held !== undefined) await this.release(held.lent)
+  }
+
   async reset(key: string): Promise<void> {
     await this.#limiter.reset(this.#keptAs(key))
   }
 
   /** Nobody is sent here any more; who waits here is served. */
   retire(): void {
+    this.#follower.end(this.#config)
     this.#retired = true
     this.#closeIfDone()
   }
 
   /** Ends every wait. */
   close(): void {
+    this.#follower.end(this.#config)
     this.#limiter.close()
   }
 
@@ -239,8 +312,32 @@ export class RunningLimiter {
   #answer({ verb, key }: DecisionRequest, decision: Decision | undefined): Answer | Refunded {
     if (decision === undefined) return { limiter: this.#config.name, refunded: true }
     // A question decides nothing.
-    if (verb !== 'peek') this.#note(key, decision)
-    return this.#told(decision)
+    if (verb === 'peek') return this.#told(decision)
+    this.#note(key, decision)
+    return this.#withPermit(decision)
+  }
+
+  /** What is told of a decision that took. Nothing of what it holds is kept here: the text says it all. */
+  #withPermit(decision: Decision): Answer {
+    const told = this.#told(decision)
+    const lent = decision.allowed ? this.#limiter.entrust?.(decision) : undefined
+    const [first] = lent?.loans ?? []
+    if (lent === undefined || first === undefined) return told
+    return { ...told, permit: permitText({ limiter: this.#config.name, lent }), token: first.token, leaseMs: lent.leaseMs }
+  }
+
+  /** What is held is taken with a permit and released by it, and by nothing else. */
+  #checkGivesBack(verb: 'refund' | 'charge'): void {
+    if (!this.#names.every(({ name }) => this.#isHeld(name))) return
+    throw new SluiceError(
+      'CONFIG',
+      `${verb} is nothing for limiter '${this.#config.name}', whose limits are held until they are released: see /v1/release`,
+    )
+  }
+
+  #isHeld(limit: string): boolean {
+    const { [limit]: found } = this.#config.limits
+    return found?.[RULE].algorithm.untilReleased === true
   }
 
   /** What the library's listeners do not count. */

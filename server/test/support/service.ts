@@ -13,6 +13,7 @@ export const SILENT: Journal = {
   storeChanged: () => undefined,
   limiterChanged: () => undefined,
   decisionFailed: () => undefined,
+  limitMoved: () => undefined,
   notCharged: () => undefined,
   decided: undefined,
 }
@@ -39,6 +40,8 @@ limiters:
   quiet:
     limits: { type: fixedWindow, limit: 1, window: 1h }
     shadow: true
+  held:
+    limits: { type: concurrency, max: 2, lease: 30s }
 `
 
 /** With a clock of the test's unless it brings a store, which may have its own. */
