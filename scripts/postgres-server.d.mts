@@ -23,6 +23,7 @@ export interface PostgresWithClock {
 }
 export function fakeTimeLibrary(): string | undefined
 export function startPostgres(settings?: Settings, env?: Readonly<Record<string, string>>): Promise<PostgresServer>
+export function startPostgresFrom(native: string, settings?: Settings): Promise<Pick<PostgresServer, 'url' | 'remove'>>
 export function startPostgresWithClock(settings?: Settings): Promise<PostgresWithClock>
 export function startStandby(primary: PostgresServer, settings?: Settings): Promise<PostgresServer>
 export function startPgbouncer(server: Pick<PostgresServer, 'host' | 'port'>, settings?: Settings): Promise<Pgbouncer>

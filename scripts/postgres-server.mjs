@@ -1,6 +1,6 @@
 // Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a standby, and pgbouncer.
 import { spawn, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,12 +75,31 @@ export async function startPostgresWithClock(settings = {}) {
   return { url: server.url, setClock, remove }
 }
 
-/** A server with an empty database. `settings`: of postgresql.conf, by name; `env`: its variables. Everybody on this machine may connect. */
-export async function startPostgres(settings = {}, env = {}) {
+/**
+ * A server of another version, from the folder with its `bin`, `lib` and `share`. It is copied: the user that it runs as may not be allowed into
+ * the project.
+ */
+export async function startPostgresFrom(native, settings = {}) {
+  const folder = ownFolder('sluice-version-')
+  cpSync(native, folder, { recursive: true, verbatimSymlinks: true })
+  for (const name of readdirSync(join(folder, 'bin'))) chmodSync(join(folder, 'bin', name), 0o755)
+  const server = await startPostgres(settings, {}, (name) => join(folder, 'bin', name))
+  const remove = async () => {
+    await server.remove()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { url: server.url, remove }
+}
+
+/**
+ * A server with an empty database. `settings`: of postgresql.conf, by name; `env`: its variables; `program`: where the programs are. Everybody on
+ * this machine may connect.
+ */
+export async function startPostgres(settings = {}, env = {}, program = postgresProgram) {
   const folder = ownFolder('sluice-postgres-')
   const data = join(folder, 'data')
-  done('initdb', ['-D', data, '-U', USER, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'])
-  return running(folder, data, settings, env)
+  done('initdb', ['-D', data, '-U', USER, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'], program)
+  return running(folder, data, settings, env, program)
 }
 
 /** A copy of a server that follows it. `promote()` makes it one that takes writes. */
@@ -91,11 +110,11 @@ export async function startStandby(primary, settings = {}) {
   return running(folder, data, settings)
 }
 
-async function running(folder, data, settings, env = {}) {
+async function running(folder, data, settings, env = {}, program = postgresProgram) {
   const port = await freePort()
   const given = { listen_addresses: HOST, unix_socket_directories: '', shared_buffers: '64MB', ...settings, port }
   const args = ['-D', data, ...Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-  const open = () => started(postgresProgram('postgres'), args, 'database system is ready to accept', data, env)
+  const open = () => started(program('postgres'), args, 'database system is ready to accept', data, env)
   let child = await open()
   const end = () => {
     child.kill('SIGQUIT')
@@ -159,8 +178,8 @@ export async function startPgbouncer(server, settings = {}) {
 }
 
 /** Runs one of PostgreSQL's programs to its end. */
-function done(name, args) {
-  const { status, stderr, error } = spawnSync(postgresProgram(name) ?? name, args, { ...owner(), cwd: tmpdir(), encoding: 'utf8' })
+function done(name, args, program = postgresProgram) {
+  const { status, stderr, error } = spawnSync(program(name) ?? name, args, { ...owner(), cwd: tmpdir(), encoding: 'utf8' })
   if (status !== 0) throw new Error(`${name} ended with code ${status}: ${stderr ?? error}`)
 }
 

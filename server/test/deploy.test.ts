@@ -47,7 +47,10 @@ describe('the image', () => {
     const service = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
     const [probe, ...probeArgs] = listed('HEALTHCHECK') as [string, ...string[]]
     const isHealthy = async () => (await run(probe, probeArgs, cwd, env)).code === 0
-    expect(JSON.parse((await once(createInterface({ input: service.stdout }), 'line'))[0])).toMatchObject({ msg: 'sluice is serving' })
+    expect(JSON.parse((await once(createInterface({ input: service.stdout }), 'line'))[0])).toMatchObject({
+      msg: 'sluice is serving',
+      store: 'the memory of this process',
+    })
     expect(await isHealthy()).toBe(true)
     const response = await fetch(`http://127.0.0.1:${port}/v1/decide`, {
       method: 'POST',

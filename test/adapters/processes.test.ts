@@ -24,7 +24,7 @@ writeFileSync(
   if (workers !== undefined && cluster.isPrimary) {
     for (let k = 0; k < Number(workers); k++) cluster.fork()
   } else {
-    process.on('warning', ({ code }) => process.stdout.write(code + '\\n'))
+    process.on('warning', ({ code, message }) => process.stdout.write(code + ': ' + message.match(/sqliteStore|redisStore/g) + '\\n'))
     const limit = gcra({ rate: '1/s', burst: 1 })
     const shared = () => createLimiter(limit, { name: 'api', store: sharedStore({ maxKeys: 10, limits: limit }) })
     for (let k = 0; k < 2; k++) rateLimit(where === 'shared' ? { limiter: shared() } : { limit })
@@ -45,7 +45,8 @@ function warnings(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise
   })
 }
 
-const WARNED = 'SLUICE_MEMORY_PER_PROCESS'
+/** Its code, and the stores that it points to. */
+const WARNED = 'SLUICE_MEMORY_PER_PROCESS: sqliteStore,redisStore'
 
 test('in each worker of a cluster, once', async () => {
   expect(await warnings(['memory', '2'])).toEqual([WARNED, WARNED])
