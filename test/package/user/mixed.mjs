@@ -18,11 +18,11 @@ const tellings = {
   'limits required': storyOnBothStores(mixed(required, imported), importedShared),
   'stores imported': [
     ...story(required, imported.memoryStore()),
-    ...story(required, importedShared.sharedStore({ maxKeys: 100, recordWords: 300 })),
+    ...story(required, importedShared.sharedStore({ maxKeys: 100, recordWords: 400 })),
   ],
   'stores required': [
     ...story(imported, required.memoryStore()),
-    ...story(imported, requiredShared.sharedStore({ maxKeys: 100, recordWords: 300 })),
+    ...story(imported, requiredShared.sharedStore({ maxKeys: 100, recordWords: 400 })),
   ],
 }
 for (const [name, lines] of Object.entries(tellings)) console.log(name, lines.join('\n') === plain)

@@ -55,5 +55,5 @@ export function story(sluice, store) {
 
 /** The same on memory of this thread and on memory that threads can share. */
 export function storyOnBothStores(sluice, { sharedStore }) {
-  return [...story(sluice), ...story(sluice, sharedStore({ maxKeys: 100, recordWords: 300 }))]
+  return [...story(sluice), ...story(sluice, sharedStore({ maxKeys: 100, recordWords: 400 }))]
 }
