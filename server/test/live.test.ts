@@ -54,7 +54,15 @@ describe('events', () => {
     const first = await client.event(0)
     expect(client.head).toBe('retry: 2000')
     expect(first).toMatchObject({ atMs: 1_000_000, startedAtMs: 1_000_000, topRefused: null })
-    expect(first.limiters.map(({ name }) => name)).toEqual(['api', 'two', 'shaped', 'quiet', 'edge: ip', 'edge: verb = write, path'])
+    expect(first.limiters.map(({ name }) => name)).toEqual([
+      'api',
+      'two',
+      'shaped',
+      'quiet',
+      'held',
+      'edge: ip',
+      'edge: verb = write, path',
+    ])
     expect(named(first, 'api')).toEqual({
       name: 'api',
       rule: null,
@@ -105,7 +113,7 @@ describe('events', () => {
       { rule: 'edge: limits in requests', allowed: 1, denied: 0 },
     ])
     service.limiters.use(readConfig(CONFIG, 'test.yaml'))
-    expect((await second(watcher)).limiters.map(({ name }) => name)).toEqual(['api', 'two', 'shaped', 'quiet'])
+    expect((await second(watcher)).limiters.map(({ name }) => name)).toEqual(['api', 'two', 'shaped', 'quiet', 'held'])
     client.close()
     watcher.leave()
   })
