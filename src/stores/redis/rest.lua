@@ -62,7 +62,10 @@ local pages, others
 
 -- The numbers in a text, from 0 on.
 local function wordsIn(text)
-  local words, count = {}, 0
+  local words, count = { [0] = tonumber(text), length = 1 }, 0
+  if words[0] then
+    return words
+  end
   for word in string.gmatch(text, '%S+') do
     words[count], count = tonumber(word), count + 1
   end
