@@ -19,7 +19,7 @@ export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
 
 export interface RateLimitVariables {
-  /** What the last limiter decided. Undefined if the request was skipped. */
+  /** The decision of the last limiter. Undefined if the request was skipped. */
   rateLimit: HttpDecision | undefined
 }
 
@@ -63,7 +63,7 @@ export function rateLimit<
 
 function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal, earlier: Decision | undefined): Answer {
   const answered = earlier === undefined ? refusal : { ...refusal, headers: refusalBeside(c, node, refusal) }
-  // What was set on the context's response before would take the place of ours.
+  // Headers that were set on the context's response before would replace ours.
   c.header('cache-control', undefined)
   return refusedWith(answered)
 }

@@ -59,7 +59,7 @@ export class Gate<Native, Connection = unknown> {
     const { key, shadow = false, maxWaitMs = 0, maxQueue, headers = 'draft-11' } = this.#choices
     this.#keyOf = keyFunction(key)
     this.#lateLooks = new LateLooks(functionsIn(key))
-    // A shadow holds nobody up either.
+    // A shadow makes no request wait either.
     this.#waitingRoom = maxWaitMs === 0 || shadow ? undefined : new WaitingRoom(maxWaitMs, maxQueue)
     this.#writer = shadow ? undefined : headerWriter(headers)
     this.#refusals = new Refusals(this.#choices)
@@ -110,7 +110,7 @@ export class Gate<Native, Connection = unknown> {
     )
   }
 
-  /** A shadow refuses nobody, whatever goes wrong in it. */
+  /** A shadow refuses no request, whatever goes wrong in it. */
   #failed(error: unknown): Entry {
     if (error instanceof ClientLeft) return this.#choices.shadow ? PASSED : GONE
     if (!this.#choices.shadow) throw asError(error)
@@ -201,7 +201,7 @@ export class Gate<Native, Connection = unknown> {
     return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))
   }
 
-  /** If a function of the user's fails, the request does not come to its handler: nobody would give its place back. */
+  /** If a function of the user's fails, the request does not come to its handler, and its place has to be given back here. */
   #headersOrRelease(asked: Asked<Native>, decision: HttpDecision): readonly string[] {
     try {
       return this.#headers(asked, decision)
@@ -211,7 +211,7 @@ export class Gate<Native, Connection = unknown> {
     }
   }
 
-  /** Of a decision that the store had no part in nobody knows the figures. */
+  /** The figures of a decision without the store are unknown. */
   #headers({ key, plan, limiter }: Asked<Native>, decision: Decision): readonly string[] {
     if (this.#writer === undefined || decision.degraded) return NO_HEADERS
     const { partitionKey } = this.#choices

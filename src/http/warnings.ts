@@ -3,7 +3,7 @@ import { warn } from '../errors.ts'
 
 export type WarningCode =
   | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
-  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from anybody: clients choose their own keys
+  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from all addresses: clients choose their own keys
   | 'SLUICE_NO_ADDRESS' // the runtime tells no address: all clients share one key
   | 'SLUICE_NO_ROUTE' // byRoute() was asked where no route is known: all such requests share one key
   | 'SLUICE_USER_CAME_LATE' // byUser() was asked before users are signed in: they are counted by something else
@@ -16,7 +16,7 @@ export type WarningCode =
   | 'SLUICE_HELD_TOO_LONG' // a handler was not done long after its response had ended
   | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
   | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
-  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
+  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where no request is refused for it
 
 const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:

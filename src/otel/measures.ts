@@ -87,11 +87,11 @@ export interface Recorder {
   storeWentDown(): void
 }
 
-/** What to count of what a limiter tells. */
+/** The counters for the events of a limiter. */
 export function recording(recorder: Recorder): Listener {
   return {
     onDecision({ verb, decision, waits, tookMs }) {
-      // What is charged has happened: a debt is no refusal.
+      // A charge has happened already: a debt is no refusal.
       if (verb === 'charge') recorder.charged(decision.outcome)
       else recorder.decided(decision.outcome)
       if (decision.degraded) recorder.degraded()
