@@ -3,7 +3,7 @@ import { CONTESTANTS, FRAMEWORKS, SCENARIOS } from './http-apps.mjs'
 
 const { framework, scenario, mode, first, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])
 
-// Whoever is made and called first has it better: it is not always the same one.
+// The limiter that is made and called first has an advantage, so the order changes.
 const order = CONTESTANTS.map((_, turn) => (first + turn) % CONTESTANTS.length)
 const apps = []
 for (const at of order) apps[at] = await FRAMEWORKS[framework].make(CONTESTANTS[at], SCENARIOS[scenario], mode)
@@ -39,7 +39,7 @@ async function called(inject, calls) {
 async function overSockets() {
   const ports = []
   for (const { server } of apps) {
-    // Whoever waits for its turn keeps its connections, however long the others take.
+    // A server that waits for its turn keeps its connections, however long the others take.
     server.keepAliveTimeout = 0
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
     ports.push(server.address().port)

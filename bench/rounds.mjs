@@ -64,7 +64,7 @@ export async function inTurn(contestants, k, measure) {
 
 async function nsPerCall(contestant) {
   await contestant.before?.()
-  // What the others left behind is swept now, not in this round.
+  // Garbage of the others is swept now, not in this round.
   globalThis.gc?.({ type: 'minor' })
   const startMs = performance.now()
   const allowed = await contestant.loop(contestant.from, contestant.calls)

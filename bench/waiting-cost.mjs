@@ -1,4 +1,4 @@
-// What waiting costs: 10,000 calls at once that really wait. Time passes whatever they do, so processor time is what tells them apart, and
+// The cost of waiting: 10,000 calls at once that really wait. Time passes whatever they do, so processor time is what tells them apart, and
 // how long after the ideal moment the last of them was served.
 import { CROWDS, crowdOf, keysOf, WAITERS } from './crowds.mjs'
 import { inTurn } from './rounds.mjs'

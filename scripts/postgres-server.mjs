@@ -44,7 +44,7 @@ function ownFolder(prefix) {
   return folder
 }
 
-/** A server with an empty database. `settings`: of postgresql.conf, by name. Everybody on this machine may connect. */
+/** A server with an empty database. `settings`: of postgresql.conf, by name. Every process of this machine may connect. */
 export async function startPostgres(settings = {}) {
   const folder = ownFolder('sluice-postgres-')
   const data = join(folder, 'data')
