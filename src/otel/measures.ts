@@ -30,9 +30,9 @@ export const DEGRADED: Measure = {
 export const DURATION: Measure = {
   name: 'sluice.decision.duration',
   unit: 's',
-  description: 'How long decisions took, but for those that wait for their turn.',
+  description: 'How long decisions took, without calls that wait (acquire).',
 }
-export const WAIT: Measure = { name: 'sluice.wait', unit: 's', description: 'How long those who acquired had waited for their turn.' }
+export const WAIT: Measure = { name: 'sluice.wait', unit: 's', description: 'How long calls of acquire waited for their turn.' }
 export const STORE_ERRORS: Measure = {
   name: 'sluice.store.errors',
   unit: '{error}',
