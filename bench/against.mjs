@@ -25,7 +25,7 @@ const WINDOWS = ['fixedWindow', 'slidingWindow', 'slidingLog']
 const SCENARIOS = ['one-key', 'keys-10k']
 const VERBS = ['tryAcquire', 'consume']
 const WAITING_VERBS = ['acquire', 'wrap']
-/** What this version has to reach of the older one's speed. */
+/** The share of the older version's speed that this one has to reach. */
 const LEAST = { memory: 0.95, shared: 0.85, 'two threads': 0.85 }
 
 function* allRows() {

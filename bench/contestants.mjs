@@ -30,7 +30,7 @@ function sluiceContestant(name, limits, options) {
   return telling(name, verb === 'charge' ? (key) => limiter.charge(key) : (key) => limiter.consume(key))
 }
 
-/** The decision is kept, because the compiler may leave out an object that nobody can see. */
+/** The decision is kept, because the compiler may leave out an object that is never read. */
 function telling(name, consume) {
   const kept = { decision: undefined }
   const ask = (key) => {

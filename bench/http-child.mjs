@@ -40,7 +40,7 @@ async function called(inject, calls) {
 async function overSockets() {
   const ports = []
   for (const { server } of apps) {
-    // Whoever waits for its turn keeps its connections, however long the others take.
+    // A server that waits for its turn keeps its connections, however long the others take.
     server.keepAliveTimeout = 0
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
     ports.push(server.address().port)

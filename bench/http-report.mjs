@@ -4,11 +4,12 @@ import { FRAMEWORKS } from './http-apps.mjs'
 import { spreadOf } from './statistics.mjs'
 import { plain, table } from './tables.mjs'
 
-/** What ours may add, as a share of what the usual one adds. On Hono setting headers is nearly all of it, for both. */
+/** The goal for ours, as a share of the time that the usual one adds. On Hono setting headers is nearly all of it, for both. */
 const MOST = { express: 0.7, fastify: 0.7, nest: 0.7, hono: 1 }
 
 /**
- * What the limiters add to a request: { none, ours, usual, headers, share, shares }, in microseconds of processor time: the middle of the processes.
+ * The time that the limiters add to a request: { none, ours, usual, headers, share, shares }, in microseconds of processor time: the middle
+ * of the processes.
  * `shares` is how far they differ.
  */
 function addedBy({ measured }) {
@@ -29,7 +30,7 @@ function addedInOne([none, ...others]) {
   return [spreadOf(none).median, ...others.map((rounds) => spreadOf(rounds.map((us, round) => us - none[round])).median)]
 }
 
-/** Refusing may cost less than answering: whoever adds nothing adds a share of nothing. */
+/** Refusing may cost less than answering: then nothing is added, and the share is 0. */
 function shareOf(ours, usual) {
   if (ours <= 0) return 0
   return usual <= 0 ? Number.POSITIVE_INFINITY : ours / usual

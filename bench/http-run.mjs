@@ -19,7 +19,7 @@ const SOCKETS = 16
  */
 const PROCESSES = { 'in process': 8, sockets: 4 }
 const ROUNDS = { 'in process': 120, sockets: 30 }
-/** Room for the garbage of a round, which is swept before the next: else it falls on whoever happens to be running. */
+/** Room for the garbage of a round, which is swept before the next: otherwise it falls on the contestant that happens to run. */
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
 const { values } = parseArgs({
@@ -87,7 +87,7 @@ async function measuredInOneProcess(job) {
   return measured
 }
 
-/** So many requests over a few connections that stay open, one at a time on each. It only counts answers: its own time is nobody's. */
+/** So many requests over a few connections that stay open, one at a time on each. It only counts answers: its own time is not counted. */
 async function clientOf(port) {
   const request = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
   const sockets = await Promise.all(

@@ -23,7 +23,7 @@ export function loopOf({ name, ask, isAllowed, isAwaited }, { keys, order, mask 
 
 const CALL = 'if (isAllowed(ask(key))) allowed++'
 
-/** What is thrown and is no Error is a peer's way to say no. */
+/** Some peers refuse by throwing a value that is no Error. */
 const AWAITED_CALL = 'try { if (isAllowed(await ask(key))) allowed++ } catch (no) { if (no instanceof Error) throw no }'
 
 function inTurns(call) {

@@ -17,7 +17,7 @@ export async function interleaved(
   roundMs,
   { warmUpRounds = WARM_UP_ROUNDS, trialRounds = TRIAL_ROUNDS, firstCalls = FIRST_CALLS } = {},
 ) {
-  const lanes = loops.map(([name, loop, before]) => ({
+  const contestants = loops.map(([name, loop, before]) => ({
     name,
     loop,
     before,
@@ -27,23 +27,23 @@ export async function interleaved(
     allowed: 0,
     fastestNs: Number.POSITIVE_INFINITY,
   }))
-  for (const lane of lanes) await warmUp(lane, roundMs, warmUpRounds)
-  for (let k = 0; k < trialRounds; k++) await inTurn(lanes, k, nsPerCall)
-  for (const lane of lanes) lane.calls = callsFor(lane, roundMs)
-  const measured = lanes.map(() => [])
+  for (const contestant of contestants) await warmUp(contestant, roundMs, warmUpRounds)
+  for (let k = 0; k < trialRounds; k++) await inTurn(contestants, k, nsPerCall)
+  for (const contestant of contestants) contestant.calls = callsFor(contestant, roundMs)
+  const measured = contestants.map(() => [])
   for (let k = 0; k < rounds; k++) {
-    const ns = await inTurn(lanes, k, nsPerCall)
-    for (const [lane, each] of measured.entries()) each.push(ns[lane])
+    const ns = await inTurn(contestants, k, nsPerCall)
+    for (const [contestant, each] of measured.entries()) each.push(ns[contestant])
   }
-  return Object.fromEntries(lanes.map((lane, k) => [lane.name, resultOf(lane, measured[k])]))
+  return Object.fromEntries(contestants.map((contestant, k) => [contestant.name, resultOf(contestant, measured[k])]))
 }
 
-async function warmUp(lane, roundMs, warmUpRounds) {
+async function warmUp(contestant, roundMs, warmUpRounds) {
   for (let warmMs = 0; warmMs < roundMs * warmUpRounds; ) {
-    const ns = await nsPerCall(lane)
-    warmMs += (ns * lane.calls) / 1e6
+    const ns = await nsPerCall(contestant)
+    warmMs += (ns * contestant.calls) / 1e6
     // Doubled at most: the first calls are slow, and their speed says little about the next.
-    lane.calls = Math.min(lane.calls * 2, callsFor(lane, roundMs))
+    contestant.calls = Math.min(contestant.calls * 2, callsFor(contestant, roundMs))
   }
 }
 
@@ -52,27 +52,27 @@ function callsFor({ fastestNs }, roundMs) {
   return Math.ceil((roundMs * 1e6) / fastestNs)
 }
 
-/** Round `k` of every contestant, another one first each time. Returns what was measured, in the order of the lanes. */
-export async function inTurn(lanes, k, measure) {
+/** Round `k` of every contestant, another one first each time. Returns what was measured, in the order of the contestants. */
+export async function inTurn(contestants, k, measure) {
   const measured = []
-  for (let turn = 0; turn < lanes.length; turn++) {
-    const lane = (k + turn) % lanes.length
-    measured[lane] = await measure(lanes[lane])
+  for (let turn = 0; turn < contestants.length; turn++) {
+    const contestant = (k + turn) % contestants.length
+    measured[contestant] = await measure(contestants[contestant])
   }
   return measured
 }
 
-async function nsPerCall(lane) {
-  await lane.before?.()
-  // What the others left behind is swept now, not in this round.
+async function nsPerCall(contestant) {
+  await contestant.before?.()
+  // Garbage of the others is swept now, not in this round.
   globalThis.gc?.({ type: 'minor' })
   const startMs = performance.now()
-  const allowed = await lane.loop(lane.from, lane.calls)
-  const ns = ((performance.now() - startMs) * 1e6) / lane.calls
-  lane.from = (lane.from + lane.calls) & 0x3fff_ffff
-  lane.asked += lane.calls
-  lane.allowed += allowed
-  lane.fastestNs = Math.min(lane.fastestNs, ns)
+  const allowed = await contestant.loop(contestant.from, contestant.calls)
+  const ns = ((performance.now() - startMs) * 1e6) / contestant.calls
+  contestant.from = (contestant.from + contestant.calls) & 0x3fff_ffff
+  contestant.asked += contestant.calls
+  contestant.allowed += allowed
+  contestant.fastestNs = Math.min(contestant.fastestNs, ns)
   return ns
 }
 

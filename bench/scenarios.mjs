@@ -1,4 +1,4 @@
-// What is called, under which limits: the same traffic and equal limits for every contestant.
+// Traffic and limits: the same for every contestant.
 const HOUR_MS = 3_600_000
 
 /**

@@ -1,4 +1,4 @@
-// What the shared store wants to reach. A goal reads the results and gives its figure.
+// The goals of the shared store. A goal reads the results and gives its figure.
 import { spreadOf, timesAsFast } from './statistics.mjs'
 
 export const SHARED_GOALS = [

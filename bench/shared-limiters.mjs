@@ -4,14 +4,14 @@ import { sharedStore } from '../dist/stores/shared-memory/index.js'
 import { sluiceLimit } from './contestants.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 
-/** What everybody uses: gcra, as in the other bench. */
+/** All use gcra, as in the other bench. */
 const ALGORITHM = 'gcra'
 
 export function limitOf(scenario) {
   return sluiceLimit(ALGORITHM, SCENARIOS[scenario].limits)
 }
 
-/** Room for the keys of a scenario, and a few more, so that nobody is told that it is full. */
+/** Room for the keys of a scenario, and a few more, so that it is never full. */
 export function storeFor(scenario) {
   return sharedStore({ maxKeys: SCENARIOS[scenario].keys + 16, limits: limitOf(scenario) })
 }

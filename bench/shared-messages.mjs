@@ -52,7 +52,7 @@ async function clusterAsker(scenario) {
   cluster.setupPrimary({ exec: ASKER, args: [scenario] })
   const worker = cluster.fork()
   let measured = () => {}
-  // Several messages may come at once, those of the limiter among them. What is sent before the worker listens may be lost.
+  // Several messages may come at once, those of the limiter among them. Messages before the worker listens may be lost.
   await new Promise((resolve) => {
     worker.on('message', ({ ns, isReady }) => {
       if (isReady) resolve()

@@ -17,7 +17,7 @@ export async function waiterCall(name, limits, options = {}) {
   )
 }
 
-/** The least that answers with a promise. It cannot wait: for scenarios in which nobody does. */
+/** The least that answers with a promise. It cannot wait: for scenarios without waiting. */
 function floorCall(limits) {
   const tryAcquire = floor(floorOptions(limits))
   return (key) => Promise.resolve(tryAcquire(key))

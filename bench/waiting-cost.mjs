@@ -1,4 +1,4 @@
-// What waiting costs: 10,000 calls at once that really wait. Time passes whatever they do, so processor time is what tells them apart, and
+// The cost of waiting: 10,000 calls at once that really wait. Time passes whatever they do, so processor time is what tells them apart, and
 // how long after the ideal moment the last of them was served.
 import { CROWDS, crowdOf, keysOf, WAITERS } from './crowds.mjs'
 import { inTurn } from './rounds.mjs'
@@ -30,18 +30,18 @@ const BY_WINDOWS_MS = (WAITERS / 2000 - 1) * 100
  * much later than the ideal moment the last was, and whether all keys were still used up when they were called.
  */
 export default async function waitingCost({ crowd: where, contestants, rounds }) {
-  const lanes = []
-  for (const name of contestants) lanes.push(await laneOf(name, where))
-  for (let k = 0; k < WARM_UP_ROUNDS; k++) await inTurn(lanes, k, costOf)
-  const measured = lanes.map(() => [])
+  const runners = []
+  for (const name of contestants) runners.push(await runnerOf(name, where))
+  for (let k = 0; k < WARM_UP_ROUNDS; k++) await inTurn(runners, k, costOf)
+  const measured = runners.map(() => [])
   for (let k = 0; k < rounds; k++) {
-    const costs = await inTurn(lanes, k, costOf)
-    for (const [lane, each] of measured.entries()) each.push(costs[lane])
+    const costs = await inTurn(runners, k, costOf)
+    for (const [runner, each] of measured.entries()) each.push(costs[runner])
   }
-  return Object.fromEntries(lanes.map(({ name }, lane) => [name, measured[lane]]))
+  return Object.fromEntries(runners.map(({ name }, runner) => [name, measured[runner]]))
 }
 
-async function laneOf(name, where) {
+async function runnerOf(name, where) {
   const { keys: count, key } = CROWDS[where]
   const call = await waiterCall(name, REACHED[where])
   const isUsedUp = count > 1

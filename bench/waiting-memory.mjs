@@ -3,7 +3,7 @@ import { CROWDS, keysOf } from './crowds.mjs'
 import { heldBytes } from './memory.mjs'
 import { waiterCall } from './waiters.mjs'
 
-/** Nobody's turn comes during the measurement, and the last of 10,000 still waits less than a timer can: 24.8 days. */
+/** No turn comes during the measurement, and the last of 10,000 still waits less than a timer can: 24.8 days. */
 const PERIOD_MS = 100_000
 const LIMITS = {
   rate: { permits: 1, perMs: PERIOD_MS },

@@ -1,4 +1,4 @@
-// Jobs per second through the calls that wait, under limits that nobody reaches: 10,000 calls at once, until all have settled.
+// Jobs per second through the calls that wait, under limits that are never reached: 10,000 calls at once, until all have settled.
 import { CROWDS, crowdOf, keysOf, WAITERS } from './crowds.mjs'
 import { interleaved } from './rounds.mjs'
 import { SCENARIOS } from './scenarios.mjs'

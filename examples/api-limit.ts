@@ -1,4 +1,4 @@
-// An HTTP API: a token bucket for each user, larger for those who pay, and headers that tell a client when to come back.
+// An HTTP API: a token bucket for each user, larger for paying users, and headers that tell a client when to come back.
 import { createLimiter, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

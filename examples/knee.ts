@@ -4,7 +4,7 @@ import { type KneeState, knee } from 'sluice/load'
 const governor = knee({ min: 1, max: 1_000 })
 let state: KneeState = governor.initial
 
-/** What a window of a second shows of a server under endless demand: more than its workers can take only wait. */
+/** The figures of a server under endless demand in a window of a second: calls beyond its workers only wait. */
 function windowOf(workers: number, inflight: number) {
   const latencyMs = 50 * Math.max(1, inflight / workers)
   return { atMs: 0, durationMs: 1_000, ok: Math.min(inflight, workers) * 20, dropped: 0, latencyMs, inflight }

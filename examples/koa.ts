@@ -1,4 +1,4 @@
-// Koa: only failed logins count. What a success took is given back when its response has been sent.
+// Koa: only failed logins count. A success gives its permit back when its response has been sent.
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { createLimiter, slidingLog } from 'sluice'

@@ -1,4 +1,4 @@
-// Leaky bucket: a queue of three that drains at one a second. Whoever waits out `delayMs` leaves it evenly spaced.
+// Leaky bucket: a queue of three that drains at one a second. Callers that wait out `delayMs` leave it evenly spaced.
 import { createLimiter, leakyBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 
@@ -12,7 +12,7 @@ for (const job of ['A', 'B', 'C', 'D']) {
 }
 clock.setMs(5_000)
 
-// As a meter: yes or no, and nobody waits. Then it decides like a token bucket of the same numbers.
+// As a meter: yes or no, without waiting. Then it decides like a token bucket of the same numbers.
 console.log([1, 2, 3, 4].map(() => limiter.tryAcquire('meter')).join(' '))
 
 // prints:

@@ -7,7 +7,10 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { rateLimit } from 'sluice/node'
 import { fakeClock } from 'sluice/testing'
 
-/** Stands for the provider: server-sent events, one for each token, and at the end what was used. A long story goes on until nobody listens. */
+/**
+ * Stands for the provider: server-sent events, one for each token, and at the end what was used. A long story goes on until the client
+ * leaves.
+ */
 const provider = await listening(async (request, response) => {
   const prompt = new URL(request.url ?? '', 'http://provider').searchParams.get('prompt') ?? ''
   const words = prompt === 'a long story' ? ['Once', 'upon', 'a'] : ['Water', 'flows', 'down', 'hill']
@@ -28,7 +31,7 @@ const limiter = createLimiter(
   { clock: fakeClock() }, // in production: leave the clock out, and share a store
 )
 
-/** What a request has used until now. */
+/** The tokens that a request has used until now. */
 type Asked = IncomingMessage & { used?: number }
 
 const MAX_ANSWER_TOKENS = 300
@@ -45,7 +48,7 @@ const limited = rateLimit({
   },
 })
 
-/** Passes the stream on, and counts along. What the provider says at the end goes before what was counted. */
+/** Passes the stream on, and counts along. The provider's own count at the end replaces ours. */
 const gateway = await listening(
   limited(async (request: Asked, response: ServerResponse) => {
     const prompt = promptOf(request)

@@ -10,7 +10,7 @@ import { storeCases } from 'sluice/testing'
 
 type Rows = Map<string, Uint8Array>
 
-/** What stands in for a database: each transaction takes a trip, and is alone with the rows. */
+/** A stand-in for a database: each transaction takes a trip, and is alone with the rows. */
 class Database {
   isDown = false
   transactions = 0

@@ -25,7 +25,7 @@ export function proofOf(mutant) {
   return CLAIMS.find(({ covers }) => covers(mutant))?.proof
 }
 
-/** What is made everywhere is proved by the value of a constant: it is judged by the quick tests alone, because there are many of it. */
+/** Mutants that occur everywhere are proved by the value of a constant: the quick tests alone judge them, because there are many. */
 export function isObvious(mutant) {
   return CLAIMS.some((claim) => claim.isObvious && claim.covers(mutant))
 }

@@ -1,5 +1,5 @@
 // A process that judges mutants, one after the other: bundles tests with one source replaced, runs them, and tells how it went.
-// Whoever started it kills it when it takes too long.
+// Its parent kills it when it takes too long.
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -19,7 +19,7 @@ await client.connect()
 
 console.log = () => undefined
 console.info = () => undefined
-// What fails behind a test's back is not held against a mutant: it may come late, from the one before.
+// An error outside of a test does not count against a mutant: it may come late, from the one before.
 for (const event of ['unhandledRejection', 'uncaughtException']) process.on(event, () => undefined)
 process.on('message', async (job) => process.send(await judge(job)))
 process.send({ ready: true })

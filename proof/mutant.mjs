@@ -1,4 +1,4 @@
-// What a mutant is, whatever its language.
+// A mutant, whatever its language.
 
 /** A constant becomes its successor, or where a double has none what is before it; 1 also becomes 0. */
 export function otherNumbers(value) {

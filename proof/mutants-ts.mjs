@@ -41,7 +41,7 @@ export function mutantsOfTypeScript(file, text) {
   return mutantsOf(file, text, changes)
 }
 
-/** What exists only for the compiler or only for people. */
+/** Code that exists only for the compiler or only for people. */
 function isSkipped({ type }) {
   const erased = type.startsWith('TS') && type !== 'TSAsExpression' && type !== 'TSNonNullExpression' && type !== 'TSSatisfiesExpression'
   return erased || type === 'ImportDeclaration' || type === 'ThrowStatement'

@@ -20,7 +20,7 @@ export const PROOFS = [
       'return product < MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)',
     ],
     proof:
-      'The long way is exact for all operands, small ones too (for a = 0 `bit` falls to 0 and the loop is not entered): the short way gives the same quotient and remainder sooner.',
+      'The slow path is exact for all operands, small ones too (for a = 0 `bit` falls to 0 and the loop is not entered): the fast path gives the same quotient and remainder sooner.',
   },
   {
     file: 'src/algorithms/arithmetic.ts',
@@ -42,7 +42,7 @@ export const PROOFS = [
     scope: 'mulAddDivUp',
     line: 'if (sum <= MAX_EXACT) return Math.ceil(sum / c)',
     becomes: ['if (false) return Math.ceil(sum / c)', 'if (sum < MAX_EXACT) return Math.ceil(sum / c)'],
-    proof: 'The long way below is exact for small sums too: the short way gives the same number sooner.',
+    proof: 'The slow path below is exact for small sums too: the fast path gives the same number sooner.',
   },
   {
     file: 'src/algorithms/level.ts',

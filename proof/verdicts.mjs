@@ -1,4 +1,5 @@
-// What earlier runs have found, so that a run that was stopped goes on where it was, and one after a new test judges only the survivors anew.
+// The verdicts of earlier runs, so that a run that was stopped goes on where it was, and one after a new test judges only the survivors
+// anew.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -22,7 +23,7 @@ export class Verdicts {
     for (const line of existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []) this.#learn(line)
   }
 
-  /** How a mutant ended. Whatever tests are added, it stays killed. */
+  /** How a mutant ended. It stays killed when tests are added. */
   endOf(mutant) {
     return this.#known.get(this.#key(mutant))
   }

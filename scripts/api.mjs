@@ -1,6 +1,7 @@
 // `npm run api`: writes docs/reference/api.txt, the public surface of the package as its declarations in dist/ say it. A test compares.
 //
-// Each path of `exports` with what it declares, without comments. What an earlier path has is only named. At the end stand the types that no
+// Each path of `exports` with what it declares, without comments. An export that an earlier path has, too, is only named. At the end stand
+// the types that no
 // path exports and that others name: a change to one of them is a change for users too. Files are not named, so that they can be moved.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'

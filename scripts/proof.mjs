@@ -1,5 +1,5 @@
 // `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
-// A change that no test notices needs a proof that nobody can (proof/proofs.mjs). Writes proof/REPORT.md.
+// A change that no test notices needs a proof that no test can notice it (proof/proofs.mjs). Writes proof/REPORT.md.
 // Then the soak: faults of servers and networks, mixed, on the real Redis (test/faults/soak.mjs). Writes proof/SOAK.md.
 // Then the deadlock soak: processes that decide by several limits on rows of one PostgreSQL, in any order (test/postgres/deadlocks.test.ts).
 // Then the storm: a thousand threads terminated within a minute on one shared store (test/concurrency/storm.mjs). Writes proof/STORM.md.
@@ -204,7 +204,7 @@ async function judged(worker, mutant, tests) {
   return { status: 'survived' }
 }
 
-/** What has killed the most for its time comes first: it is likely to kill the next of the same file too. */
+/** The test that has killed the most for its time comes first: it is likely to kill the next of the same file too. */
 function likeliestFirst(tests) {
   const worth = (test) => (test.kills + 0.1) / (verdicts.passedInMs(UNCHANGED, test) ?? 1_000)
   return tests.toSorted((a, b) => b.quick - a.quick || worth(b) - worth(a))

@@ -43,7 +43,9 @@ function sameVersions(lockPath, installedPath) {
   })
 }
 
-/** What only a folder needs is installed there, by its own lock file: the library has no dependencies, and the benches have hundreds. */
+/**
+ * The dependencies of one folder are installed there, by its own lock file: the library has no dependencies, and the benches have hundreds.
+ */
 export function installFolder(folder) {
   const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))
   if (Object.entries({ ...dependencies, ...devDependencies }).every(([name, version]) => installedIn(folder, name) === version)) return

@@ -27,7 +27,7 @@ export class SluiceError extends Error {
   readonly code: SluiceErrorCode
   readonly isolated: boolean
 
-  /** What extends it has instances of its own. */
+  /** A class that extends it has instances of its own. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     // biome-ignore lint/complexity/noThisInStatic: it is inherited
     return this === SluiceError ? OURS in Object(value) : super[Symbol.hasInstance](value)
@@ -50,7 +50,7 @@ interface WarningHost {
   console?: { warn(text: string): void }
 }
 
-/** Says what is wrong where nobody waits for an answer. In Node: a warning, with a code to listen for or to silence. */
+/** Warns of an error that no caller waits for. In Node: a warning, with a code to listen for or to silence. */
 export function warn(code: string, message: string, cause?: unknown): void {
   const { process, console } = globalThis as WarningHost
   const detail = cause === undefined ? {} : { detail: String(cause) }

@@ -4,13 +4,13 @@
 export async function perSecond(ask, { keys, inFlight, ms }) {
   let asked = 0
   const fromMs = performance.now()
-  const lane = async () => {
+  const worker = async () => {
     while (performance.now() - fromMs < ms) {
       asked += 1
       await ask(`user:${asked % keys}`)
     }
   }
-  await Promise.all(Array.from({ length: inFlight }, lane))
+  await Promise.all(Array.from({ length: inFlight }, worker))
   return (1000 * asked) / (performance.now() - fromMs)
 }
 

@@ -18,7 +18,7 @@ export const CONTESTANTS = {
     const limiter = createLimiter(fixedWindow({ limit: LIMIT, window: WINDOW_S * 1_000, anchor: 'first' }), { name: 'bench', store })
     return { call: (key) => limiter.consume(key).allowed, fill: (key) => limiter.consume(key, LIMIT), close: () => store.close() }
   },
-  /** What a prepared statement that only counts takes: there is no limiter in it. */
+  /** The floor: a prepared statement that only counts, without a limiter. */
   async floor(path) {
     const database = new Database(path, { timeout: 30_000 })
     database.exec(`${SAME}; CREATE TABLE IF NOT EXISTS counts (key TEXT PRIMARY KEY, count INTEGER, expire INTEGER) WITHOUT ROWID`)

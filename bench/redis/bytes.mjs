@@ -22,7 +22,7 @@ export const MEASURED = {
   'slidingLog, 1,000 entries': { algorithm: 'slidingLog', limits: LONG_LOG, fills: [1000] },
 }
 
-/** What people limit by. Redis allots memory in steps, so the length of a key makes a difference. */
+/** Common keys. Redis allots memory in steps, so the length of a key makes a difference. */
 export const KEYS = {
   user: 'user:123456',
   IPv4: '203.0.113.195',

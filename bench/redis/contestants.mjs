@@ -20,12 +20,12 @@ export const SETTLED = 'Sluice, consume and settle'
 /** Two limits on one key, decided as one. */
 export const TWO_LIMITS = ['gcra + gcra', 'gcra + fixedWindow']
 
-/** Who is measured beside whom, at every number in flight. */
+/** The contestants at every number in flight. */
 export function contestantsOf(algorithm, client) {
   return [PLAIN, OWN, ...peersOf(algorithm, client)]
 }
 
-/** Who else is measured with 256 in flight. */
+/** More contestants with 256 in flight. */
 export function othersOf(algorithm) {
   return [REFUSED, CHARGED, SETTLED, ...(algorithm === 'gcra' ? [...TWO_LIMITS, BATCHED, INCR] : [])]
 }

@@ -1,9 +1,9 @@
-// What a round cost the server, by its own account: INFO before and after.
+// The cost of a round for the server, by its own account: INFO before and after.
 import { connect } from './clients.mjs'
 
 /** Makes of a loop (see rounds.mjs in the folder above) one that also notes, in `costs`, what each of its rounds cost. */
 export async function costWatch(port) {
-  // A connection of its own, so that it is not behind anybody's commands.
+  // A connection of its own, so that it waits for no other command.
   const { send } = await connect('node-redis', port)
   return (loop) => {
     const costs = []

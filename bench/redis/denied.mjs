@@ -23,18 +23,18 @@ export default async function denied({ client: clientName, port, rounds, roundMs
     [STORES.memory]: createLimiter(sluiceLimit('gcra', limits)),
     [STORES.redis]: createLimiter(sluiceLimit('gcra', limits), { name: 'denied', store: redisStore(client) }),
   }
-  const lanes = Object.entries(limiters).flatMap(([store, limiter]) =>
-    VERBS.map((verb) => laneOf(`${store} ${verb}`, limiter, verb, watch)),
+  const runners = Object.entries(limiters).flatMap(([store, limiter]) =>
+    VERBS.map((verb) => runnerOf(`${store} ${verb}`, limiter, verb, watch)),
   )
   const speeds = await interleaved(
-    lanes.map(({ name, watched }) => [name, watched]),
+    runners.map(({ name, watched }) => [name, watched]),
     rounds,
     roundMs,
   )
-  return Object.fromEntries(lanes.map(({ name, costs }) => [name, { ...speeds[name], costs: costs.slice(-rounds) }]))
+  return Object.fromEntries(runners.map(({ name, costs }) => [name, { ...speeds[name], costs: costs.slice(-rounds) }]))
 }
 
-function laneOf(name, limiter, verb, watch) {
+function runnerOf(name, limiter, verb, watch) {
   const ask = verb === 'consume' ? (each) => limiter.consume(each) : (each) => limiter.tryAcquire(each)
   return { name, ...watch(loopOf({ name, ask, isAllowed: READ[verb], isAwaited: true }, trafficOf(shape), key)) }
 }

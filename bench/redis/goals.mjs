@@ -1,4 +1,5 @@
-// What Sluice wants to reach with Redis, and whether it does. A goal reads the results and gives its figures: [spread, where it was measured].
+// The goals of Sluice with Redis, and whether it reaches them. A goal reads the results and gives its figures: [spread, where it was
+// measured].
 import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
@@ -210,7 +211,7 @@ function grownFigures(results, growth, name, bySizeOf) {
   const found = results.of({ part: 'growth', growth })
   if (found === undefined) return []
   const bySize = found.measured[name]
-  // What took too long to fill is no goal reached.
+  // A case that took too long to fill has not reached its goal.
   const missing = found.sizes.filter((size) => bySize[size] === undefined).map((size) => [size, WITHOUT_END])
   return [...bySizeOf(bySize), ...missing].map(([size, figure]) => [figure, `${Number(size).toLocaleString('en')} ${growth}`])
 }

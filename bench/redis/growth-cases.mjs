@@ -11,7 +11,7 @@ const WINDOW_MS = 1_000_000
 export const BATCH = 128
 /** How many refunds are made on each copy, the oldest entry first. */
 const REFUNDS = 10
-/** What takes longer to fill is left out. */
+/** Sizes that take longer to fill are left out. */
 const FILL_MS = 60_000
 /** How many calls of a filling are under way. */
 const FILLING = 250

@@ -18,7 +18,7 @@ export function inFlight({ ask, askAll, isAllowed }, keyAt, atOnce) {
         try {
           if (isAllowed(await ask(keyAt(next++)))) allowed++
         } catch (no) {
-          // What is thrown and is no Error is a peer's way to say no.
+          // Some peers refuse by throwing a value that is no Error.
           if (no instanceof Error) throw no
         }
       }

@@ -11,20 +11,20 @@ import { prepared } from './prepared.mjs'
  * counted: by their end everything is compiled for its use.
  */
 export default async function latency({ algorithm, client, contestants, port, rounds, warmUpRounds, roundCalls }) {
-  const lanes = []
+  const runners = []
   for (const [database, name] of contestants.entries()) {
     const { made, keyAt } = await prepared({ name, algorithm, client, port, database })
-    lanes.push({ name, round: oneAtATime(made, keyAt), ns: [], allowed: 0 })
+    runners.push({ name, round: oneAtATime(made, keyAt), ns: [], allowed: 0 })
   }
   for (let k = 0; k < warmUpRounds + rounds; k++) {
-    await inTurn(lanes, k, async (lane) => {
-      const { allowed, medianNs } = await lane.round(k * roundCalls, roundCalls)
-      lane.ns.push(medianNs)
-      lane.allowed += allowed
+    await inTurn(runners, k, async (runner) => {
+      const { allowed, medianNs } = await runner.round(k * roundCalls, roundCalls)
+      runner.ns.push(medianNs)
+      runner.allowed += allowed
     })
   }
   const calls = (warmUpRounds + rounds) * roundCalls
-  return Object.fromEntries(lanes.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
+  return Object.fromEntries(runners.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
 }
 
 /** Returns `round(from, calls)`, which asks for one key after the other, and says how many were allowed and the median of how long they took. */

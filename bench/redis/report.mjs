@@ -44,7 +44,7 @@ function goals(results) {
   return `## Goals\n\n${table(['goal', 'target', 'at worst', 'where', 'the next ones', ''], rows, '---')}`
 }
 
-/** What was measured once has no spread. */
+/** A single measurement has no spread. */
 function figure(each) {
   return each.low === each.high ? plain(each.median) : spread(each)
 }

@@ -1,4 +1,4 @@
-// What the service is measured against: node:http that parses the same JSON and sends it back.
+// The floor of the service: node:http that parses the same JSON and sends it back.
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

@@ -18,8 +18,8 @@ export const prelude = PRELUDE
  * names of the modules whose texts have to stand before it, in that order.
  *
  * @param options.root the URL that paths start from
- * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of functions or of the algorithm. What stands
- * in them is hidden from the rest of the script, except the roots.
+ * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of functions or of the algorithm. Their
+ * functions are hidden from the rest of the script, except the roots.
  */
 export function generateLua({ root, entries }) {
   const passed = new Set()

@@ -1,8 +1,8 @@
 // One function with all that it calls computed inside of it, as far as it is known beforehand which functions those are.
 //
 // It works on the syntax tree: what is known (numbers, texts, which algorithm a rule has) is put in, branches that cannot be taken are left out, and
-// calls of known functions are replaced by their bodies, with names of their own for what they declare. What comes out is one function
-// that does the same steps in the same order.
+// calls of known functions are replaced by their bodies, with names of their own for what they declare. The result is one function that
+// does the same steps in the same order.
 import { constantOf } from './constants.mjs'
 import { isTaken } from './names.mjs'
 import { fail } from './source.mjs'
@@ -540,7 +540,7 @@ const FEW = 4
 
 const ORDER = { '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b }
 
-/** Whether two values are the same, where that is known. What is known of an object never changes. */
+/** Whether two values are the same, where that is known. Known fields of an object never change. */
 function sameness(a, b) {
   if (isLiteral(a) && isLiteral(b)) return a.value === b.value
   if (isStatic(a) && isStatic(b)) return a === b

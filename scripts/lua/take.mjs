@@ -5,7 +5,7 @@
 import { algorithmNode, assigns, Escape, fieldsOf, literal, nothing, Specialiser, variable } from './specialise.mjs'
 import { BOOLEAN, NUMBER, STRING, UNKNOWN } from './types.mjs'
 
-/** What the two loops of `decide` do with a cell. */
+/** The two loops of `decide`, for one cell. */
 const PHASES = ['agree', 'finish']
 
 /** Fields of a rule that a take has no use for. */

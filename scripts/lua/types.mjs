@@ -1,4 +1,4 @@
-// What little of the types decides how an expression becomes Lua: there 0 and '' are true, and only false and nil are not.
+// The few facts about types that decide how an expression becomes Lua: there 0 and '' are true, and only false and nil are not.
 //
 // A type is { kind, isOptional? } with more by kind: `of` for arrays, `node`, `source` and `names` for objects that are declared, `returns` and
 // `parameters` for functions. `isOptional`: may be undefined.

@@ -13,7 +13,7 @@ export * from '../http/index.ts'
 declare global {
   namespace Express {
     interface Request {
-      /** What the last limiter decided. Undefined if the request was skipped. */
+      /** The decision of the last limiter. Undefined if the request was skipped. */
       rateLimit?: HttpDecision
     }
   }

@@ -6,7 +6,7 @@ import type { Store } from '../stores/store.ts'
 import type { NodeResponse } from './incoming.ts'
 import type { FastifyRequestLike } from './reply.ts'
 
-/** What `config.rateLimit` of a route may be. */
+/** The values of `config.rateLimit` of a route. */
 export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
 
 /**
@@ -15,7 +15,7 @@ export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> 
  */
 const OWNER = Symbol('sluice.owner')
 
-/** What `printRoutes` of Fastify says where there is none. */
+/** The text that Fastify's `printRoutes` shows where there is none. */
 const NO_ROUTES = '(empty tree)'
 
 interface RouteConfig<Req> {
@@ -67,7 +67,7 @@ export class RouteGates<Req> {
 
   /** Undefined if the route goes without, or if another plugin decides about it. */
   gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
-    // What is not found has no route, and nobody to say anything: it is limited as its scope is.
+    // A request that is not found has no route and no config of its own: it is limited as its scope is.
     return this.#areAllAlike || request.is404 ? this.#gate : this.#gateOfRoute(request)
   }
 

@@ -19,7 +19,7 @@ export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
 
 /** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
 export interface RateLimited {
-  /** What the last limiter decided. Undefined if the request was skipped. */
+  /** The decision of the last limiter. Undefined if the request was skipped. */
   rateLimit?: HttpDecision
 }
 

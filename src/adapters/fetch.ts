@@ -37,7 +37,7 @@ type AddressOf<Req> = (request: Req, ...rest: unknown[]) => string | null | unde
 
 const decisions = new WeakMap<object, HttpDecision>()
 
-/** What was decided about a request. */
+/** The decision about a request. */
 export function rateLimitOf(request: object): HttpDecision | undefined {
   return decisions.get(request)
 }
@@ -74,7 +74,7 @@ export function rateLimit<
       const entered = gate.enter(request, http, request)
       const { decision, refusal, headers, gone, leave, hold } = isPromise(entered) ? await entered : entered
       if (decision !== undefined) decisions.set(request, decision)
-      // Nobody will see it, but a handler has to answer something.
+      // The client is gone, but a handler has to answer something.
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
       try {

@@ -1,16 +1,16 @@
-/** What the adapters for `Request` and `Response` share. Only the parts that they need are declared, so that no types of a browser are. */
+/** Shared by the adapters for `Request` and `Response`. Only the parts that they need are declared, so that no types of a browser are. */
 import type { Refusal } from '../http/refusal.ts'
 import { CLIENT_LEFT, type HttpOutcome, type HttpRequest } from '../http/request.ts'
 import type { Abortable } from '../limiter/input.ts'
 
-/** What is needed of a `Request`. */
+/** The parts of a `Request` that are needed. */
 export interface FetchRequest {
   readonly method?: string
   readonly headers: { get(name: string): string | null }
   readonly signal?: unknown
 }
 
-/** What is needed of a `Response`. */
+/** The parts of a `Response` that are needed. */
 export interface FetchResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null; set(name: string, value: string): void }

@@ -5,7 +5,7 @@ import type { Abortable } from '../limiter/input.ts'
 import { closing, type NodeRequest, type NodeResponse } from './incoming.ts'
 import { type Connection, toldAddress } from './told-address.ts'
 
-/** What is needed of Hono's context. */
+/** The parts of Hono's context that are needed. */
 export interface HonoContext {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the runtime and the application put there
   readonly env: any

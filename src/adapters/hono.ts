@@ -19,7 +19,7 @@ export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
 
 export interface RateLimitVariables {
-  /** What the last limiter decided. Undefined if the request was skipped. */
+  /** The decision of the last limiter. Undefined if the request was skipped. */
   rateLimit: HttpDecision | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What the adapters for Node's own requests and responses share. Only the parts that they need are declared, so that no types are. */
+/** Shared by the adapters for Node's own requests and responses. Only the parts that they need are declared, so that no types are. */
 import type { Entry } from '../http/entry.ts'
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
@@ -81,7 +81,7 @@ export function nodeGate<Req>(options: object, more: readonly string[] = []): Ga
   return new Gate(options, closing, more)
 }
 
-/** Aborted when the connection is closed. A response closes at its end too; then nobody waits any more. */
+/** Aborted when the connection is closed. A response closes at its end too; then no request waits any more. */
 export function closing(response: NodeResponse): Abortable {
   const controller = new AbortController()
   whenClosed(response, () => controller.abort())
@@ -92,7 +92,7 @@ export function closing(response: NodeResponse): Abortable {
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
   whenClosed(response, () => {
-    // Before its headers are sent a response has the status that Node or the framework begins with, and nobody was told of it.
+    // Before its headers are sent a response has the status that Node or the framework begins with, and the client has not seen it.
     if (!response.headersSent) leave({ status: CLIENT_LEFT, aborted: true })
     else leave({ status: response.statusCode, aborted: response.stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) })
   })
@@ -115,7 +115,7 @@ function whenClosed(response: NodeResponse, listener: () => void): void {
   }
 }
 
-/** Who wants to know that a connection closes: one listener for all, because there may be many requests on it. */
+/** Callbacks for the end of a connection: one listener for all, because there may be many requests on it. */
 const waiting = new WeakMap<Closable, Set<() => void>>()
 
 function pendingOn(connection: Closable): Set<() => void> {

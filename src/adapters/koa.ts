@@ -10,11 +10,11 @@ import { koaRoute } from './koa-route.ts'
 export * from '../http/index.ts'
 
 export interface RateLimitState {
-  /** What the last limiter decided. Undefined if the request was skipped. */
+  /** The decision of the last limiter. Undefined if the request was skipped. */
   rateLimit?: HttpDecision
 }
 
-/** What is needed of Koa's context. */
+/** The parts of Koa's context that are needed. */
 export interface KoaContext {
   readonly req: NodeRequest
   readonly res: NodeResponse

@@ -1,10 +1,10 @@
-/** What is found out when a Nest application starts: limits that do not exist, and handlers that are not limited. */
+/** Checks at the start of a Nest application: limits that do not exist, and handlers that are not limited. */
 import { Inject } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { explainOnce } from '../http/warnings.ts'
 import { isSkipped, NestLimits, type Target } from './nest-limits.ts'
 
-/** What the decorators of Nest's other packages leave on handlers of messages. */
+/** The metadata that decorators of Nest's other packages leave on handlers of messages. */
 const OF_MESSAGES = ['microservices:pattern', 'websockets:message_mapping']
 
 interface Metadata {

@@ -62,7 +62,7 @@ function withoutContentType({ headers }: Refusal): readonly string[] {
   return at < 0 ? headers : [...headers.slice(0, at), ...headers.slice(at + 2)]
 }
 
-/** What is needed of Nest's contexts. */
+/** The parts of Nest's contexts that are needed. */
 interface NestHost {
   getType(): string
   switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
@@ -87,7 +87,7 @@ interface Exchange {
   readonly response: AnyResponse | undefined
 }
 
-/** What the context of GraphQL holds of its request, as Apollo, Mercurius and graphql-ws put it there. */
+/** The request in the context of GraphQL, as Apollo, Mercurius and graphql-ws put it there. */
 interface GraphqlContext {
   readonly req?: NestRequest
   readonly res?: AnyResponse
@@ -147,7 +147,7 @@ export class RateLimitGuard {
       if (entry.gone) throw rateLimited(entry)
       const told = entry.refusal === undefined ? entry : { ...entry, headers: withoutContentType(entry.refusal) }
       if (node !== undefined) leaveAtEnd(entry, node)
-      // Nobody tells when a handler is done that has no response, such as that of a subscription.
+      // The end of a handler without a response, such as that of a subscription, is not known.
       else entry.decision?.release?.({ outcome: 'ignored' })
       if (response !== undefined) tell(response, told, earlier)
       if (entry.refusal !== undefined) throw rateLimited(entry)

@@ -15,7 +15,7 @@ export type NestModuleOptions = NestOptions & {
   readonly named?: Readonly<Record<string, NestOptions>>
 }
 
-/** What `@Limit` takes: the name of limits of the module, numbers for this place alone, or choices that differ from the module's. */
+/** The argument of `@Limit`: the name of limits of the module, numbers for this place alone, or choices that differ from the module's. */
 export type NestLimit = string | Numbers | NestOptions | HttpChoices<AnyRequest>
 
 /** A class or a handler, as Nest has them. */
@@ -27,7 +27,7 @@ interface Metadata {
   getMetadata(key: string, target: object): unknown
 }
 
-/** What reflect-metadata, which every Nest application loads, adds to `Reflect`. */
+/** The functions that reflect-metadata, which every Nest application loads, adds to `Reflect`. */
 const metadata = Reflect as unknown as Metadata
 
 const LIMITS = 'sluice:limits'
@@ -77,7 +77,7 @@ export function guardsOf(type: Target, handler: Target): unknown[] {
   return [handler, type].flatMap((target) => (metadata.getMetadata(GUARDS_METADATA, target) as unknown[] | undefined) ?? [])
 }
 
-/** What the module holds. Guards, of which Nest makes one for each module that uses them, are given it. */
+/** The limits of the module. Guards, of which Nest makes one for each module that uses them, are given it. */
 export class NestLimits {
   readonly #default: NestGate
   readonly #named: ReadonlyMap<string, NestGate>

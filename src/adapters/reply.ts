@@ -6,14 +6,14 @@ import { routeText } from '../http/route.ts'
 import type { Decision } from '../limiter/decision.ts'
 import { leavesLess, type NodeRequest, type NodeResponse } from './incoming.ts'
 
-/** What is needed of Fastify's request. */
+/** The parts of Fastify's request that are needed. */
 export interface FastifyRequestLike {
   readonly raw: NodeRequest
   readonly routeOptions: { readonly config: object; readonly url?: string | undefined; readonly method?: unknown }
   readonly is404: boolean
 }
 
-/** What is needed of Fastify's reply. */
+/** The parts of Fastify's reply that are needed. */
 export interface FastifyReplyLike {
   readonly raw: NodeResponse
   code(status: number): unknown

@@ -15,7 +15,7 @@ export function leaveWhenSent<Res extends FetchResponse>(answered: Res, request:
     isOver = true
   }
   if (signalOf(request)?.aborted) leave({ status: CLIENT_LEFT, aborted: true })
-  // Nobody reads the body of an answer to HEAD.
+  // The body of an answer to HEAD is never read.
   else if (whole.body == null || whole.bodyUsed || request.method === 'HEAD') ended(false)
   else return new Response(telling(whole.body, ended), whole) as unknown as Res
   return answered

@@ -1,5 +1,6 @@
 /**
- * What others are told of an algorithm: the JSON Schema of its options, a limit of it to try, and a line for the simulation. It stands beside the
+ * The description of an algorithm for schema, simulation and page: the JSON Schema of its options, a limit of it to try, and a line for the
+ * simulation. It stands beside the
  * algorithm, in `<name>.about.ts`, and not in it, so that no bundle carries it.
  */
 import type { Limit } from './algorithm.ts'
@@ -10,7 +11,7 @@ export interface About {
   readonly type: string
   /** Its options as JSON Schema; `#/$defs/rate` and `#/$defs/duration` are in config/schema.ts. */
   readonly schema: LimitSchema
-  /** What to look at when ten may pass in a second. */
+  /** A hint for the simulation, where ten may pass in a second. */
   readonly explanation: string
   /** A limit that an idle key admits `capacity` by at once. They come back at that rate; a window is as long as its `per`. */
   sample(capacity: number, rate: SampleRate): Limit

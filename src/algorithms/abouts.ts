@@ -1,4 +1,4 @@
-/** What others are told of each algorithm, in the order in which they are shown. */
+/** The descriptions of all algorithms, in the order in which they are shown. */
 import type { About } from './about.ts'
 import { concurrencyAbout } from './concurrency/concurrency.about.ts'
 import { fixedWindowAbout } from './fixed-window/fixed-window.about.ts'

@@ -1,5 +1,5 @@
 /**
- * What an algorithm is.
+ * The contract of an algorithm.
  *
  * An algorithm is arithmetic on a few numbers. It reads no clock, does no I/O, and imports nothing from the layers above: the time is
  * an argument, and the store decides where the numbers lie. Redis runs the same functions: a generator turns this TypeScript into Lua
@@ -74,7 +74,8 @@ export interface Algorithm<R extends Rule = Rule> {
   giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, booked: Booked<R> | undefined): number
 
   /**
-   * If bookable: gives back no more than would still be in use of a charge, had nobody come after it. `left`: the rule it was made under, and when it
+   * If bookable: gives back no more than would still be in use of a charge, had no call come after it. `left`: the rule it was made under,
+   * and when it
    * would have drained. Answers as `giveBack` does.
    */
   giveRest?(own: R, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<R>): number
@@ -107,7 +108,7 @@ export interface Algorithm<R extends Rule = Rule> {
   fields(own: R, s: Float64Array, i: number): StateFields
 }
 
-/** What a state says, by name: all are whole numbers. */
+/** The numbers of a state, by name: all are whole. */
 export type StateFields = Readonly<Record<string, number>>
 
 /** A charge to be given back: the rule it was made under, and the state it left behind; of one that is not cancelled, only its first word. */
@@ -119,7 +120,7 @@ export interface Booked<R extends Rule = Rule> {
 /** A limit made ready to compute with: validated, reduced to lowest terms, with the products it needs computed once. Immutable. */
 export interface Rule {
   readonly algorithm: Algorithm
-  /** What an idle key admits at once. A larger cost is impossible. */
+  /** The permits that an idle key admits at once. A larger cost is impossible. */
   readonly capacity: number
   /** The whole numbers that define the rule; for one algorithm always equally many. The first is the capacity. */
   readonly figures: readonly number[]
@@ -135,7 +136,7 @@ export interface Rule {
   readonly endless?: boolean
 }
 
-/** What a factory such as `gcra()` returns: plain data for people and JSON, with its algorithm under a symbol for the machine. */
+/** The result of a factory such as `gcra()`: plain data for people and JSON, with its algorithm under a symbol for the machine. */
 export interface Limit {
   readonly type: string
   readonly [RULE]: Rule
@@ -155,7 +156,7 @@ export function limitOf<Data extends { readonly type: string }>(data: Data, rule
   return Object.freeze(Object.defineProperty(copy, RULE, { value: rule })) as Readonly<Data> & Limit
 }
 
-/** A copy that nobody can change afterwards: the rule was made from it. */
+/** A frozen copy: the rule was made from it. */
 function frozen(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? Object.freeze({ ...value }) : value
 }

@@ -1,4 +1,4 @@
-/** The one list of algorithms: whoever adds a folder adds a line here. */
+/** The one list of algorithms: a new folder needs a line here. */
 export { type ConcurrencyLimit, type ConcurrencyOptions, concurrency } from './concurrency/concurrency.ts'
 export { type FixedWindowLimit, type FixedWindowOptions, fixedWindow } from './fixed-window/fixed-window.ts'
 export { type GcraLimit, type GcraOptions, gcra } from './gcra/gcra.ts'

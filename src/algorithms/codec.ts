@@ -1,8 +1,8 @@
 /**
  * A state as bytes: what stores outside of this process keep. Its twin is codec.lua, and redis-keys.md has a worked example of each algorithm.
  *
- * A state is one *record*. Several records may stand behind each other: a record says where it ends and when it is idle, so that one that
- * nobody understands can be kept until then, and dropped.
+ * A state is one *record*. Several records may stand behind each other: a record says where it ends and when it is idle, so that an unknown
+ * record can be kept until then, and dropped.
  *
  *   7 bytes    when the state is idle, whole microseconds since 1970
  *   1          size of the head
@@ -12,7 +12,7 @@
  *              0-6    tags: how the words are written
  *   words      as the tags say
  *
- * All numbers are big-endian. What stands before the tags is the record's *label*: it depends on the limit alone.
+ * All numbers are big-endian. The bytes before the tags are the record's *label*: they depend on the limit alone.
  *
  * **Figures** are mostly round. So a figure is its digits, times eight, plus how many zeros follow them, seven at most. That is written six
  * bits to a byte, the lowest first; 64 is added if another follows. The eighth bit stays free: a label is text that every client of Redis sends
@@ -215,7 +215,7 @@ export interface StateRecord {
   readonly end: number
 }
 
-/** What a record is expected to be of: then its head need not be taken apart. */
+/** The expected limit of a record: then its head need not be taken apart. */
 export interface Expected {
   readonly name: string
   readonly rule: Rule

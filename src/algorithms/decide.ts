@@ -53,7 +53,7 @@ export interface Cell {
 
 export type Outcome = 'allowed' | 'limited' | 'impossible'
 
-/** What one limit says, in microseconds. `remaining` and `resetUs` describe the key after the decision. */
+/** The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the decision. */
 export interface Verdict {
   outcome: Outcome
   remaining: number
@@ -321,7 +321,7 @@ function bookedBy(own: Rule, ticket: Ticket): Booked {
   return { rule, words: ticket.words }
 }
 
-/** What is left of the caller's capacity, and when the key is idle, by the state after the decision. */
+/** Sets how much is left of the caller's capacity, and when the key is idle, by the state after the decision. */
 function describe(cell: Cell, nowUs: number, lateUs: number, isReserved: boolean): void {
   const own = cell.own
   const verdict = cell.verdict
@@ -329,7 +329,7 @@ function describe(cell: Cell, nowUs: number, lateUs: number, isReserved: boolean
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   verdict.atUs = nowUs
   verdict.enteredUs = nowUs + lateUs
-  // What cannot be booked ahead cannot be cancelled either, so it needs no ticket.
+  // A limit that cannot be booked ahead cannot be cancelled either, so it needs no ticket.
   verdict.ticket = isReserved && cell.cost > 0 && own.algorithm.bookable ? ticketOf(cell) : undefined
 }
 

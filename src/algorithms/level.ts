@@ -178,8 +178,8 @@ function dateToNow(s: Float64Array, i: number, nowUs: number): boolean {
 }
 
 /**
- * Without `ofUs` the cost was charged just now. With it, what has drained since is not given back: whether anybody came before it is not known, so it is
- * taken to have drained from the beginning.
+ * Without `ofUs` the cost was charged just now. With it, permits that have drained since are not given back. The level before the charge is
+ * not known, so it is taken to have drained from the beginning.
  */
 export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): number {
   const atUs = effectiveUs(s, i, nowUs)
@@ -188,7 +188,8 @@ export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs:
 }
 
 /**
- * Gives back no more than would still be in use of a charge, had nobody come after it: `left` says when it would have drained, rounded up to a
+ * Gives back no more than would still be in use of a charge, had no call come after it: `left` says when it would have drained, rounded up
+ * to a
  * microsecond. Where another charge came after it, that microsecond may belong to that one.
  */
 export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<LevelRule>): number {
@@ -200,7 +201,7 @@ export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs:
   const isLast = isSame && (tatUs < drainedUs || (tatUs === drainedUs && (s[i + PART] as number) === 0))
   const mostUs = drainedUs - atUs - (rule.permits === 1 || isLast ? 0 : 1)
   if (isSame) return giveUpTo(own, s, i, atUs, cost, mostUs)
-  // Nobody would have changed its pace.
+  // Its pace would not have changed.
   const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0
   return giveUpTo(own, s, i, atUs, Math.min(cost, most), Number.POSITIVE_INFINITY)
 }

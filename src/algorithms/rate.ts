@@ -123,7 +123,7 @@ export function hintFor(name: string): string {
   return /^(windowMs|max|points|duration|ttl)$/.test(name) ? ". Did you mean fixedWindow({ limit: 100, window: '1min' })?" : ''
 }
 
-/** Refuses options that nobody reads, so that a misspelt one is not silently ignored. */
+/** Refuses unknown options, so that a misspelt one is not silently ignored. */
 export function onlyKnown(options: object, known: readonly string[], what: string): void {
   if (typeof options !== 'object' || options === null) throw refused(what, options, `must be an object with ${known.join(', ')}`)
   for (const name of Object.keys(options)) {
@@ -138,7 +138,7 @@ export function onlyOptionsOf(type: string, options: object, known: readonly str
   if (given !== type) throw refused(type, given, `is another type: leave it out or say '${type}'`)
 }
 
-/** What was read from a store and was not written by Sluice. */
+/** An error about bytes in a store that Sluice did not write. */
 export function notOurs(what: string, value: unknown, rule: string): SluiceError {
   return new SluiceError('STORE', `${what} state ${shown(value)} ${rule}`)
 }

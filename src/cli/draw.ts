@@ -55,7 +55,7 @@ export function drawn(traffic: Traffic, runs: readonly Run[], width: number, col
   ].join('\n')
 }
 
-/** What to look at: once for all traffic. */
+/** The legend: once for all traffic. */
 export function explained(runs: readonly Run[], width: number, colours: Colours): string {
   const indent = indentOf(runs.map(({ name }) => name))
   const lines = runs.flatMap(({ name, explanation }) =>

@@ -81,7 +81,7 @@ function drawn(
   { key, policy, type, limit, windowMs, remaining, resetAfterMs, ttlMs, numbers, state }: Inspected,
   isRedis: boolean,
 ): string {
-  const rest = resetAfterMs === 0 ? 'none is in use' : `all of them in ${inWords(resetAfterMs)} if nobody calls`
+  const rest = resetAfterMs === 0 ? 'none is in use' : `all of them in ${inWords(resetAfterMs)} without another call`
   return [
     policy === undefined ? key : `${key} ${policy}`,
     `  ${type}: up to ${limit} at once, all of which come back within ${inWords(windowMs)}`,

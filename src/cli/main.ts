@@ -8,7 +8,7 @@ const OF_THE_SERVICE = {
   schema: 'prints the JSON Schema of a configuration of the service',
 }
 
-/** What to say to those who look for it here. */
+/** The answer to commands of the service, which are not in this package. */
 function elsewhere(name: string, summary: string): Command {
   const usage = `'${name}' is a command of the service, which this package does not hold.
 

@@ -12,7 +12,7 @@ export interface Command {
 
 export type Commands = Readonly<Record<string, Command>>
 
-/** What a command line ends with. */
+/** The result of a command line. */
 export const DONE = 0
 export const FAILED = 1
 export const MISUSED = 2
@@ -48,7 +48,7 @@ export function said(text: string): number {
   return DONE
 }
 
-/** What went wrong, on the other channel. */
+/** The error, on standard error. */
 export function told(reason: string, code: number): number {
   console.error(`sluice: ${reason}`)
   return code

@@ -1,6 +1,8 @@
 /**
- * What is known about one host, and the line of calls to it. Calls go one after the other through what may hold them up (a pause, a used-up
- * quota, the limiter), so that only the first of the line ever waits for time to pass, and nobody overtakes. After a pause one call goes ahead
+ * One host: its limits as far as they are known, and the line of calls to it. Calls go one after the other through what may hold them up (a
+ * pause, a used-up
+ * quota, the limiter), so that only the first of the line ever waits for time to pass, and no call overtakes. After a pause one call goes
+ * ahead
  * alone: only when it has been answered do the others follow, at the pace of the limiter.
  */
 import type { Clock } from '../clock/clock.ts'
@@ -14,7 +16,7 @@ export interface Patience {
   readonly signal: Abortable | undefined
 }
 
-/** What one call takes its turn from, beside what the host said. */
+/** The limiter that one call waits for, beside the limits of the host. */
 export type AcquireTurn = (patience: Patience) => Promise<unknown>
 
 /** A call that goes ahead alone. */
@@ -49,12 +51,15 @@ export class Host {
     return !this.#isCareful && this.isOver
   }
 
-  /** Whether nobody is on the way, and whatever the host said holds no longer. */
+  /** Whether no call is under way, and the answers of the host hold no longer. */
   get isOver(): boolean {
     return this.#inLine === 0 && this.#inFlight === 0 && this.#clock.nowUs() >= Math.max(this.#openUs, this.#leftUntilUs)
   }
 
-  /** Waits its turn; gives the call to be handed in with its answer. Who gives up leaves at once; its place in the line is passed over. */
+  /**
+   * Waits its turn; gives the call to be handed in with its answer. A call that gives up leaves at once; its place in the line is passed
+   * over.
+   */
   async enter(acquire: AcquireTurn, patience: Patience): Promise<Scout | undefined> {
     const before = this.#line
     let started = () => {}

@@ -10,7 +10,7 @@ import type { Store } from '../stores/store.ts'
 import { Host, type Patience } from './host.ts'
 import { type HeadersLike, parseRateLimit, type ToldLimits } from './parse.ts'
 
-/** What is needed of a `Response`. */
+/** The parts of a `Response` that are needed. */
 export interface ResponseLike {
   readonly status: number
   readonly headers: HeadersLike
@@ -25,7 +25,7 @@ export interface LimitedFetchOptions {
   readonly limit?: Limits
   /** A limiter of your own, say one that all your processes share; its key is the host. */
   readonly limiter?: Limiter | Limiter<Limits, AsyncStore> | Limiter<Limits, Store>
-  /** What shares a pace. Default: the host (and port) of the address. */
+  /** The group of calls that share a pace. Default: the host (and port) of the address. */
   readonly key?: (url: string) => string
   /** Milliseconds that a call waits for its turn at most; then it rejects with `TIMEOUT`, at once where that is known. Default: as long as it takes. */
   readonly timeoutMs?: number
@@ -73,7 +73,7 @@ export function limitedFetch<F extends AnyFetch>(fetch: F, options: LimitedFetch
         response = await fetch(input, init)
         told = parseRateLimit(response.headers, clock.nowUs() / 1000)
       } catch (error) {
-        // Whatever it was, the others of the line must not wait for it.
+        // After any error the others of the line must not wait for it.
         host.fail(call)
         throw error
       }

@@ -1,7 +1,7 @@
-/** What a server says about its limits, in whichever of the many forms there are. */
+/** Reads the limits that a server reports, in any of the common forms. */
 import { type Bare, dictionaryOf, type Item, itemsOf } from './structured-fields.ts'
 
-/** What is needed of `Headers`. */
+/** The parts of `Headers` that are needed. */
 export interface HeadersLike {
   get(name: string): string | null | undefined
 }
@@ -10,9 +10,9 @@ export interface HeadersLike {
 export interface ToldLimit {
   /** Its name, in the forms that have names. */
   readonly policy: string | undefined
-  /** What it admits in a window. */
+  /** The calls that it admits in a window. */
   readonly limit: number | undefined
-  /** What is left of it. */
+  /** The calls left. */
   readonly remaining: number | undefined
   /** How long until there is more, in milliseconds from now. */
   readonly resetAfterMs: number | undefined
@@ -25,9 +25,12 @@ export interface ToldLimits {
   readonly limits: readonly ToldLimit[]
 }
 
-/** What is further away than a century is no answer. */
+/** A time that is further away than a century is ignored. */
 const MAX_MS = 100 * 366 * 86_400_000
-/** What is shorter than this is a span of seconds, what is longer a time since 1970: nobody waits thirty years, and it is long past 2001. */
+/**
+ * A number below this is a span of seconds, one above a time since 1970: no server asks for a wait of thirty years, and it is long past
+ * 2001.
+ */
 const EPOCH_SECONDS = 1_000_000_000
 const EPOCH_MILLISECONDS = 100_000_000_000
 /** Longer than any field that was ever meant. */

@@ -1,4 +1,7 @@
-/** Where time comes from. Only the limiter holds a clock; everything below it is told the time. */
+/**
+ * Where time comes from. A limiter has one clock, and hands it to its store. Algorithms get the time as an argument. Stores use the system
+ * clock for times of their own: how long an answer is under way, how long a refusal is kept.
+ */
 export interface Clock {
   /**
    * The time in whole microseconds. Any origin will do, as long as every user of a store shares it. It is read in the middle of a decision, so it must

@@ -24,7 +24,7 @@ export function limitFrom(json: unknown): Limit {
   return factory(json)
 }
 
-/** One limit, or several by name: what `createLimiter` takes. Whatever has a `type` that is a string is one limit. */
+/** One limit, or several by name: what `createLimiter` takes. An object with a `type` that is a string is one limit. */
 export function limitsFrom(json: unknown): Limit | Readonly<Record<string, Limit>> {
   if (!isObject(json) || Object.keys(json).length === 0) {
     throw refused(`limits ${shown(json)} must be one limit such as ${EXAMPLE}, or an object of limits by name`)

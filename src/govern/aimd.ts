@@ -6,7 +6,7 @@ import { type Bounds, checkBounds, checkLatency, clamped, type Governor, type Go
 export interface AimdOptions extends Partial<Bounds> {
   /** The limit to begin with. Default 20. */
   readonly initial?: number | undefined
-  /** What is left of the limit after a drop: 0.5 or more, below 1; default 0.9. */
+  /** The share of the limit that is left after a drop: 0.5 or more, below 1; default 0.9. */
   readonly backoff?: number | undefined
   /** A call that takes longer counts as dropped, in milliseconds. Above 0; default 5,000. */
   readonly timeoutMs?: number | undefined

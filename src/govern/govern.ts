@@ -7,7 +7,7 @@ import { checkStill, countChange, type MovingLimit, moves } from '../limiter/mov
 import type { Governor, GovernorState, Window } from './governor.ts'
 import { type Release, Windows } from './windows.ts'
 
-/** What is needed of a limiter. */
+/** The parts of a limiter that are needed. */
 export interface GovernedLimiter {
   readonly name: string
   scope(): { readonly limits: readonly { readonly name: string; readonly rule: Rule }[] }
@@ -23,14 +23,14 @@ export interface ChangeEvent {
   readonly from: number
   readonly to: number
   readonly reason: string
-  /** What it was decided by. */
+  /** The window that led to it. */
   readonly window: Window
 }
 
 export interface GovernOptions<S extends GovernorState = GovernorState> {
   /** The name of the limit to change; default: the only one. */
   readonly limit?: string | undefined
-  /** Who decides: `knee({ min: 5, max: 500 })`. */
+  /** The governor: `knee({ min: 5, max: 500 })`. */
   readonly by: Governor<S>
   /** The least length of a window, in milliseconds. From 10 to 60,000; default 500. */
   readonly windowMs?: number | undefined

@@ -1,11 +1,12 @@
 /**
- * What a governor is: a pure function from what it knows and what a window of time showed to what it knows next. It has no clock, no timer and no
+ * A governor is a pure function: from its knowledge and the figures of a window of time to its next knowledge. It has no clock, no timer
+ * and no
  * randomness, so that the same windows always give the same limits.
  */
 
 import { MAX_PERMITS, onlyKnown, refused } from '../algorithms/rate.ts'
 
-/** What was seen of a limiter in a span of time. Calls whose outcome is 'ignored' are not in it. */
+/** The figures of a limiter in a span of time. Calls whose outcome is 'ignored' are not in it. */
 export interface Window {
   /** When it ended, in milliseconds. Any origin will do. */
   readonly atMs: number
@@ -20,7 +21,7 @@ export interface Window {
   readonly inflight: number
 }
 
-/** What a governor knows. Governors add to it what they need. */
+/** The knowledge of a governor. Governors add to it what they need. */
 export interface GovernorState {
   /** The limit from now on, a whole number. */
   readonly limit: number

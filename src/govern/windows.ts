@@ -4,7 +4,7 @@
  */
 import type { Window } from './governor.ts'
 
-/** What is told of a permit that was given back. */
+/** The event of a released permit. */
 export interface Release {
   readonly heldMs: number
   readonly outcome: 'ok' | 'dropped' | 'ignored'

@@ -9,7 +9,7 @@ const FORMS: readonly { readonly form: BodyForm; readonly types: readonly string
   { form: 'html', types: ['text/html', 'text/*', '*/*'] },
 ]
 
-/** What clients that are no browsers usually send: not worth taking apart. */
+/** The usual value of clients that are no browsers: not worth taking apart. */
 const PLAIN = new Set(['*/*', 'application/json', 'application/json, text/plain, */*'])
 
 /** No client needs more to say what it reads; the rest is not looked at. */

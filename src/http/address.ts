@@ -6,7 +6,7 @@ import { SluiceError, shown } from '../errors.ts'
 
 export type Address = readonly number[]
 
-/** The longest address there is, with a zone and a port, is shorter. Whatever is longer need not be looked at. */
+/** The longest address there is, with a zone and a port, is shorter. Longer texts are no addresses. */
 const MAX_LENGTH = 100
 
 /** The address in an entry of a header, or of a socket: with a port, in brackets, with a zone, or bare. Undefined for anything else. */

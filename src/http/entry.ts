@@ -1,4 +1,4 @@
-/** What a gate says of a request, and adapters do. */
+/** The answer of a gate about a request, which adapters carry out. */
 import type { Hold } from './hold.ts'
 import type { Refusal } from './refusal.ts'
 import { CLIENT_LEFT, type HttpOutcome } from './request.ts'
@@ -9,11 +9,11 @@ export interface Entry {
   readonly decision: HttpDecision | undefined
   /** For the response of an admitted request: name, value, name, value ... */
   readonly headers: readonly string[]
-  /** What to answer instead of going on. */
+  /** The answer instead of going on. */
   readonly refusal: Refusal | undefined
-  /** The client left while it waited: there is nobody to answer. */
+  /** The client left while it waited: there is no one to answer. */
   readonly gone: boolean
-  /** To be told how the response ended; undefined if nobody wants to know. */
+  /** Called with the end of the response; undefined if no option needs it. */
   readonly leave: ((outcome: HttpOutcome) => void) | undefined
   /** The place that the request holds: to be told what the handler returns, where the framework hands that out. */
   readonly hold: Hold | undefined

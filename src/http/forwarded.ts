@@ -1,6 +1,7 @@
 /**
- * Who sent a request that may have come through proxies. Each proxy appends to `X-Forwarded-For` the address it was called from, so the field
- * is true from its right end on, as far as the proxies are ours, and whatever anybody likes before that. It is read from the right, and never
+ * Finds the client of a request that may have come through proxies. Each proxy appends to `X-Forwarded-For` the address it was called from,
+ * so the field is true from its right end on, as far as the proxies are ours. Anything before that may be made up. It is read from the
+ * right, and never
  * one entry further than what a trusted proxy wrote.
  */
 import { type Address, addressIn, contains, type Network } from './address.ts'

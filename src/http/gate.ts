@@ -59,7 +59,7 @@ export class Gate<Native, Connection = unknown> {
     const { key, shadow = false, maxWaitMs = 0, maxQueue, headers = 'draft-11' } = this.#choices
     this.#keyOf = keyFunction(key)
     this.#lateLooks = new LateLooks(functionsIn(key))
-    // A shadow holds nobody up either.
+    // A shadow makes no request wait either.
     this.#waitingRoom = maxWaitMs === 0 || shadow ? undefined : new WaitingRoom(maxWaitMs, maxQueue)
     this.#writer = shadow ? undefined : headerWriter(headers)
     this.#refusals = new Refusals(this.#choices)
@@ -110,7 +110,7 @@ export class Gate<Native, Connection = unknown> {
     )
   }
 
-  /** A shadow refuses nobody, whatever goes wrong in it. */
+  /** A shadow refuses no request, whatever goes wrong in it. */
   #failed(error: unknown): Entry {
     if (error instanceof ClientLeft) return this.#choices.shadow ? PASSED : GONE
     if (!this.#choices.shadow) throw asError(error)

@@ -1,5 +1,5 @@
 /**
- * What a response says about the limits, in the form that was chosen. All are lists of name, value, name, value ... Names are in lower case,
+ * The headers about the limits, in the chosen form. All are lists of name, value, name, value ... Names are in lower case,
  * as HTTP/2 wants them: frameworks keep headers by such names, and one that has to be converted first takes longer than all of ours.
  */
 
@@ -64,14 +64,17 @@ function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): num
   return outcome === 'limited' ? retryAfterMs : resetAfterMs
 }
 
-/** When to come back where only a release helps: nobody knows when that is, and it may be soon. */
+/** When to come back where only a release helps: that time is unknown, and may be soon. */
 const RETRY_MS = 1_000
 
 function isUntilReleased({ algorithm }: Rule): boolean {
   return algorithm.untilReleased === true
 }
 
-/** What a refused client is told to wait: what the decision says, unless a place may be given back sooner. Infinity where waiting does not help. */
+/**
+ * The wait that a refused client is told: that of the decision, unless a place may be given back sooner. Infinity where waiting does not
+ * help.
+ */
 export function toldMs({ outcome, policy, retryAfterMs }: Decision, { limits }: Scope): number {
   if (outcome !== 'limited') return retryAfterMs
   for (const { name, rule } of limits) if (name === policy && isUntilReleased(rule)) return RETRY_MS
@@ -123,7 +126,7 @@ function windowSeconds(windowUs: number): number {
   return Math.max(1, Math.ceil(windowUs / 1_000_000))
 }
 
-/** What a quota counts: calls in a window, or those that run at once. */
+/** The unit of a quota: calls in a window, or calls that run at once. */
 function unitOf(rule: Rule): string {
   return isUntilReleased(rule) ? ';qu="concurrent-requests"' : `;w=${windowSeconds(rule.windowUs)}`
 }

@@ -31,7 +31,7 @@ export class Hold {
     this.#maxHoldMs = maxHoldMs
   }
 
-  /** The handler has begun. What it returns is a promise, or it is not known when it is done. */
+  /** The handler has begun. A handler that returns no promise has no known end. */
   handledBy(returned: unknown): void {
     if (!isPromise(returned)) return
     this.#running += 1

@@ -1,4 +1,4 @@
-/** What every adapter exports beside `rateLimit`. */
+/** The exports of every adapter beside `rateLimit`. */
 export type { HeaderChoice, HeaderStyle } from './headers.ts'
 export { type ByIpOptions, byHeader, byIp, byRoute, byUser, type KeyFunction, type OtherwiseOptions } from './keys.ts'
 export type { HttpChoices, HttpOptions, KeySource, Told, WhatLimits } from './options.ts'

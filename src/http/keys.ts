@@ -1,4 +1,4 @@
-/** Whom a request counts for. Each function says in its key what kind it is, so that a user named like an address does not share its state. */
+/** The keys of requests. Each function says in its key what kind it is, so that a user named like an address does not share its state. */
 
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -16,14 +16,15 @@ export interface ByIpOptions {
   /** How many bits of an IPv6 address make one client: who has one address has its whole network. 1 to 128, default 56. */
   readonly ipv6Subnet?: number
   /**
-   * Whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each appending one entry. A list: the networks they are in,
-   * such as `['10.0.0.0/8', 'fd00::/8']`; `'loopback'` and `'private'` name the usual ones. Default 0: nobody's.
+   * The proxies whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each appending one entry. A list: the
+   * networks they are in,
+   * such as `['10.0.0.0/8', 'fd00::/8']`; `'loopback'` and `'private'` name the usual ones. Default 0: none.
    */
   readonly trustProxy?: number | readonly string[]
 }
 
 const MAX_HOPS = 100
-/** What many providers give to one customer: 256 networks of 64 bits. */
+/** Many providers give this to one customer: 256 networks of 64 bits. */
 const DEFAULT_SUBNET = 56
 
 /** The client's address. Depends on nothing but the socket and what trusted proxies appended, whatever headers a client sends. */
@@ -105,7 +106,7 @@ function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string 
   return sender === undefined ? keyOfNobody(http) : `ip:${addressText(sender, ipv6Bits)}`
 }
 
-/** Over HTTP/2 the address of a client that has left is not known any more. Nobody is to be counted for it, and it wants no answer. */
+/** Over HTTP/2 the address of a client that has left is not known any more. It counts for no client, and needs no answer. */
 function keyOfNobody({ hasLeft }: HttpRequest): string {
   if (hasLeft) throw new ClientLeft()
   explainOnce('SLUICE_NO_ADDRESS')
@@ -155,7 +156,7 @@ function isId(id: unknown): boolean {
   return id !== undefined && id !== null && id !== ''
 }
 
-/** Only where that is known at once: nobody waits for it. */
+/** Only where that is known at once: no request waits for it. */
 function isIdNow<Native>(idOf: (native: Native) => unknown, native: Native): boolean {
   try {
     const id = idOf(native)

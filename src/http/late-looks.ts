@@ -8,7 +8,7 @@ import { explainOnce } from './warnings.ts'
 /** How many requests are looked at: if users come late, they do from the first on. */
 const MAX_LOOKS = 100
 
-/** What `byUser` tells of its key function. */
+/** The key function of `byUser`, as this file needs it. */
 export interface UserLook {
   /** Whether the request had no user when it was counted, and has one now. */
   cameLate(native: AnyRequest): boolean

@@ -12,7 +12,7 @@ import type { HttpOptions } from './options.ts'
 import { type MaybePromise, whenKnown } from './request.ts'
 import type { HttpDecision } from './settling.ts'
 
-/** What a gate needs of a limiter, whatever its limits and its store. */
+/** The parts of a limiter that a gate needs, whatever its limits and its store. */
 export interface AnyLimiter {
   readonly name: string
   readonly store: Store

@@ -3,7 +3,7 @@ import type { Decision, DecisionPart } from '../limiter/decision.ts'
 /** Of a limit that is used to this share its keys are near it. */
 const DEFAULT_SHARE = 0.8
 
-/** Whether one of the limits is used so far. Of a decision that the store had no part in nobody knows. */
+/** Whether one of the limits is used so far. For a decision without the store this is unknown. */
 export function isNearLimit({ parts, degraded }: Decision, share = DEFAULT_SHARE): boolean {
   if (degraded) return false
   for (const name in parts) {

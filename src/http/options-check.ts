@@ -53,7 +53,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** How many, and in what time: by the names that other libraries have for them. `duration` is in seconds, the others in milliseconds. */
 const OTHERS_LIMITS = ['max', 'points', 'limit']
 const OTHERS_WINDOWS = ['windowMs', 'timeWindow', 'ttl', 'duration']
-/** What other libraries call an option that we have. */
+/** Names that other libraries have for our options. */
 const OTHERS_NAMES: Readonly<Record<string, string>> = {
   keyGenerator: 'key',
   generateKey: 'key',

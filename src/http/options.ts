@@ -1,4 +1,4 @@
-/** What the middleware is made from. */
+/** The options of the middleware. */
 import { type Limit, RULE } from '../algorithms/algorithm.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
@@ -16,7 +16,7 @@ export type KeySource<Native, Name extends string> =
   | string
   | Readonly<Record<Name, KeyFunction<Native> | string>>
 
-/** What decides: limits, the same for all requests or found from each, or a limiter of your own with whatever store, plans and clock. */
+/** The limits: the same for all requests or found from each, or a limiter of your own with whatever store, plans and clock. */
 export type WhatLimits<L extends Limits, S extends Store, P extends string, Native = AnyRequest> =
   | {
       readonly limit: L | ((native: Native) => MaybePromise<L>)
@@ -34,7 +34,7 @@ export type WhatLimits<L extends Limits, S extends Store, P extends string, Nati
 export type Told<Native, Name extends string = string> = (native: Native, decision: Decision<Name>) => void
 
 export interface HttpChoices<Native, Name extends string = string, P extends string = string> {
-  /** Whom a request counts for. Default: `byIp()`. */
+  /** The key of a request. Default: `byIp()`. */
   readonly key?: KeySource<Native, Name> | undefined
   /** Permits that a request costs: for all, or found from the request. Default 1. */
   readonly cost?: Cost<Name> | ((native: Native) => MaybePromise<Cost<Name>>) | undefined
@@ -45,8 +45,9 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
   /** Whether to give back what an admitted request took, once its response has ended: `({ status }) => status < 400` counts failures only. */
   readonly refundWhen?: ((outcome: HttpOutcome, native: Native) => MaybePromise<boolean>) | undefined
   /**
-   * What an admitted request really cost, once its response has ended, one that the client did not wait for too: of what `cost` charged the rest is
-   * given back, and what was too little is charged, beyond the limit as well. Undefined: it stays as it was charged, as it does where the handler has
+   * The real cost of an admitted request, asked when its response has ended, or the client has left. A charge by `cost` that was too high
+   * is given back, one that was too low is increased, beyond the limit as well. Undefined: it stays as it was charged, as it does where the
+   * handler has
    * called `rateLimit.settle` itself.
    */
   readonly settle?: ((outcome: HttpOutcome, native: Native) => MaybePromise<Cost<Name> | undefined>) | undefined
@@ -69,7 +70,7 @@ export interface HttpChoices<Native, Name extends string = string, P extends str
    * holds where nothing else is said. An error that it throws goes to the framework's error handler.
    */
   readonly answer?: ((native: Native, decision: Decision<Name>, usual: Refusal) => MaybePromise<Answer | undefined>) | undefined
-  /** Decide and tell (`onLimited`, the request's `rateLimit`), but refuse nobody and send no headers. Default false. */
+  /** Decide and report (`onLimited`, the request's `rateLimit`), but refuse no request and send no headers. Default false. */
   readonly shadow?: boolean | undefined
   /** Instead of refusing, hold a request until its turn, up to this many milliseconds. Default 0: refuse at once. */
   readonly maxWaitMs?: number | undefined

@@ -1,4 +1,4 @@
-/** What a refused client is answered: a status, headers, and a body in a form that it reads. */
+/** The answer to a refused client: a status, headers, and a body in a form that it reads. */
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from '../limiter/decision.ts'
 import { type BodyForm, preferredForm } from './accept.ts'
@@ -14,7 +14,7 @@ export interface Refusal {
   readonly body: string
 }
 
-/** Another answer to a refusal. What is left out stays as usual. */
+/** Another answer to a refusal. Missing fields stay as usual. */
 export interface Answer {
   /** 200 to 599: 303 with a `location` sends the client elsewhere. */
   readonly status?: number | undefined
@@ -77,7 +77,7 @@ export class Refusals<Native> {
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
     // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
     if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
-    // A shared cache that stores a refusal answers everybody with it.
+    // A shared cache that stores a refusal would answer every client with it.
     headers.push('cache-control', 'no-store', CONTENT_TYPE)
     if (this.#source !== undefined) return ownRefusal(this.#source, status, headers, native, decision)
     const form = preferredForm(http.header('accept'))
@@ -125,7 +125,7 @@ export function answeredWith(answer: Answer | undefined, usual: Refusal): Refusa
     )
   }
   const { status = usual.status, headers = {} } = answer
-  // What is said of a refusal does not belong into a redirect.
+  // The text of a refusal does not belong into a redirect.
   const isRedirect = status >= 300 && status < 400
   const { body = isRedirect ? '' : undefined } = answer
   const fields = new Map<string, string | undefined>()

@@ -1,12 +1,12 @@
 import { SluiceError, shown } from '../errors.ts'
 
-/** What the HTTP layer needs to know of a request, whatever framework it came through. Adapters make these. */
+/** The parts of a request that the HTTP layer needs, whatever framework it came through. Adapters make these. */
 export interface HttpRequest {
-  /** The other end of the socket as the runtime tells it; undefined where there is none, or where nobody tells. */
+  /** The other end of the socket as the runtime tells it; undefined where there is none, or where it is unknown. */
   readonly address: string | undefined
   /** Its route as the application wrote it down, such as `GET /users/:id`; undefined where the framework has none, or does not know it yet. */
   readonly route?: string | undefined
-  /** Whether its client is known to have left: then nobody is there to answer. */
+  /** Whether its client is known to have left: then there is no one to answer. */
   readonly hasLeft?: boolean
   /** The value of a header field, its name in lower case. Several lines of it are joined with commas. */
   header(name: string): string | undefined
@@ -15,7 +15,7 @@ export interface HttpRequest {
 /** Thrown where a request cannot be counted any more, because its client has left. */
 export class ClientLeft extends Error {}
 
-/** What servers write into their logs for a client that left before it was answered. */
+/** The status in logs of servers for a client that left before it was answered. */
 export const CLIENT_LEFT = 499
 
 /** How a response ended. */
@@ -37,7 +37,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** Nobody waits for these any more: whatever they come to must not end the process. */
+/** No code waits for these promises any more: a rejection must not end the process. */
 export function disregard(...values: unknown[]): void {
   for (const value of values) if (isPromise(value)) value.then(undefined, () => {})
 }

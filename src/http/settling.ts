@@ -1,4 +1,4 @@
-/** What a request really cost: said by its handler, or by the options `settle` and `refundWhen` when its response has ended. */
+/** The real cost of a request: given by its handler, or by the options `settle` and `refundWhen` when its response has ended. */
 import type { Decision } from '../limiter/decision.ts'
 import type { Permit, Settleable } from '../limiter/limiter.ts'
 import type { Store } from '../stores/store.ts'
@@ -7,12 +7,12 @@ import { type HttpOutcome, isPromise, type MaybePromise, whenKnown } from './req
 import { explainOnce, type WarningCode } from './warnings.ts'
 
 /**
- * What was decided about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. Under a limit on what runs at once it
+ * The decision about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. Under a limit on what runs at once it
  * is a permit, too: `signal` tells the handler that its place is lost.
  */
 export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store> & Partial<Permit<Store>>
 
-/** `refundWhen` is asked first. What it gives back cost nothing, and `settle` is not asked. */
+/** `refundWhen` is asked first. A refunded request cost nothing, and `settle` is not called. */
 export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
   const { refundWhen, settle } = choices
   if (refundWhen === undefined) settleBy(settle, decision, outcome, native)
@@ -36,7 +36,7 @@ function settleBy<Native>(settle: HttpChoices<Native>['settle'], decision: HttpD
   )
 }
 
-/** The response is out: whatever goes wrong now has nobody to go to. */
+/** The response is out: an error now can only become a warning. */
 function settled(failure: WarningCode, settle: () => MaybePromise<unknown>): void {
   const failed = (error: unknown) => explainOnce(failure, '', error)
   try {

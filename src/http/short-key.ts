@@ -10,7 +10,8 @@ export const shortKeys = new WeakSet<object>()
 const DIGEST = 'sha256:'
 
 /**
- * The key itself, or the digest of one that is long: two long keys that differ anywhere are two keys, and nobody can choose two that are one. A key
+ * The key itself, or the digest of one that is long: two long keys that differ anywhere are two keys, and an attacker cannot choose two
+ * that are one. A key
  * that looks like a digest becomes one as well, so that it is not another's.
  */
 export function boundedKey(key: string): string {

@@ -3,7 +3,7 @@ import { warn } from '../errors.ts'
 
 export type WarningCode =
   | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
-  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from anybody: clients choose their own keys
+  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from all addresses: clients choose their own keys
   | 'SLUICE_NO_ADDRESS' // the runtime tells no address: all clients share one key
   | 'SLUICE_NO_ROUTE' // byRoute() was asked where no route is known: all such requests share one key
   | 'SLUICE_USER_CAME_LATE' // byUser() was asked before users are signed in: they are counted by something else
@@ -16,13 +16,13 @@ export type WarningCode =
   | 'SLUICE_HELD_TOO_LONG' // a handler was not done long after its response had ended
   | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
   | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
-  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where nobody is refused for it
+  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where no request is refused for it
 
 const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:
     'A request came from a nearby machine and carries X-Forwarded-For, Forwarded, X-Real-IP or CF-Connecting-IP: there seems to be a proxy in front, and all clients behind it share one limit. Let it send X-Forwarded-For, and say how many proxies there are, byIp({ trustProxy: 1 }), or which, byIp({ trustProxy: ["10.0.0.0/8"] }).',
   SLUICE_TRUSTS_EVERYONE:
-    'trustProxy holds all addresses, so that X-Forwarded-For is believed from anybody, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
+    'trustProxy holds all addresses, so that X-Forwarded-For is believed from every sender, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
   SLUICE_NO_ADDRESS:
     'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
   SLUICE_NO_ROUTE:

@@ -7,7 +7,7 @@ import { SluiceError, shown, warn } from '../errors.ts'
 import { checkStill, countChange, type MovingLimit, moves } from '../limiter/moving.ts'
 import { type Signal, type SignalSource, signalOf } from './signal.ts'
 
-/** What is needed of a limiter. */
+/** The parts of a limiter that are needed. */
 export interface FollowingLimiter {
   readonly name: string
   readonly store: { readonly shared: boolean }
@@ -23,7 +23,7 @@ export interface RateChange {
   /** Permits per second. */
   readonly from: number
   readonly to: number
-  /** What the signal was. */
+  /** The value of the signal. */
   readonly signal: number
   readonly reason: string
 }
@@ -35,7 +35,7 @@ export interface FollowOptions {
   readonly min: Rate
   /** The rate up to `from`. */
   readonly max: Rate
-  /** What is followed: one of `sluice/load`, or a function. */
+  /** The signal to follow: one of `sluice/load`, or a function. */
   readonly signal: SignalSource
   /** The level of the signal up to which the rate is `max`. */
   readonly from: number
@@ -57,7 +57,7 @@ export interface FollowOptions {
 export interface Following {
   /** Permits per second, now. */
   readonly rate: number
-  /** What the signal was when it was last read; undefined if it was not, or if nothing was known. */
+  /** The signal at its last reading; undefined if there was none, or if nothing was known. */
   readonly signal: number | undefined
   readonly reason: string
   /** Ends it, and frees what the signal holds. The rate stays as it is. */
@@ -169,7 +169,7 @@ function checkUnused(signal: SignalSource): void {
 class RunningFollower implements Following {
   readonly #limiter: FollowingLimiter
   readonly #options: Checked
-  /** What the rate should be now. The limit has it, but for small changes. */
+  /** The rate for the present signal. The limit has it, but for small changes. */
   #rate: number
   #applied: number
   #signal: number | undefined
@@ -248,7 +248,7 @@ class RunningFollower implements Following {
     if (!this.#isClosed) this.#wait()
   }
 
-  /** Nobody catches what a timer throws. Where the limiter has been closed there is nothing left to follow. */
+  /** An error thrown in a timer is caught by no caller. Where the limiter has been closed there is nothing left to follow. */
   #tryToFollow(signal: number, seconds: number): void {
     try {
       this.#follow(signal, seconds)

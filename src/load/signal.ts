@@ -1,8 +1,8 @@
-/** What tells how loaded a process is. */
+/** A measure of the load of a process. */
 
 /** A number that is read once an interval. */
 export interface Signal {
-  /** What it is now, or was since the last reading; undefined if nothing is known. */
+  /** The value now, or since the last reading; undefined if nothing is known. */
   read(): number | undefined
   /** Frees what it holds. */
   close?(): void

@@ -31,9 +31,9 @@ export const DEGRADED: Measure = {
 export const DURATION: Measure = {
   name: 'sluice.decision.duration',
   unit: 's',
-  description: 'How long decisions took, but for those that wait for their turn.',
+  description: 'How long decisions took, without calls that wait (acquire).',
 }
-export const WAIT: Measure = { name: 'sluice.wait', unit: 's', description: 'How long those who acquired had waited for their turn.' }
+export const WAIT: Measure = { name: 'sluice.wait', unit: 's', description: 'How long calls of acquire waited for their turn.' }
 export const STORE_ERRORS: Measure = {
   name: 'sluice.store.errors',
   unit: '{error}',
@@ -93,11 +93,11 @@ export interface Recorder {
   storeWentDown(): void
 }
 
-/** What to count of what a limiter tells. */
+/** The counters for the events of a limiter. */
 export function recording(recorder: Recorder): Listener {
   return {
     onDecision({ verb, decision, waits, tookMs }) {
-      // What is charged has happened: a debt is no refusal.
+      // A charge has happened already: a debt is no refusal.
       if (verb === 'charge') recorder.charged(decision.outcome)
       else recorder.decided(decision.outcome)
       if (decision.degraded) recorder.degraded()

@@ -41,7 +41,7 @@ import {
 } from './measures.ts'
 import { tracing } from './tracing.ts'
 
-/** What is needed of a limiter. */
+/** The parts of a limiter that are needed. */
 export interface ObservedLimiter {
   readonly name: string
   readonly store: Store

@@ -1,5 +1,5 @@
 /**
- * What a limiter decided, as spans: a request that was refused, or that waited, shows it in its trace. A span is made when the answer is there, within
+ * Decisions as spans: a request that was refused, or that waited, shows it in its trace. A span is made when the answer is there, within
  * the span that is active then; outside of a trace there is none. Never with a key: traces are kept for long, and keys may be personal data.
  */
 import { type Attributes, type Span, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
@@ -44,7 +44,7 @@ function attributesOf({ limiter, verb, cost, plan, decision, waits, tookMs }: De
   }
 }
 
-/** A refusal is an answer. What has no answer is an error. */
+/** A refusal is an answer. A call without an answer is an error. */
 function fail(span: Span, error: unknown): void {
   const { message } = error as Error
   span.setAttribute('error.type', error instanceof SluiceError ? error.code : 'Error')

@@ -1,5 +1,5 @@
 /**
- * What every store must do, as plain cases `[name, run]` bound to no test runner: a case resolves, or rejects with what was wrong.
+ * The cases that every store must pass, as pairs `[name, run]` bound to no test runner: a case resolves, or rejects with the fault.
  *
  *   for (const [name, run] of storeCases(() => myStore())) test(name, run)
  *
@@ -27,7 +27,7 @@ const THREE = samplesOf(3)
 const FIVE = samplesOf(5)
 const ONE = fixedWindow({ limit: 1, window: '1s' })
 
-/** What is held until it is released has cases of its own, below. */
+/** Limits that are held until they are released have cases of their own, below. */
 function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
   const limits = ABOUTS.map(({ type, sample }) => [type, sample(capacity, { permits: 3, per: '3s' })] as const)
   return Object.fromEntries(limits.filter(([, limit]) => !limit[RULE].algorithm.untilReleased))

@@ -1,6 +1,6 @@
 /**
  * Tapes and stories: decisions written down as data. A tape is one limit and a sequence of calls on one key; a story is a sequence of
- * verbs, also on several limits. What a row states is expected exactly; what it leaves out is not looked at.
+ * verbs, also on several limits. Fields of a row are expected exactly; fields that it leaves out are ignored.
  */
 import type { Limit } from '../algorithms/algorithm.ts'
 import type { Decision } from '../limiter/decision.ts'
@@ -37,7 +37,7 @@ export interface StoryStep extends Expected {
   /** With `refund`: the time at which it was taken. */
   readonly ofMs?: number
   readonly charge?: number
-  /** What the decision of another step really cost: with `of`, which step that was, counted from 0. */
+  /** The real cost of the decision of another step: with `of`, which step that was, counted from 0. */
   readonly settle?: number | Readonly<Record<string, number>>
   readonly of?: number
   readonly update?: LimitData
@@ -52,7 +52,7 @@ export interface Story {
   readonly steps: readonly StoryStep[]
 }
 
-/** What a run needs: a store, and how JSON becomes a limit. */
+/** The parts that a run needs: a store, and a function from JSON to a limit. */
 export interface Stage {
   readonly store: SyncStore | AsyncStore
   readonly limitFrom: (data: LimitData) => Limit
@@ -107,7 +107,7 @@ async function perform(
   return undefined
 }
 
-/** What a step states of the decision, without the verb. */
+/** The expected decision of a step, without the verb. */
 function expectedOf({ atMs, consume, peek, refund, ofMs, charge, settle, of, update, ...expected }: StoryStep): object {
   return expected
 }

@@ -44,7 +44,7 @@ async function usedOf({ pool, table }: TestTable, key: string): Promise<number> 
 /** Takes from a few keys until it is told to stop, and counts what was answered, and what was not. */
 async function hammer(limiter: ReturnType<typeof limiterOn>, isOver: () => boolean): Promise<{ answered: number; failed: number }> {
   const counts = { answered: 0, failed: 0 }
-  const lane = async (key: string) => {
+  const worker = async (key: string) => {
     while (!isOver()) {
       try {
         const { allowed } = await limiter.consume(key)
@@ -55,7 +55,7 @@ async function hammer(limiter: ReturnType<typeof limiterOn>, isOver: () => boole
       }
     }
   }
-  await Promise.all(Array.from({ length: 24 }, (_, k) => lane(`k${k % 6}`)))
+  await Promise.all(Array.from({ length: 24 }, (_, k) => worker(`k${k % 6}`)))
   return counts
 }
 

@@ -3,7 +3,7 @@ import { concurrency } from './concurrency.ts'
 
 export const concurrencyAbout: About = {
   type: 'concurrency',
-  explanation: 'ten at once; nobody releases here, so each place comes back when its lease of a second has run out',
+  explanation: 'ten at once; nothing is released here, so each place comes back when its lease of a second has run out',
   sample: (capacity, { per }) => concurrency({ max: capacity, lease: per }),
   schema: limitSchema(
     'concurrency',

@@ -1,5 +1,5 @@
 /**
- * Concurrency: how many run at once. What is charged stays in use until it is released, or until its lease has run out. See concurrency.md.
+ * Concurrency: how many run at once. A permit stays in use until it is released, or until its lease has run out. See concurrency.md.
  *
  * State: [atUs, last token, first token, total, end, held, in line, soonest, latest, then `end` entries of (token, count, expiresUs)]. Entries stand in the
  * order of their tokens. An entry is a lease of `count` permits, or, if `count` is IN_LINE or more, a caller that waits and decides by the
@@ -8,7 +8,8 @@
  *
  * A token is the time at which it was given out, or one more than the last: so tokens of a key increase, and each names one lease.
  *
- * What takes while nothing has expired reads no entry and writes one. A release finds its entry by halves. Removed entries leave when a quarter of all
+ * A take while nothing has expired reads no entry and writes one. A release finds its entry by halves. Removed entries leave when a quarter
+ * of all
  * counts nothing.
  */
 import { type Algorithm, limitOf, type ReleasedLimit, type Rule } from '../algorithm.ts'
@@ -166,7 +167,9 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     return given
   },
 
-  /** A lease that nobody knows of was lost with the state, so it is written anew: one that the state may have removed is not. */
+  /**
+   * A lease that the state does not know was lost with an earlier state, so it is written anew: one that the state may have removed is not.
+   */
   renew(own, to, s, i, nowUs, tokens, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     let renewed = 0
@@ -347,7 +350,8 @@ function waitingAt(s: Float64Array, i: number, atUs: number): number {
 }
 
 /**
- * How long until a call fits that leaves `room` beside it, if nobody releases, renews or leaves the line. `place`: its own in line, 0 without one.
+ * How long until a call fits that leaves `room` beside it, if no permit is released or renewed and no caller leaves the line. `place`: its
+ * own in line, 0 without one.
  */
 function freeInUs(own: ConcurrencyRule, s: Float64Array, i: number, nowUs: number, room: number, place: number): number {
   const atUs = effectiveUs(s, i, nowUs)
@@ -406,7 +410,7 @@ function lapsedBy(s: Float64Array, i: number, atUs: number, untilUs: number): nu
 }
 
 /**
- * When nobody stands in line any more before a place, or at all, whom a call must not overtake: those who decide by more than the room that it needs. A call
+ * When no caller is left in line before a place, or at all, that a call must not overtake: one whose capacity is larger than `room`. A call
  * by a larger capacity may have what is kept for it.
  */
 function firstInLineUs(s: Float64Array, i: number, atUs: number, room: number, place: number): number {

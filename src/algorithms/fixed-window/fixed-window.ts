@@ -151,7 +151,7 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-/** What the present window has admitted: nothing, once the window that was counted in has ended. */
+/** The count of the present window: 0 once the window that was counted in has ended. */
 function used(_own: FixedWindowRule, s: Float64Array, i: number, nowUs: number): number {
   return nowUs >= (s[i + END] as number) ? 0 : (s[i + COUNT] as number)
 }

@@ -30,7 +30,7 @@ import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../ra
 export interface GcraOptions {
   /** The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
   readonly rate: Rate
-  /** What an idle key admits at once: whole permits, 1 to 1e9. */
+  /** The permits that an idle key admits at once: whole, 1 to 1e9. */
   readonly burst: number
 }
 

@@ -24,7 +24,7 @@ const ROOM = 4
 const NEWEST = 5
 const NEWEST_SUM = 6
 const OLDEST = 7
-/** What the entries counted that stood before the oldest in its segment. */
+/** The sum of the entries before the oldest in its segment. */
 const SUM_BEFORE = 8
 const ENTRIES = 9
 const ENTRY_WORDS = 2
@@ -176,7 +176,7 @@ function sumAt(s: Float64Array, i: number, place: number): number {
   return s[i + ENTRIES + place * ENTRY_WORDS + 1] as number
 }
 
-/** What the entries count that stand before a place in its segment. */
+/** The sum of the entries before a place in its segment. */
 function sumBefore(s: Float64Array, i: number, place: number): number {
   if (place === (s[i + FIRST] as number)) return s[i + SUM_BEFORE] as number
   return place % SEGMENT === 0 ? 0 : sumAt(s, i, place - 1)
@@ -226,7 +226,7 @@ function leftBy(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
   return high
 }
 
-/** What so many of the oldest entries count. */
+/** The sum of so many of the oldest entries. */
 function sumOfOldest(s: Float64Array, i: number, entries: number): number {
   let sum = 0
   let entry = 0
@@ -322,7 +322,7 @@ function mergeIntoNewest(s: Float64Array, i: number, timeUs: number, cost: numbe
 function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
   let entry = entryFrom(s, i, 0, timeUs)
   if ((s[i + TOTAL] as number) > to.capacity) {
-    // What was given back whole is no entry any more. The newest has something.
+    // An entry that was given back whole is removed. The newest has something.
     while (countAt(s, i, placeOf(s, i, entry)) === 0) entry += 1
   } else if (timeAt(s, i, placeOf(s, i, entry)) > timeUs) {
     makeRoom(s, i, roomIn(to, s, i))
@@ -464,7 +464,7 @@ function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): nu
   return high
 }
 
-/** What is in use of the entry of exactly this microsecond. */
+/** The permits in use of the entry of exactly this microsecond. */
 function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: number): number {
   const entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
   if (entry === (s[i + HELD] as number)) return 0

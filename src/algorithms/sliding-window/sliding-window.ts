@@ -64,7 +64,7 @@ export interface SlidingWindowRule extends Rule {
   readonly periodUs: number
 }
 
-/** What the last `look` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one. */
+/** The result of the last `look`: the present slot, how far into it, and the counts of the slots in full and of the oldest one. */
 const seen: Float64Array = new Float64Array(4)
 const SEEN_SLOT = 0
 const SEEN_OFFSET = 1
@@ -108,7 +108,7 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   used,
 
   untilUs(own, s, i, nowUs, room) {
-    // What was in the window when it was written is the most that can be in it now, whatever the time.
+    // The sum in the window when it was written is the most that can be in it now, whatever the time.
     if ((s[i + FULL] as number) + (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) <= room) return 0
     look(own, s, i, nowUs)
     const beside = room - (seen[SEEN_FULL] as number)
@@ -202,7 +202,7 @@ function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: numb
   return full
 }
 
-/** What a count weighs when only the rest of its slot, behind the offset, is still in the window. Rounded up. */
+/** The weight of a count when only the rest of its slot, behind the offset, is still in the window. Rounded up. */
 function weighed(own: SlidingWindowRule, count: number, offset: number): number {
   return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
 }
