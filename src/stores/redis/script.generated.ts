@@ -959,7 +959,10 @@ local pages, others
 
 -- The numbers in a text, from 0 on.
 local function wordsIn(text)
-  local words, count = {}, 0
+  local words, count = { [0] = tonumber(text), length = 1 }, 0
+  if words[0] then
+    return words
+  end
   for word in string.gmatch(text, '%S+') do
     words[count], count = tonumber(word), count + 1
   end
@@ -1618,7 +1621,7 @@ return made
 
 /** Generated from TypeScript: by name, each behind those that it needs. */
 export const LUA_MODULES = {
-  prelude: { needs: [], text: `-- What generated code may call besides functions of its own. A function of TypeScript that has the name of one of these is not generated:
+  prelude: { needs: [], text: `-- Functions that generated code may call besides its own. A function of TypeScript that has the name of one of these is not generated:
 -- these are written by hand, to do the same.
 
 local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
@@ -1893,7 +1896,7 @@ do
     return entry >= 0 and s[i + 9 + entry * 3 + 1] >= 1099511627776 and isLive(s, i, entry, atUs) and entry or -1
   end
 
-  -- When nobody stands in line any more before a place, or at all, whom a call must not overtake: those who decide by more than the room that it needs. A call
+  -- When no caller is left in line before a place, or at all, that a call must not overtake: one whose capacity is larger than \`room\`. A call
   -- by a larger capacity may have what is kept for it.
   local function firstInLineUs(s, i, atUs, room, place)
     local own = inLineAt(s, i, atUs, place)
@@ -1907,7 +1910,8 @@ do
     return untilUs
   end
 
-  -- How long until a call fits that leaves \`room\` beside it, if nobody releases, renews or leaves the line. \`place\`: its own in line, 0 without one.
+  -- How long until a call fits that leaves \`room\` beside it, if no permit is released or renewed and no caller leaves the line. \`place\`: its
+  -- own in line, 0 without one.
   local function freeInUs(own, s, i, nowUs, room, place)
     local atUs = s[i] > nowUs and s[i] or nowUs
     local untilUs = nowUs
@@ -2149,7 +2153,7 @@ do
       s[i] = atUs
       return given
     end,
-    -- A lease that nobody knows of was lost with the state, so it is written anew: one that the state may have removed is not.
+    -- A lease that the state does not know was lost with an earlier state, so it is written anew: one that the state may have removed is not.
     renew = function(own, to, s, i, nowUs, tokens, cost)
       local atUs = s[i] > nowUs and s[i] or nowUs
       local renewed = 0
@@ -2207,7 +2211,7 @@ do
     return ((atUs - rule.offsetUs) / rule.windowUs - (atUs - rule.offsetUs) / rule.windowUs % 1) * rule.windowUs + rule.offsetUs
   end
 
-  -- What the present window has admitted: nothing, once the window that was counted in has ended.
+  -- The count of the present window: 0 once the window that was counted in has ended.
   local function used(_own, s, i, nowUs)
     return nowUs >= s[i + 1] and 0 or s[i + 2]
   end
@@ -2587,8 +2591,8 @@ local function giveUpTo(own, s, i, atUs, cost, mostUs)
   return moveEarlier(own, s, i, atUs, mostUs, 0) and given or -1
 end
 
--- Without \`ofUs\` the cost was charged just now. With it, what has drained since is not given back: whether anybody came before it is not known, so it is
--- taken to have drained from the beginning.
+-- Without \`ofUs\` the cost was charged just now. With it, permits that have drained since are not given back. The level before the charge is
+-- not known, so it is taken to have drained from the beginning.
 local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
   local isFresh = ofUs < 0 or ofUs >= atUs
@@ -2626,7 +2630,8 @@ local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
   return us >= 0 and moveEarlier(own, s, i, atUs, us, part) and mulAddDiv(us, own.permits, part, own.periodUs) or -1
 end
 
--- Gives back no more than would still be in use of a charge, had nobody come after it: \`left\` says when it would have drained, rounded up to a
+-- Gives back no more than would still be in use of a charge, had no call come after it: \`left\` says when it would have drained, rounded up
+-- to a
 -- microsecond. Where another charge came after it, that microsecond may belong to that one.
 local function levelGiveRest(own, s, i, nowUs, cost, left)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
@@ -2772,7 +2777,7 @@ do
     return place < s[i + 4] and place or place - s[i + 4]
   end
 
-  -- What the entries count that stand before a place in its segment.
+  -- The sum of the entries before a place in its segment.
   local function sumBefore(s, i, place)
     if place == s[i + 1] then
       return s[i + 8]
@@ -2780,7 +2785,7 @@ do
     return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
   end
 
-  -- What so many of the oldest entries count.
+  -- The sum of so many of the oldest entries.
   local function sumOfOldest(s, i, entries)
     local sum = 0
     local entry = 0
@@ -3110,7 +3115,7 @@ do
     s[i + 3] = s[i + 3] + cost
   end
 
-  -- What is in use of the entry of exactly this microsecond.
+  -- The permits in use of the entry of exactly this microsecond.
   local function heldOf(rule, s, i, nowUs, timeUs)
     local entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
     if entry == s[i + 2] then
@@ -3218,7 +3223,7 @@ end
 ` },
   slidingWindow: { needs: ['prelude', 'arithmetic'], text: `-- From src/algorithms/sliding-window/sliding-window.ts.
 do
-  -- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+  -- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
   local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
   -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
@@ -3264,7 +3269,7 @@ do
     seen3 = countOf(own, s, i, slot - own.slots)
   end
 
-  -- What a count weighs when only the rest of its slot, behind the offset, is still in the window. Rounded up.
+  -- The weight of a count when only the rest of its slot, behind the offset, is still in the window. Rounded up.
   local function weighed(own, count, offset)
     return count == 0 and 0 or mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
   end
@@ -3528,7 +3533,7 @@ do
     }
   end
 
-  -- What is left of the caller's capacity, and when the key is idle, by the state after the decision.
+  -- Sets how much is left of the caller's capacity, and when the key is idle, by the state after the decision.
   local function describe(cell, nowUs, lateUs, isReserved)
     local own = cell.own
     local verdict = cell.verdict
@@ -8819,7 +8824,7 @@ local function placeOf(s, i, entry)
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
--- What the entries count that stand before a place in its segment.
+-- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
   if place == s[i + 1] then
     return s[i + 8]
@@ -8827,7 +8832,7 @@ local function sumBefore(s, i, place)
   return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
 end
 
--- What so many of the oldest entries count.
+-- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
   local sum = 0
   local entry = 0
@@ -9366,7 +9371,7 @@ local function placeOf(s, i, entry)
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
--- What the entries count that stand before a place in its segment.
+-- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
   if place == s[i + 1] then
     return s[i + 8]
@@ -9374,7 +9379,7 @@ local function sumBefore(s, i, place)
   return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
 end
 
--- What so many of the oldest entries count.
+-- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
   local sum = 0
   local entry = 0
@@ -9939,7 +9944,7 @@ local function placeOf(s, i, entry)
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
--- What the entries count that stand before a place in its segment.
+-- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
   if place == s[i + 1] then
     return s[i + 8]
@@ -9947,7 +9952,7 @@ local function sumBefore(s, i, place)
   return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
 end
 
--- What so many of the oldest entries count.
+-- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
   local sum = 0
   local entry = 0
@@ -10702,7 +10707,7 @@ end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
--- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+-- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
 -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
@@ -11269,7 +11274,7 @@ end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
--- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+-- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
 -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
@@ -12021,7 +12026,7 @@ end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
--- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+-- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
 -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
@@ -13855,7 +13860,7 @@ local function placeOf(s, i, entry)
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
--- What the entries count that stand before a place in its segment.
+-- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
   if place == s[i + 1] then
     return s[i + 8]
@@ -13863,7 +13868,7 @@ local function sumBefore(s, i, place)
   return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
 end
 
--- What so many of the oldest entries count.
+-- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
   local sum = 0
   local entry = 0
@@ -14471,7 +14476,7 @@ end
 
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
--- What the last \`look\` saw: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
+-- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
 -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by \`%\`, which is a call of
