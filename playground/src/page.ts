@@ -12,7 +12,7 @@ type Tab = (typeof TABS)[number]
 
 let language: Language
 let theme: Theme
-/** What the playground shows, kept while another tab is open. */
+/** The scene of the playground, kept while another tab is open. */
 let playgroundAddress = ''
 let view: View | undefined
 let app: HTMLElement
@@ -32,7 +32,7 @@ function readAddress(): void {
 function show(): void {
   const { tab } = opened()
   const texts = textsOf(language)
-  // All is made anew: whoever came by the header stands there again.
+  // All is made anew: the focus goes back to the header if it was there.
   const isInHeader = app.querySelector('header')?.contains(document.activeElement) === true
   view?.close()
   document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
@@ -146,7 +146,7 @@ export function startPage(scriptUrl: string): void {
   addEventListener('hashchange', () => {
     readAddress()
     show()
-    // The header is new too: whoever chose a tab in it stays there.
+    // The header is new too: the focus stays on the chosen tab.
     app.querySelector<HTMLElement>('[aria-current]')?.focus()
   })
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => view?.repaint())

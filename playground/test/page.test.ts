@@ -363,7 +363,7 @@ test('without a service, Live and Try say so kindly', async () => {
   await page.waitForSelector('text=npm start')
   expect(await page.textContent('[data-part=state]')).toBe('No service')
   await page.click('[data-tab=try]')
-  await page.waitForSelector('text=there is nobody to ask')
+  await page.waitForSelector('text=there is no service to ask')
   expect(await page.textContent('[data-part=curl]')).toContain('/v1/decide')
   await expectNoSeriousIssue(page)
   // That nobody answered is all there is to say.

@@ -1,7 +1,7 @@
 /**
  * Bytes that the service holds for its clients: what has come of a request that is not complete yet, and answers that were not taken yet. Complete
- * requests come and answers are taken within milliseconds, so whatever would be too much is held for somebody who is slow, or only pretends: the
- * oldest is ended to make room.
+ * requests come and answers are taken within milliseconds, so bytes beyond the bound are held for clients that are slow, or only pretend:
+ * the oldest is ended to make room.
  */
 
 /** For all clients together, over HTTP and gRPC. */
@@ -48,7 +48,7 @@ export class Held {
   }
 }
 
-/** What is held for one client. */
+/** The bytes held for one client. */
 export class Holding {
   bytes = 0
   readonly #onGrow: (bytes: number) => void

@@ -1,4 +1,4 @@
-/** What somebody who starts the service by hand is told: the page first, then what to try with curl. */
+/** Hints at the start of the service by hand: the page first, then calls to try with curl. */
 import type { Service } from './service.ts'
 
 export function hints(

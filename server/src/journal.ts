@@ -1,4 +1,4 @@
-/** What the service writes down of itself, for whoever runs it. */
+/** The log of the service, for its operators. */
 import type { Logger } from 'pino'
 import type { StoreState } from './running/store-watch.ts'
 import type { DecisionEvent, Health, RateChange, SluiceError } from './sluice.ts'
@@ -18,7 +18,7 @@ export interface Journal {
   limitMoved(change: RateChange): void
   /** Hits were refused by a rule that is asked with 0 hits first: they may have been used already, at the end of a stream. */
   notCharged(rule: string, hits: number): void
-  /** Undefined: nobody wants to know. */
+  /** Undefined: there is no listener. */
   readonly decided: ((limiter: string, event: DecisionEvent, isShadow: boolean) => void) | undefined
 }
 

@@ -4,9 +4,9 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { contentOf } from './tls.ts'
 
 export interface RedisTlsFiles {
-  /** Who has signed the certificate of Redis; undefined: one of those that Node knows. */
+  /** The authority that signed the certificate of Redis; undefined: one that Node knows. */
   readonly ca: string | undefined
-  /** What the service shows to Redis; undefined: nothing. */
+  /** The certificate of the service for Redis; undefined: none. */
   readonly cert: string | undefined
   readonly key: string | undefined
 }

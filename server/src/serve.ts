@@ -297,7 +297,7 @@ function reloaded(log: pino.Logger, { metrics }: Service, { result, reason, chan
   else log.error({ reason }, 'the new configuration is refused, the old one goes on')
 }
 
-/** Once, in peace; whoever signals again later has lost patience, and ends the process at once. */
+/** The first signal stops in peace; a second one ends the process at once. */
 function stopAtSignal(log: pino.Logger, stop: () => Promise<void>): void {
   let sinceMs: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {

@@ -1,4 +1,4 @@
-/** The service as a whole: opened, running, and stopped without losing anybody. */
+/** The service as a whole: opened, running, and stopped without losing a caller. */
 import type { ServiceConfig } from './config/config.ts'
 import { HealthService } from './grpc/health.ts'
 import { Overrides } from './grpc/overrides.ts'
@@ -39,9 +39,9 @@ export interface ServiceOptions {
   readonly tls: Tls | undefined
   /** How long a gRPC connection lives, in seconds; 0: for ever. */
   readonly grpcMaxAgeS: number
-  /** Who may do more than look; undefined: everybody. */
+  /** The tokens that may write; undefined: all callers may. */
   readonly tokens: Tokens | undefined
-  /** Who may only look; undefined: everybody. */
+  /** The tokens that may only read; undefined: all callers may. */
   readonly readTokens?: Tokens | undefined
   /** Undefined: there is none. */
   readonly page: Page | undefined
@@ -68,8 +68,9 @@ export interface Service {
   readonly grpcPort: number
   readonly healthPort: number | undefined
   /**
-   * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets who is being served
-   * finish, ends whoever still waits after `graceMs`, and closes. Without the first, a request on a kept connection may meet its end.
+   * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets requests
+   * under way finish, ends calls that still wait after `graceMs`, and closes. Without the first, a request on a kept connection may meet
+   * its end.
    */
   stop(graceMs: number, drainMs?: number): Promise<void>
 }

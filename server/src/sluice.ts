@@ -1,5 +1,6 @@
 /**
- * What the service uses of the library. The only file here that reaches out of this folder: it is built together with the library's sources, so
+ * The parts of the library that the service uses. The only file here that reaches out of this folder: it is built together with the
+ * library's sources, so
  * that it needs neither a link in node_modules nor a library that was built before.
  */
 export { limitOf, RULE } from '../../src/algorithms/algorithm.ts'

@@ -1,4 +1,4 @@
-/** Who may write, or look. Only digests are kept, so that no token can end up in a log or a dump. */
+/** Tokens: which callers may write, or read. Only digests are kept, so that no token can end up in a log or a dump. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 

@@ -339,7 +339,7 @@ limiter llm
   at most 1000 wait for one key
 limiter login
   never more than 5 in any 15min (slidingLog)
-  in shadow: decides and counts, and refuses nobody
+  in shadow: decides and counts, and refuses no call
   if Redis fails or takes more than 1000 ms, the caller is told that there is no decision
   at most 1000 wait for one key
 domain edge
@@ -361,7 +361,7 @@ test('several files are one configuration, in which everything stands once', () 
   expect([[...joined.limiters.keys()], [...joined.domains.keys()], joined.bounds.maxKeys]).toEqual([['api'], ['edge'], 5])
   // What one file says of the whole service holds for the others, too.
   expect(joined.domains.get('edge')?.descriptors).toMatchObject([{ shadow: true, limiter: { shadow: true } }])
-  expect(explained(joined)).toContain('  is in shadow: decides and counts, and refuses nobody')
+  expect(explained(joined)).toContain('  is in shadow: decides and counts, and refuses no call')
   const twice = [api, edge, bounds].map(({ file, text }) => ({ file: `again-${file}`, text }))
   const message = (() => {
     try {

@@ -230,7 +230,7 @@ describe('hits', () => {
     expect(await hit({ hits_addend: { value: 0 } })).toMatchObject({ code: 'OVER_LIMIT', limit_remaining: 0 })
   })
 
-  test('that are negative are given back, and refuse nobody', async () => {
+  test('that are negative are given back, and refuse no call', async () => {
     await hit({}, 5)
     expect(await hit({ hits_addend: { value: 2 }, is_negative_hits: true })).toMatchObject({ code: 'OK', limit_remaining: 2 })
     expect(await hit({ is_negative_hits: true }, 1)).toMatchObject({ code: 'OK', limit_remaining: 3 })

@@ -624,7 +624,7 @@ describe('when Redis is not there', () => {
       const reply = await call(outage.url, method, path, body)
       expect(reply).toMatchObject({ status: 503, body: { code: 'STORE' } })
       // What Redis and its client say is for the log.
-      expect(reply.body.detail).toBe('the store failed, and nobody decides in its place: the log of the service says why')
+      expect(reply.body.detail).toBe('the store failed, and no policy decides in its place: the log of the service says why')
       expect(reply.headers.get('retry-after')).toBe('1')
     }
     const { body } = await call(outage.url, 'GET', '/metrics')

@@ -1,4 +1,4 @@
-/** What a caller is told, made from the verdicts of the limits. */
+/** Decisions, made from the verdicts of the limits. */
 import type { Outcome, Verdict } from '../algorithms/decide.ts'
 import { chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
@@ -8,7 +8,7 @@ import { enteredUs, isEnteredLater, type Settler, SettlerOf } from './settling.t
 /** One limit's own figures. */
 export interface DecisionPart {
   readonly outcome: Outcome
-  /** What an idle key admits at once. */
+  /** The permits that an idle key admits at once. */
   readonly limit: number
   /** Whole permits left after this call. */
   readonly remaining: number
@@ -97,7 +97,7 @@ class Decided {
     return settler.settle({ charges: settler.chargesOf(this), key: this.#key, cost: this.#cost, actual, onAccepted })
   }
 
-  /** The same some time later, see `atItsTime`. What was charged stays as it is, but for those who left before it. */
+  /** The same some time later, see `atItsTime`. The charges stay, minus those of callers that left before it. */
   later(us: number, isBooked: boolean): Decided {
     const { delayMs, atMs, policy, degraded } = this
     const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
@@ -133,7 +133,7 @@ export function decisionOf<Name extends string>(
   cost: Cost<string> = 0,
 ): Decision<Name> {
   const exactly = settler !== undefined && isEnteredLater(asked, verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
-  // What a caller passed by name, the caller may change.
+  // Copied, because the caller may change an object that it passed.
   const ofKey = typeof key === 'object' ? { ...key } : key
   const ofCost = typeof cost === 'object' ? { ...cost } : cost
   const decided =

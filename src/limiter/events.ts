@@ -37,7 +37,7 @@ export interface ReleaseEvent {
   readonly plan: string | undefined
   /** How long it was held, by the limiter's clock, in milliseconds. */
   readonly heldMs: number
-  /** What the holder said: it went well, it failed because of too much load, or it says nothing about that. */
+  /** The outcome by the holder: it went well, it failed because of too much load, or it says nothing about that. */
   readonly outcome: ReleaseOutcome
   /** How many permits of the key this limiter of this process held, this one included. */
   readonly inflight: number
@@ -45,7 +45,7 @@ export interface ReleaseEvent {
 
 export type ReleaseOutcome = 'ok' | 'dropped' | 'ignored'
 
-/** What is told of a limiter: `limiter.listen(listener)`. Nothing waits for what a listener promises; a rejection becomes a warning. */
+/** The events of a limiter: `limiter.listen(listener)`. Promises of a listener are not awaited; a rejection becomes a warning. */
 export interface Listener {
   /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
   onDecision?(event: DecisionEvent): void
@@ -150,7 +150,7 @@ export class Listeners {
   }
 }
 
-/** What is given to `listen` must hear something, and a misspelt handler must not go unnoticed. It may have properties of its own besides. */
+/** A listener must have a handler, and a misspelt one must not go unnoticed. It may have properties of its own besides. */
 export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
     throw refused('listener', listener, `must be an object with ${HANDLERS.join(', ')}`)

@@ -1,4 +1,4 @@
-/** What callers pass to the verbs, checked before anything is touched. */
+/** Arguments of the verbs, checked before anything is touched. */
 import { MAX_USED } from '../algorithms/decide.ts'
 import { MAX_NOW_US, MAX_PERMITS, refused } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'

@@ -1,6 +1,6 @@
 /**
  * The leases that permits of one limiter hold: each is renewed every third of its lease, all in one turn, and one that could not be renewed in time is
- * lost. What could not be released, because the store was away, is sent again until the lease is over.
+ * lost. A release that failed, because the store was away, is sent again until the lease is over.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -12,7 +12,7 @@ const RENEWALS = 3
 /** How often a release is sent again. */
 const RESEND_US = 1_000_000
 
-/** What leases need of a limiter. */
+/** The parts of a limiter that leases need. */
 export interface LeaseHolder {
   /** How long a lease of this limit runs now, under a plan. */
   leaseUs(plan: string | undefined, limit: string): number
@@ -172,7 +172,7 @@ export class Leases {
       if (count === held.length) {
         for (const each of held) runAnew(each, leaseUs, askedUs, askedWallUs)
       } else if (count !== undefined && held.length > 1) {
-        // What was released meanwhile is not to be counted again.
+        // A permit that was released meanwhile must not be counted again.
         for (const each of held) if (each.alarm !== undefined) this.#renew([each])
       } else if (count !== undefined) HeldDecision.lose(first.permit)
     })

@@ -20,26 +20,32 @@ import { StoreLimiter } from './store-limiter.ts'
 /** A value at once, or a promise of it. */
 export type Answer<S, T> = S extends AsyncStore ? Promise<T> : T
 
-/** What every verb that decides takes besides key and cost. */
+/** Options of every verb that decides, besides key and cost. */
 export interface VerbOptions<P extends string = string> {
-  /** Decide by the numbers of this plan. What was used under others stays used. */
+  /** Decide by the numbers of this plan. Permits taken under other plans stay in use. */
   readonly plan?: P | undefined
 }
 
 export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
-  /** Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0: only what may act at once. */
+  /**
+   * Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0: only if the caller may
+   * act at once.
+   */
   readonly maxWaitMs?: number | undefined
 }
 
 export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
-  /** The `atMs` of the decision that took it: what has drained since is not given back, and windows and logs find where it counts. */
+  /**
+   * The `atMs` of the decision that took it: permits that have drained since are not given back, and windows and logs find the charge by
+   * it.
+   */
   readonly atMs?: number | undefined
 }
 
 export interface SettleOptions<Name extends string = string, P extends string = string> extends VerbOptions<P> {
   /** The decision that charged it, or its `atMs` and `parts`: it may have been made by another process and have come as JSON. */
   readonly of: TakenDecision<Name>
-  /** What that decision charged. Default 1. */
+  /** The cost that the decision charged. Default 1. */
   readonly cost?: Cost<Name> | undefined
 }
 
@@ -72,7 +78,7 @@ export interface AcquireOptions<Name extends string = string, P extends string =
   readonly cost?: Cost<Name> | undefined
 }
 
-/** What a wait ends with: an allowed decision, at its time. */
+/** The result of a wait: an allowed decision, at its time. */
 export type Acquired<Name extends string = string, S = SyncStore> = Extract<Decision<Name>, { readonly allowed: true }> & {
   readonly waitedMs: number
 } & Settleable<Name, S>
@@ -82,7 +88,7 @@ export interface Reservation<S> {
   cancel(): Answer<S, void>
 }
 
-/** What is held until it is released: `using permit = limiter.consume(key)`. Of a refused decision nothing is held. */
+/** A decision that holds its permits until they are released: `using permit = limiter.consume(key)`. A refused one holds nothing. */
 export interface Permit<S = SyncStore> {
   /**
    * Gives the place back: at once in memory, else as soon as the store hears of it, and that is tried again until the lease is over. It never fails, and
@@ -104,13 +110,13 @@ export interface Permit<S = SyncStore> {
 /** A limiter with a limit that is in use until it is released: its decisions are permits. */
 export interface HoldingLimiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string>
   extends Omit<Limiter<L, S, P>, 'tryAcquire' | 'pace' | 'consume' | 'reserve' | 'acquire'> {
-  /** Takes if allowed, and tells all about it. What was taken is held until it is released. */
+  /** Takes if allowed, and tells all about it. The permits are held until they are released. */
   consume(
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
     options?: VerbOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S> & Permit<S>>
-  /** The same: what is held until it is released cannot be booked ahead. */
+  /** The same: such permits cannot be booked ahead. */
   reserve(
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
@@ -118,13 +124,13 @@ export interface HoldingLimiter<L extends Limits = Limits, S extends Store = Syn
   ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S> & Permit<S>>
   /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
   acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>, S> & Permit<S>>
-  /** Waits its turn, runs a function, and releases when what it promises has settled. */
+  /** Waits its turn, runs a function, and releases when its promise has settled. */
   run<T>(
     key: Key<LimitName<L>>,
     fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
     options?: AcquireOptions<LimitName<L>, P>,
   ): Promise<Awaited<T>>
-  /** How many permits this limiter holds in this process: for a key, or at all. What all hold together, `peek` tells. */
+  /** How many permits this limiter holds in this process: for a key, or at all. `peek` counts those of all processes. */
   inflight(key?: Key<LimitName<L>>): number
 }
 
@@ -141,7 +147,7 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   readonly name: string
   /** Where its states live. */
   readonly store: Store
-  /** Who decides when the store fails. */
+  /** The policy for a store that fails. */
   readonly onStoreError: FailurePolicy
   /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
@@ -155,7 +161,7 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
     cost?: Cost<LimitName<L>>,
     options?: VerbOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S>>
-  /** What `consume` would answer; takes nothing. `remaining` is what is there now. */
+  /** Answers as `consume` would, and takes nothing: `remaining` is the number before the call. */
   peek(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
   /** Takes, maybe ahead of time: act after `delayMs`. Windows and logs cannot be booked ahead: there it is `consume`. */
   reserve(
@@ -182,11 +188,12 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
   /**
-   * Writes down what was used, whether it fits or not. What is used beyond the limit is debt: the decision is `limited` then, and so is every call until
+   * Writes a cost down whether it fits or not. Permits in use beyond the limit are debt: the decision is `limited` then, and so is every
+   * call until
    * enough of it has drained.
    */
   charge(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
-  /** Says what a decision really cost that another process made, or of which only the figures are left: see `settle` of a decision. */
+  /** Corrects the cost of a decision that another process made, or of which only the figures are left: see `settle` of a decision. */
   settle(key: Key<LimitName<L>>, actual: Cost<LimitName<L>>, options: SettleOptions<LimitName<L>, P>): Answer<S, void>
   /** Gives back what was taken, as far as it is still in use, never above idle. */
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>

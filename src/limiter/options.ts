@@ -1,4 +1,4 @@
-/** What a limiter is made from, checked when it is made. */
+/** The options of a limiter, checked when it is made. */
 import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
 import { hintFor, MAX_NOW_US, onlyKnown, refused } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
@@ -35,7 +35,10 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly clock?: Clock
   /** Other numbers for some callers, by name: `consume(key, cost, { plan: 'pro' })`. Same names of limits, same algorithms. */
   readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
-  /** How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Who must wait longer waits unbooked. */
+  /**
+   * How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Callers that must wait longer wait
+   * without a booking.
+   */
   readonly maxAheadMs?: number
   /** How many may wait for one key; the next caller is refused with `QUEUE_FULL`. Whole, 0 or more, or Infinity; default 10,000. */
   readonly maxQueue?: number
@@ -46,7 +49,7 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
   readonly onDecision?: (event: DecisionEvent) => void
   /**
-   * Who decides when a remote store fails or does not answer in time. `'throw'` (default): nobody, the verb rejects with `STORE`. `'allow'`:
+   * The policy for a remote store that fails or does not answer in time. `'throw'` (default): the verb rejects with `STORE`. `'allow'`:
    * everything is let through. `'deny'`: nothing is. `'local'`: the memory of this process, with `localShare` of each limit.
    */
   readonly onStoreError?: FailurePolicy

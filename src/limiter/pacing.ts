@@ -14,7 +14,7 @@ type ActInTurn<Name extends string, P extends string> = (
 
 /** How each call, or each item, waits: as `acquire` does. */
 export interface PaceOptions<Name extends string, P extends string, From extends readonly unknown[]> extends WaitOptions<P> {
-  /** What it costs: one cost for all, or found from the arguments or the item. Default 1. */
+  /** The cost: one for all, or found from the arguments or the item. Default 1. */
   readonly cost?: Cost<Name> | ((...from: From) => Cost<Name>) | undefined
 }
 

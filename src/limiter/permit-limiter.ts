@@ -350,7 +350,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     this.listeners.tellRelease({ limiter: this.name, key, plan, heldMs, outcome, inflight })
   }
 
-  /** Those who wait for what it held are next. */
+  /** Callers that wait for its place are next. */
   #tellQueues(permit: HeldDecision): void {
     this.#tellQueuesOf(HeldDecision.lent(permit).key as KeyOf<L>)
   }

@@ -15,7 +15,7 @@ export interface ReleaseOptions {
   readonly outcome?: ReleaseOutcome | undefined
 }
 
-/** What one limit lent: so many permits of a key, under a token. */
+/** The loan of one limit: so many permits of a key, under a token. */
 export interface Loan {
   readonly limit: string
   readonly key: string

@@ -13,7 +13,7 @@ export interface Plan<Name extends string> {
   readonly scope: NamedScope<Name>
   /** Whether one of the limits lets callers act only some time after they were charged. */
   readonly spaced: boolean
-  /** What a synchronous store holds for it. */
+  /** The states of a synchronous store for it. */
   readonly states: OpenStates | undefined
   /** The step that is filled in for each call to a synchronous store, so that nothing has to be made. */
   readonly step: Step
@@ -87,7 +87,7 @@ export class Plans<Name extends string> {
     return parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
   }
 
-  /** Checks other numbers, which must have the same limits. What it returns puts them in place. Without `plans` those stay. */
+  /** Checks other numbers, which must have the same limits. The function that it returns puts them in place. Without `plans` those stay. */
   changed(limits: Limits, plans: PlanLimits | undefined): () => void {
     const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits), 'update')
     const [base, named] = this.#opened(next, plans === undefined ? [] : this.#compiled(next, plans))
@@ -152,14 +152,14 @@ export class Plans<Name extends string> {
   }
 }
 
-/** What a step asks of each limit. */
+/** The parts of a step, one for each limit. */
 export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>, costOf = costFor<Name>): Part[] {
   const { limits } = scope
   checkNames(key, cost, limits)
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costOf(cost, name)))
 }
 
-/** The same in the plan's own step. What is refused here reaches no store. */
+/** The same in the plan's own step. Wrong input ends here and reaches no store. */
 export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { parts } = step
   if (parts.length > 1 || !isKey(key) || !isCost(cost)) return filledByName('take', step, key, cost, costFor)

@@ -1,15 +1,15 @@
-/** What a call really cost: known when it is over, written down then. */
+/** The real cost of a call: known when it is over, written down then. */
 import type { Verdict } from '../algorithms/decide.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Charge } from '../stores/settlement.ts'
 import { type Cost, checkNames, instantUs, type Key, spanUs, usedOf } from './input.ts'
 import type { NamedRule } from './options.ts'
 
-/** What a limiter was charged, as a decision says it. A decision that came through JSON is one, too. */
+/** The charge of a decision, by its figures. A decision that came through JSON is one, too. */
 export interface TakenDecision<Name extends string = string> {
   readonly atMs: number
   readonly parts: Readonly<Record<Name, { readonly resetAfterMs: number }>>
-  /** What was refused, or was not decided by the store, charged it nothing: there is nothing to settle. */
+  /** A refusal, or a decision without the store, charged nothing: there is nothing to settle. */
   readonly allowed?: boolean
   readonly degraded?: boolean
 }
@@ -83,7 +83,7 @@ export function differencesOf<Name extends string>(limits: readonly NamedRule<Na
   checkNames('', actual, limits)
   return limits.map(({ name, rule }) => {
     const difference = usedOf(actual, name, 'actual') - usedOf(cost, name)
-    // What is released is held as it was taken.
+    // Permits that are released later are not settled.
     return rule.algorithm.untilReleased ? 0 : difference
   })
 }

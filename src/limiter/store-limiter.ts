@@ -80,9 +80,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   declare readonly onStoreError: FailurePolicy
   /** The same, behind a circuit breaker if it is remote. */
   declare protected readonly guarded: SyncStore | GuardedStore
-  /** What is told to the store; undefined for one with a clock of its own. */
+  /** The clock for the store; undefined for one with a clock of its own. */
   readonly #clock: Clock | undefined
-  /** What this process goes by. */
+  /** The clock of this process. */
   declare protected readonly ownClock: Clock
   readonly #maxAheadUs: number
   protected readonly listeners: Listeners = new Listeners()
@@ -268,7 +268,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     this.checkOpen()
     const change = this.plans.changed(limits as Limits, plans)
     const queues = this.queues.all()
-    // What is booked is given back under the old numbers, and everybody asks anew, in order, under the new.
+    // All bookings are given back under the old numbers, and the waiters ask anew, in order, under the new.
     for (const queue of queues) queue.unbook()
     change()
     for (const queue of queues) queue.renumber(this.plans.still(queue.planName))
@@ -473,7 +473,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const tell = (told: Decision) => this.tell(verb, key, cost, { plan: planName }, told, sinceUs, servedUs)
     if (refusal !== undefined) {
       const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
-      // What was booked once, before the numbers changed, is no decision on a wait that ended.
+      // A booking from before a change of numbers is no decision on a wait that ended.
       if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
       else tell(decision)
       if (verb === 'tryAcquire') return error
@@ -485,7 +485,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, planName, key, () => tell(acquired))
   }
 
-  /** What a wait ends with. `tell`: tells the listeners, one of whom may throw. */
+  /** The result of a wait. `tell`: calls the listeners, one of which may throw. */
   protected acquired(
     decision: Decision<LimitName<L>>,
     waitedMs: number,

@@ -11,7 +11,10 @@ const REASONS: Record<Refusal, string> = {
 /** A wait that a limit ended. Nothing was taken. */
 export class WaitError extends SluiceError {
   declare readonly code: Refusal
-  /** What the limits said last. Where permits are booked ahead, `retryAfterMs` of a `TIMEOUT` is how long until the same call could be booked. */
+  /**
+   * The last decision of the limits. Where permits are booked ahead, `retryAfterMs` of a `TIMEOUT` is how long until the same call could be
+   * booked.
+   */
   readonly decision: Decision | undefined
 
   constructor(code: Refusal, what: string, decision: Decision | undefined) {

@@ -1,4 +1,4 @@
-/** What the bytes of states mean, for people. */
+/** States as numbers by name, for people. */
 import type { StateFields } from '../algorithms/algorithm.ts'
 import { readState } from '../algorithms/codec.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -20,11 +20,11 @@ export interface Inspected {
   readonly ttlMs: number
   /** The numbers that the state is written under. */
   readonly numbers: string
-  /** What stands there, by name. */
+  /** The numbers of the state, by name. */
   readonly state: StateFields
 }
 
-/** What stands in some bytes, at a time: one state after the other. */
+/** The states in some bytes, at a time: one after the other. */
 export function statesIn(key: string, bytes: Uint8Array, nowUs: number, ttlMs: number): Inspected[] {
   const states: Inspected[] = []
   try {

@@ -3,7 +3,7 @@ import type { Rule } from '../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
 import type { Part, Step } from './step.ts'
 
-/** What one limit was charged by a decision. */
+/** The charge of a decision on one limit. */
 export interface Charge {
   /** When the store entered it: servers of a cluster answer with a time each. */
   readonly enteredUs: number
@@ -21,7 +21,7 @@ export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: r
   })
 }
 
-/** What a step does, apart from to whom. */
+/** A step that gives back or settles, without its limiter. */
 export type Settlement = Pick<Step, 'op' | 'aheadUs' | 'ofUs' | 'parts'>
 
 /** Settles charges by the costs of these parts: below 0 is given back. In one step what was entered at one time: mostly all. */

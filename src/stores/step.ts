@@ -1,5 +1,5 @@
 /**
- * What a limiter asks of a store: a step, with a part for each limit.
+ * A step: the request of a limiter to its store, with a part for each limit.
  *
  * Both are classes, as is everything that waits for the answer of a remote store. V8 makes objects of a literal in its old generation at once after many
  * of them lived long, and then nothing that hangs on them is swept with the young; that took a process twice the time. Objects made by `new`
@@ -16,7 +16,8 @@ export interface Scope {
 }
 
 /**
- * What a step asks of one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies. On every store the
+ * The part of a step for one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies.
+ * On every store the
  * answer stands in `verdict`, so a step that is under way shares its parts with no other.
  */
 export class Part implements Cell {
@@ -74,7 +75,7 @@ export class Step {
   declare ofUs: number
   /** The time, for a remote store that is to decide by another clock than its own. */
   declare readonly nowUs: number | undefined
-  /** Set when a remote store took too long: the caller was told that it failed. What was not sent until then shall not be. */
+  /** Set when a remote store took too long: the caller was told that it failed. If it was not sent by then, it must not be. */
   declare isGivenUp: boolean
 
   constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {

@@ -1,15 +1,14 @@
 /**
- * What a store is: the place where state lives, and the promise that one step on it is atomic. Nothing else: what to do when a store
- * fails, how long to wait, which limits belong together, is decided above it; what a step computes is decided below it, by
- * `decide` (or its Lua twin), which every store must use.
+ * The contract of a store: state lives there, and one step on it is atomic. The layers above decide about failures, waiting and which
+ * limits belong together. The arithmetic of a step is `decide` (or its Lua twin), which every store must use.
  *
  * A store keeps, for each (limiter, limit name, key), one state and the numbers it was written under. For one step it must
  *  1. load the states of all parts,
  *  2. run `decide` on them with one reading of the time, which is no older than the states,
- *  3. write every state that changed, and nothing else, such that nobody sees or writes anything in between.
+ *  3. write every state that changed, and nothing else, such that no other step reads or writes in between.
  * Then the laws hold on it, because they hold for `decide`. `storeCases` in `sluice/testing` checks a store from the outside.
  *
- * - A key that nobody wrote is fresh; `decide` never creates one by asking, by refusing or by giving back.
+ * - A key without a state is fresh; `decide` never creates one by asking, by refusing or by giving back.
  * - A state may be forgotten once it is idle (`resetUs` has passed), never before: forgetting frees memory and changes no answer.
  * - Parts of one step that share a key are always atomic together. Parts with different keys are, unless the store's page says otherwise.
  */
@@ -42,14 +41,16 @@ export interface OpenStates {
    */
   apply(step: Step, isTold: boolean): boolean
   /**
-   * What was only kept for the limiter can be freed: it is closed, or has got other numbers. States are kept until they are idle: a limiter that is
+   * Frees data that was kept for the limiter alone: it is closed, or has other numbers. States are kept until they are idle: a limiter that
+   * is
    * made again under the name finds them.
    */
   close(): void
 }
 
 /**
- * What is special about a store that answers later. `asyncStore(driver)` is the store, and all else stands above the driver, written once: the decisions
+ * The part of a store that answers later which differs from store to store. `asyncStore(driver)` is the store, and all else stands above
+ * the driver, written once: the decisions
  * of one turn of the event loop are one call, refusals that still hold are repeated without one, and timeouts, circuit breakers and fallbacks see to outages.
  */
 export interface StoreDriver {
@@ -62,20 +63,23 @@ export interface StoreDriver {
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: an async function that returns nothing is a driver too
   apply(steps: readonly Step[]): Promise<Failures | void>
-  /** What cannot be decided in one call has different groups, as keys in different slots of a cluster. Undefined: whatever comes can. */
+  /** Steps of different groups cannot be decided in one call, as keys in different slots of a cluster. Undefined: all steps can. */
   groupOf?(scope: Scope, part: Part): Group
-  /** Runs what applies several batches, such that they are written together. */
+  /** Called around the `apply` of several batches, so that they are written together. */
   together?(applyAll: () => void): void
   /**
    * The name of the part of the store that holds this, where parts fail one by one, as the nodes of a cluster do; undefined where that is not
    * known. Each part has a circuit breaker of its own. Only asked while some part is down.
    */
   shardOf?(scope: Scope, part: Part): string | undefined
-  /** Changes nothing, and rejects as long as taking would fail. Without it a store that is down is asked, which one that only reads answers too. */
+  /**
+   * Changes nothing, and rejects as long as taking would fail. Without it the breaker probes with a question, which a read-only replica
+   * would also answer.
+   */
   probe?(step: Step): Promise<void>
-  /** Told of every limiter, plan and update before its first step: throws what that step would. */
+  /** Called for every limiter, plan and update before its first step: throws the error that the step would. */
   open?(scope: Scope): void
-  /** Told of everything that was opened, once, when its limiter is closed or has got other numbers. */
+  /** Called once for everything that was opened, when its limiter is closed or has other numbers. */
   release?(scope: Scope): void
 }
 
@@ -91,7 +95,7 @@ export interface Asker<T = readonly Verdict[]> {
   failed(error: unknown): void
 }
 
-/** What a limiter is given. */
+/** The stores that a limiter takes. */
 export type Store = SyncStore | AsyncStore
 
 /** Whether every limit agreed: then all were charged, or would be. */

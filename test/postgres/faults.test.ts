@@ -252,7 +252,7 @@ describe('between client and server', () => {
     await limiter.consume('u')
     const other = await owned.pool.connect()
     await other.query(`BEGIN; LOCK TABLE ${owned.table}`)
-    await expect(limiter.consume('u')).rejects.toThrow(/somebody holds a lock/)
+    await expect(limiter.consume('u')).rejects.toThrow(/another session holds a lock/)
     await other.query('COMMIT')
     other.release()
     await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)

@@ -1,4 +1,4 @@
-/** What the service said, as a bounded history: rates from counts, for each limiter and for all together. */
+/** The events of the service, as a bounded history: rates from counts, for each limiter and for all together. */
 
 export interface LiveLimiter {
   readonly name: string
@@ -24,7 +24,7 @@ export interface LiveEvent {
     | null
 }
 
-/** What happened between two events. */
+/** The change between two events. */
 export interface Rates {
   readonly admitted: number
   readonly refused: number

@@ -56,7 +56,7 @@ class LiveView implements View {
     )
     const intro = h('div', { class: 'intro' }, h('h1', {}, texts.live.heading), h('p', { class: 'inline' }, this.#state, this.#since))
     this.element = h('div', { class: 'stacked' }, intro, this.#none, this.#locked, this.#watched)
-    // What was last known, until the service says more.
+    // The last known figures, until the service sends more.
     if (history.last !== undefined) this.#show(history.last)
     this.#feed = new Feed(
       {
@@ -110,7 +110,7 @@ class LiveView implements View {
     this.#locked.hidden = next !== 'locked'
     put(this.#wrongToken, next === 'locked' && tokenNow() !== '' && this.#texts.live.wrongToken)
     this.#watched.hidden = next !== 'live' && next !== 'reconnecting'
-    // What is on the screen is old now, and looks so.
+    // The figures on the screen are old now, and look so.
     this.#watched.classList.toggle('stale', next === 'reconnecting')
   }
 

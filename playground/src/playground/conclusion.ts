@@ -1,4 +1,4 @@
-/** What a run shows, in one sentence: who let more through than the limit, and who did not. */
+/** The conclusion of a run, in one sentence: which algorithms let more through than the limit, and which did not. */
 import { counted, time } from '../numbers.ts'
 import type { Row, Run } from '../simulation/run.ts'
 import type { Texts } from '../text/en.ts'

@@ -196,7 +196,7 @@ function binned(cells: Uint32Array, bins: number): number[] {
 
 const highest = (cells: Uint32Array, bins: number): number => Math.max(...binned(cells, bins))
 
-/** What the picture says, for whoever cannot see it. */
+/** The picture in words, for screen readers. */
 export function pictureLabel({ run, texts }: Omit<Scene, 'palette'>): string {
   const rows = run.rows.map(
     ({ type, totals }) =>

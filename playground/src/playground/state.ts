@@ -1,4 +1,4 @@
-/** What the playground shows, and how it stands in an address. */
+/** The scene of the playground, and its form as an address. */
 import { equalLimits, FIELDS, type Limits, type LimitType, shapeOf, TYPES } from '../simulation/limits.ts'
 import { tapeOf } from '../simulation/tapes.ts'
 import { COLUMNS, MAX_IN_COLUMN, NUMBERS, NUMBERS_OF, type NumberName, type Traffic, type TrafficKind } from '../simulation/traffic.ts'
@@ -77,7 +77,7 @@ const optionsOf = (data: LimitData) =>
 export const isSameLimit = (one: LimitData, other: LimitData): boolean =>
   FIELDS[one.type as LimitType].every((name) => one[name] === other[name])
 
-/** Whatever in an address makes no sense is as if it were not there. */
+/** Parts of an address that make no sense are ignored. */
 export function fromAddress(text: string): State {
   const parts = new URLSearchParams(text)
   const traffic = trafficFrom(parts)

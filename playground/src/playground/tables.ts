@@ -1,4 +1,4 @@
-/** What came of it, as tables: the totals of each algorithm, and a worked example beside its published figures. */
+/** The results, as tables: the totals of each algorithm, and a worked example beside its published figures. */
 import { h } from '../dom.ts'
 import { counted, plain, seconds, time } from '../numbers.ts'
 import { type Run, Stage } from '../simulation/run.ts'

@@ -1,4 +1,4 @@
-/** What arrives: a kind of traffic with its numbers. */
+/** The arrivals: a kind of traffic with its numbers. */
 import { field, foldingPanel, h, put, select } from '../dom.ts'
 import { tapeOf } from '../simulation/tapes.ts'
 import { COLUMNS, MAX_IN_COLUMN, NUMBERS, NUMBERS_OF, type NumberName, type Traffic, type TrafficKind } from '../simulation/traffic.ts'

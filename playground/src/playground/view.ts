@@ -258,7 +258,7 @@ class PlaygroundView implements View {
   }
 }
 
-/** What one algorithm did with a call. */
+/** The decision of one algorithm about a call. */
 function wordsOf(moment: Moment, row: number, texts: Texts): HTMLElement {
   const { outcome } = moment.after
   const { admitted, refused, impossible } = texts.step

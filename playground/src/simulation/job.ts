@@ -1,4 +1,4 @@
-/** What the page asks of the worker, and what it is told. */
+/** Messages between the page and the worker. */
 import type { LimitData } from '../sluice.ts'
 import type { Moment } from './cursor.ts'
 import type { GovernedJob, GovernedRun } from './governed.ts'

@@ -1,7 +1,7 @@
 /**
  * Plays arrivals against limits: the library itself, on a clock that is told the time.
  *
- * What comes out is as large as the picture, not as the traffic: the axis is cut into cells, and each holds counts and the range of what the
+ * The result is as large as the picture, not as the traffic: the axis is cut into cells, and each holds counts and the range of what the
  * limit keeps inside. All of it is read from decisions, as any user of the library could.
  */
 import { createLimiter, type Decision, type LimitData, type MemoryStore, memoryStore } from '../sluice.ts'
@@ -17,7 +17,7 @@ export interface Totals {
   readonly mostInWindow: number
   readonly mostWithinUs: number
   readonly windowUs: number
-  /** The longest wait that anybody was told: to come back when refused, to act when admitted. Infinity: never. */
+  /** The longest wait in any answer: to come back when refused, to act when admitted. Infinity: never. */
   readonly longestWaitUs: number
 }
 
@@ -42,7 +42,7 @@ export interface Run {
   readonly lengthUs: number
   readonly arrived: Uint32Array<ArrayBuffer>
   readonly rows: readonly Row[]
-  /** The first call that somebody refused, to look at first; -1 if there is none. */
+  /** The first call that an algorithm refused, to look at first; -1 if there is none. */
   readonly firstRefused: number
 }
 

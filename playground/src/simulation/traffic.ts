@@ -54,7 +54,7 @@ export const NUMBERS_OF: Readonly<Record<TrafficKind, readonly NumberName[]>> = 
   tape: [],
 }
 
-/** A mistake of whoever chose the traffic, told by name so that it can be told in any language. */
+/** A mistake in the chosen traffic, by name, so that it can be shown in any language. */
 export class TrafficError extends Error {
   readonly reason: 'number' | 'many' | 'times' | 'none'
   readonly value: string
@@ -155,7 +155,7 @@ function poissonTimes(perSecond: number, seconds: number, seed: number): Times {
   }
 }
 
-/** Small, and the same on every machine: a seed in an address means the same traffic for whoever opens it. */
+/** Small, and the same on every machine: a seed in an address means the same traffic for every reader. */
 export function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {

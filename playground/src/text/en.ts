@@ -329,7 +329,7 @@ export const en = {
   live: {
     heading: 'What the service is doing',
     states: { connecting: 'Connecting', live: 'Live', reconnecting: 'Reconnecting', none: 'No service', locked: 'A token is needed' },
-    locked: 'This service shows what it does only to those who have a token.',
+    locked: 'This service needs a token for reading.',
     show: 'Show',
     wrongToken: 'The service does not accept this token.',
     lastSeen: (time: string) => `The service does not answer. Last seen ${time}. Reconnecting`,
@@ -372,7 +372,7 @@ export const en = {
   try: {
     heading: 'Ask the service',
     text: 'Sends one question to the running service and shows what went over the wire.',
-    none: 'This page was not served by a running service, so there is nobody to ask. The request below is what would be sent.',
+    none: 'This page was not served by a running service, so there is no service to ask. The request below is what would be sent.',
     away: 'The service does not answer. Trying again every two seconds.',
     limiter: 'Limiter',
     verb: 'Verb',

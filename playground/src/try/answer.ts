@@ -1,4 +1,4 @@
-/** What came back: the last answer in full, and the ones before it as a list. */
+/** Answers: the last one in full, and the ones before it as a list. */
 import { h, put } from '../dom.ts'
 import { counted, plain, rounded } from '../numbers.ts'
 import { labelled, table } from '../playground/tables.ts'

@@ -1,14 +1,14 @@
-/** What a configuration file says, after it was read and found to be right. */
+/** A configuration, read and checked. */
 import type { FailurePolicy, HeaderStyle, Limit, Rate } from '../sluice.ts'
 
 /** Names of limiters that begin so belong to the rules of domains. */
 export const RULES_PREFIX = 'rls.'
 
-/** What the service holds at most, apart from what its code says. */
+/** Bounds of the service that can be configured. */
 export interface Bounds {
   /** Keys of each limit, in memory. */
   readonly maxKeys: number
-  /** What happens to a new key when there are so many in use. */
+  /** The answer to a new key when there are so many in use. */
   readonly onFull: 'deny' | 'allow'
   /** How many may wait at `/v1/acquire`, for whatever limiters and keys. */
   readonly maxWaiters: number
@@ -21,7 +21,7 @@ export const DEFAULT_MAX_QUEUE = 1_000
 
 export interface ServiceConfig {
   readonly bounds: Bounds
-  /** The whole service refuses nobody: every limiter and rule below is in shadow, and so are limits that callers bring along. */
+  /** The whole service refuses no call: every limiter and rule below is in shadow, and so are limits that callers bring along. */
   readonly shadow: boolean
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   /** By the name of the domain: what Envoy asks about. */
@@ -48,7 +48,7 @@ export interface LimiterConfig {
   readonly options: LimiterTuning
   /** Undefined: its numbers stay as they are. */
   readonly follow: FollowConfig | undefined
-  /** Decides and counts, but refuses nobody. */
+  /** Decides and counts, but refuses no call. */
   readonly shadow: boolean
 }
 
@@ -98,7 +98,7 @@ export interface DescriptorRule {
   readonly denied: boolean
   /** Hits that a descriptor brings along have been used already: they are charged, whether they fit or not. */
   readonly charge: boolean
-  /** A limit or a denial that refuses nobody. */
+  /** A limit or a denial that refuses no call. */
   readonly shadow: boolean
   readonly descriptors: readonly DescriptorRule[]
 }

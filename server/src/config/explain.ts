@@ -39,7 +39,7 @@ export function explained({ limiters, domains, bounds, shadow }: ServiceConfig):
   const then = onFull === 'deny' ? 'is refused' : 'passes uncounted'
   lines.push('the service', `  holds at most ${maxKeys} keys of each limit in memory, and a new one ${then} while all are in use`)
   lines.push(`  lets at most ${maxWaiters} wait at once`)
-  if (shadow) lines.push('  is in shadow: decides and counts, and refuses nobody')
+  if (shadow) lines.push('  is in shadow: decides and counts, and refuses no call')
   return lines.join('\n')
 }
 
@@ -47,7 +47,7 @@ function limiterLines({ limits, plans, options, follow, shadow }: LimiterConfig)
   const lines = limitLines(limits)
   if (follow !== undefined) lines.push(followLine(follow))
   for (const [name, plan] of Object.entries(plans)) lines.push(`on plan ${name}`, ...indented(limitLines(plan)))
-  if (shadow) lines.push('in shadow: decides and counts, and refuses nobody')
+  if (shadow) lines.push('in shadow: decides and counts, and refuses no call')
   const { onStoreError = 'throw', storeTimeoutMs = 1000, localShare = 1, maxQueue = DEFAULT_MAX_QUEUE } = options
   const share = onStoreError === 'local' ? `, with ${localShare * 100} % of each limit` : ''
   lines.push(`if Redis fails or takes more than ${storeTimeoutMs} ms, ${ON_STORE_ERROR[onStoreError]}${share}`)

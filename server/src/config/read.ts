@@ -1,6 +1,6 @@
 /**
- * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. What a limit and an option may be is
- * not said again here: each is handed to the library, and what the library objects to is put beside its place in the file.
+ * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. The rules of limits and
+ * options are the library's: each is handed to it, and its objection is put beside the place in the file.
  */
 import { createLimiter, type Limit, type Limits, limitFrom, memoryStore, RULE, SluiceError, shown } from '../sluice.ts'
 import {
@@ -109,7 +109,7 @@ export class Reader {
     return false
   }
 
-  /** Whatever the library thinks of it becomes a mistake at that place. */
+  /** An objection of the library becomes a mistake at that place. */
   accepted<T>(path: Path, make: () => T): T | undefined {
     try {
       return make()
@@ -283,7 +283,7 @@ function isWhole(value: unknown, most: number): boolean {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
 }
 
-/** For each option of a limit a value that nobody objects to. */
+/** For each option of a limit a valid value. */
 const SAMPLES: Fields = {
   rate: '1/s',
   burst: 1,
@@ -321,7 +321,7 @@ function withSample(json: unknown, option: string | undefined): Fields | undefin
   return { ...(json as Fields), [option]: sample }
 }
 
-/** A limit where a limiter should be: the mistake that everybody makes once, told once instead of for each of its options. */
+/** A limit where a limiter should be: a common mistake, reported once instead of for each of its options. */
 function isBareLimit(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'type' in value && !('limits' in value)
 }

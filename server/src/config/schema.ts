@@ -1,4 +1,4 @@
-/** The JSON Schema of a configuration file, for editors. What it cannot say, `sluice check` says. */
+/** The JSON Schema of a configuration file, for editors. `sluice check` reports the rest. */
 import { limitSchema } from '../sluice.ts'
 import { DEFAULT_BOUNDS, DEFAULT_MAX_QUEUE, HEADER_CHOICES, MOST_WAITERS, SIGNAL_NAMES } from './config.ts'
 
@@ -12,7 +12,7 @@ const limit = { ...rest, oneOf: [...ruleLimit.oneOf, ...held] }
 
 const tuning = {
   onStoreError: {
-    description: "Who decides when Redis fails or is late. 'throw': nobody, the caller is told. 'local': this process, with its share.",
+    description: "The policy when Redis fails or is late. 'throw': the caller gets an error. 'local': this process, with its share.",
     enum: ['throw', 'allow', 'deny', 'local'],
     default: 'throw',
   },
@@ -70,7 +70,7 @@ const limits = {
   anyOf: [{ $ref: '#/$defs/limit' }, { type: 'object', minProperties: 1, additionalProperties: { $ref: '#/$defs/limit' } }],
 }
 
-const shadow = { description: 'Decide and count, but refuse nobody: to try a limit out on real traffic.', type: 'boolean', default: false }
+const shadow = { description: 'Decide and count, but refuse no call: to try a limit out on real traffic.', type: 'boolean', default: false }
 
 const limiter = {
   type: 'object',
@@ -149,7 +149,7 @@ export const configSchema = {
   type: 'object',
   properties: {
     bounds,
-    shadow: { ...shadow, description: 'The whole service, whatever its limiters and rules say: decide and count, but refuse nobody.' },
+    shadow: { ...shadow, description: 'The whole service, whatever its limiters and rules say: decide and count, but refuse no call.' },
     limiters: {
       description: 'Limiters by name, for /v1/decide, /v1/acquire, /v1/charge, /v1/settle, /v1/release and /v1/renew.',
       type: 'object',

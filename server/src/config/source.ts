@@ -65,7 +65,7 @@ export class Source {
   }
 }
 
-/** Who writes YAML has neither `undefined` nor `null` before their eyes: a value that is not there, or a name with nothing behind it. */
+/** Authors of YAML see neither `undefined` nor `null`, but a value that is missing, or a name with nothing behind it. */
 function inYaml(message: string): string {
   return message
     .replace(/^([\w ':".-]+?) undefined must /, '$1 is missing: it must ')

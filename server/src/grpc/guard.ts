@@ -24,7 +24,7 @@ export const CALL_TIMEOUT_MS = 10_000
 /** Supervisors have no tokens, and may look for as long as a connection lives. */
 const HEALTH_PATH = '/grpc.health.v1.Health/'
 const WATCH_TIMEOUT_MS = 3_600_000
-/** What a stream costs beside its message. */
+/** The bytes of a stream beside its message. */
 const STREAM_BYTES = 16_384
 /** What a piece of a message costs beside its bytes: it is an object of its own, and a client may send as little as a byte in each. */
 const PIECE_BYTES = 512

@@ -1,2 +1,2 @@
-/** What a caller of the gRPC side got wrong. */
+/** Mistakes in a gRPC request. */
 export class InvalidRequest extends Error {}

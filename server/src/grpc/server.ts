@@ -37,7 +37,7 @@ const BOUNDS = {
   'grpc.keepalive_timeout_ms': 20_000,
   /** Megabytes that Node may keep for one connection; grpc-js would set no bound. */
   'grpc-node.max_session_memory': 10,
-  /** It keeps a history of what nobody here looks at. */
+  /** It keeps a history that is not used here. */
   'grpc.enable_channelz': 0,
 }
 

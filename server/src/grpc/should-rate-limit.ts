@@ -102,7 +102,7 @@ async function counted(
   return { status, counted: { answer, passes, scope: limiter.scope } }
 }
 
-/** No hits: a question whether one more would pass. Negative hits are given back, which refuses nobody. */
+/** No hits: a question whether one more would pass. Negative hits are given back, which refuses no call. */
 async function decided(limiter: RunningLimiter, key: string, hits: number, isNegative: boolean): Promise<Answer> {
   const request: DecisionRequest = { verb: 'consume', key, cost: hits, plan: undefined, maxWaitMs: undefined, atMs: undefined }
   if (isNegative && hits > 0) await limiter.decide({ ...request, verb: 'refund' })

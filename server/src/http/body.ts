@@ -7,7 +7,7 @@ export const MAX_BODY_BYTES = 1_048_576
 /** A client that takes longer to send its request is cut off. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
-/** A browser sends other types to anybody without asking; JSON it does not. */
+/** A browser sends other types to any site without asking; JSON it does not. */
 export async function jsonBody(request: IncomingMessage, held: Held): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json *(;|$)/i.test(type)) {

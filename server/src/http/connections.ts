@@ -38,7 +38,7 @@ export class Client {
     this.isSpare = isSpare
   }
 
-  /** Aborted when it goes away. Made when somebody asks for it: most requests are answered in less time than it takes. */
+  /** Aborted when it goes away. Made on demand: most requests are answered in less time than it takes. */
   get gone(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.#reason !== undefined) this.#controller.abort(this.#reason)

@@ -1,4 +1,4 @@
-/** What callers send, checked before anything is touched. */
+/** Input of callers, checked before anything is touched. */
 import type { Limiters } from '../running/limiters.ts'
 import type { AcquireRequest, DecisionRequest, Verb } from '../running/request.ts'
 import type { RunningLimiter } from '../running/running-limiter.ts'
@@ -12,7 +12,7 @@ export const MAX_TIMEOUT_MS = 600_000
 export const DEFAULT_TIMEOUT_MS = 30_000
 export const VERBS: readonly Verb[] = ['consume', 'peek', 'reserve', 'refund']
 
-/** What every question has. */
+/** The fields of every question. */
 export const COMMON = ['limiter', 'key', 'cost', 'plan']
 const DECISION_FIELDS = [...COMMON, 'verb', 'maxWaitMs', 'atMs']
 const ACQUIRE_FIELDS = [...COMMON, 'timeoutMs']

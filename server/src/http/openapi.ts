@@ -51,7 +51,7 @@ const decided = {
   policy: { description: 'The limit that binds.', type: 'string' },
   parts: { description: 'The figures of each limit.', type: 'object', additionalProperties: ref('Part') },
   degraded: { description: 'The store did not answer, and the failure policy decided.', type: 'boolean' },
-  shadow: { description: 'The limiter refuses nobody.', type: 'boolean' },
+  shadow: { description: 'The limiter refuses no call.', type: 'boolean' },
 }
 
 /** Only where a limit is held until it is released. */
@@ -449,7 +449,7 @@ const document = {
         summary: 'Whether it can decide.',
         responses: {
           200: answer('It can.', status('ready')),
-          503: problem('It is stopping, or its store is down and nobody decides instead.'),
+          503: problem('It is stopping, or its store is down and no policy decides instead.'),
         },
       },
     },

@@ -1,4 +1,4 @@
-/** What is wrong, as RFC 9457 writes it. */
+/** Problems, in the form of RFC 9457. */
 import { STATUS_CODES } from 'node:http'
 import { InvalidRequest } from '../grpc/invalid-request.ts'
 import { EXCEEDED, REDUCED, SluiceError, WaitError } from '../sluice.ts'
@@ -41,8 +41,8 @@ function plain(status: number, code: string, detail: string): Problem {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, code }
 }
 
-/** What a store says of itself (addresses, users, options of its client) is for the log, not for callers. */
-export const NO_ANSWER = 'the store failed, and nobody decides in its place: the log of the service says why'
+/** Details of a store (addresses, users, options of its client) are for the log, not for callers. */
+export const NO_ANSWER = 'the store failed, and no policy decides in its place: the log of the service says why'
 
 /** The store, and the end of a limiter, are nothing that a caller did. */
 function ofLibrary({ code, message }: SluiceError): Problem {

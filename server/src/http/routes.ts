@@ -1,4 +1,4 @@
-/** What each path does. */
+/** The handlers of the paths. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DescriptorRule } from '../config/config.ts'
 import { type Counting, shouldRateLimit } from '../grpc/should-rate-limit.ts'
@@ -31,7 +31,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a path is given. */
+/** The arguments of a handler. */
 export interface Call {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -51,9 +51,9 @@ export interface Context {
   readonly readiness: Readiness
   /** Undefined: there is none. Empty: it was not built. */
   readonly page: Page | undefined
-  /** Who may do more than look; undefined: everybody. */
+  /** The tokens that may write; undefined: all callers may. */
   readonly tokens: Tokens | undefined
-  /** Who may only look; undefined: everybody. */
+  /** The tokens that may only read; undefined: all callers may. */
   readonly readTokens: Tokens | undefined
 }
 

@@ -18,13 +18,13 @@ export const ANSWER_TIMEOUT_MS = 30_000
 /** How often Node looks for clients that take too long. */
 const TIMEOUTS_CHECKED_EVERY_MS = 1_000
 const MAX_HEADER_BYTES = 16_384
-/** What a supervisor asks, and is answered whatever else goes on. */
+/** Paths of a supervisor, which are always answered. */
 const OF_SUPERVISORS = ['/healthz', '/readyz', '/metrics']
 
 const TOO_MANY = `a connection must not have more than ${MAX_AT_ONCE} unanswered requests: none of them is answered`
 const CLOSE = { connection: 'close' }
 
-/** What a client may take, unless a test says otherwise. */
+/** Bounds of a client, unless a test sets others. */
 export interface HttpBounds {
   readonly maxConnections: number
   readonly headersTimeoutMs: number

@@ -1,4 +1,4 @@
-/** What was used, and what a call really cost: `/v1/charge` and `/v1/settle`. */
+/** Charges and settlements: `/v1/charge` and `/v1/settle`. */
 import type { Limiters } from '../running/limiters.ts'
 import type { ChargeRequest, SettleRequest } from '../running/request.ts'
 import { shown, type TakenDecision } from '../sluice.ts'

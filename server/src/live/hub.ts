@@ -1,4 +1,4 @@
-/** Everybody who watches is told once a second, by one timer that runs only while somebody does. */
+/** Sends an event to all watchers once a second, by one timer that runs only while there are watchers. */
 import type { ServerResponse } from 'node:http'
 import { BadRequest } from '../http/problem.ts'
 import type { Clock } from '../sluice.ts'

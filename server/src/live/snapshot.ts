@@ -1,4 +1,4 @@
-/** What the live stream tells: the state of the service as one JSON text. */
+/** An event of the live stream: the state of the service as one JSON text. */
 import { titleOf } from '../config/config.ts'
 import { entriesText } from '../grpc/find-rule.ts'
 import type { Limiters } from '../running/limiters.ts'

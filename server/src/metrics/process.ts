@@ -1,5 +1,5 @@
 /**
- * What Node and the system know of this process, under the names that prom-client has for it. Its own collector is not used: it watches every
+ * Metrics of this process by Node and the system, under the names of prom-client. Its own collector is not used: it watches every
  * collection of garbage, which took a tenth of the time of a decision.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'

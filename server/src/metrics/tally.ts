@@ -1,5 +1,6 @@
 /**
- * What one limiter has done since the service started, in plain numbers. A decision is counted once: Prometheus and the live stream both read it
+ * Counters of one limiter since the service started, in plain numbers. A decision is counted once: Prometheus and the live stream both read
+ * it
  * here. It is written at every decision and read once in a while, so it is made for writing: the counters of a metrics library look their labels up
  * each time.
  */

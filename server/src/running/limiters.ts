@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { FailurePolicy } from '../sluice.ts'
 import { type Ground, RunningLimiter, type Waiters } from './running-limiter.ts'
 
-/** What another configuration changes, by the titles of limiters and rules. */
+/** The changes of another configuration, by the titles of limiters and rules. */
 export interface Changes {
   readonly added: readonly string[]
   readonly removed: readonly string[]
@@ -42,7 +42,7 @@ export class Limiters {
     return this.#running.get(name) as RunningLimiter
   }
 
-  /** One that no file names, on the same store. Whoever asks for it closes it. */
+  /** One that no file names, on the same store. The caller closes it. */
   unlisted(config: LimiterConfig): RunningLimiter {
     return new RunningLimiter(config, this.#ground, this.#metrics.of(titleOf(config)))
   }
@@ -83,7 +83,7 @@ export class Limiters {
     return this.#config.domains.get(name)
   }
 
-  /** Nobody is refused, not even by limits that callers bring along. */
+  /** No call is refused, not even by limits that callers bring along. */
   get shadow(): boolean {
     return this.#config.shadow
   }

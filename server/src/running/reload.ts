@@ -6,7 +6,7 @@ import { type ConfigText, readConfigs } from '../config/read.ts'
 import { isFolder, watchFiles } from '../files.ts'
 import type { Changes, Limiters } from './limiters.ts'
 
-/** What the usual errors of the system mean. */
+/** Common errors of the system, in words. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder',

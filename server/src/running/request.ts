@@ -1,4 +1,4 @@
-/** What a caller asks of a limiter, whichever way the question came. */
+/** A question to a limiter, over HTTP or gRPC. */
 import type { Cost, Decision, Key, TakenDecision } from '../sluice.ts'
 
 export type Verb = 'consume' | 'peek' | 'reserve' | 'refund'
@@ -14,7 +14,7 @@ export interface DecisionRequest {
   readonly atMs: number | undefined
 }
 
-/** What was used, and is written down whether it fits or not. */
+/** A cost that is written down whether it fits or not. */
 export interface ChargeRequest {
   readonly key: Key<string>
   readonly cost: Cost<string>

@@ -70,7 +70,7 @@ interface AnyLimiter {
 export interface Ground {
   readonly store: Store
   readonly clock: Clock | undefined
-  /** Told of every key that is refused; undefined: nobody wants to know. */
+  /** Called with every key that is refused; undefined: there is no listener. */
   readonly onRefused: ((limiter: string, key: string) => void) | undefined
   readonly waiters: Waiters
   readonly journal: Journal
@@ -194,7 +194,7 @@ export class RunningLimiter {
     return made instanceof Promise ? made.then((decision) => this.#answer(request, decision)) : this.#answer(request, made)
   }
 
-  /** Refuses nobody: it was used already. */
+  /** Refuses no call: the cost was used already. */
   charge({ key, cost, plan }: ChargeRequest): MaybePromise<Answer> {
     this.#checkGivesBack('charge')
     const charged = this.#limiter.charge(this.#keptAs(key), cost, planned(plan))
@@ -216,7 +216,7 @@ export class RunningLimiter {
     return { limiter: this.#config.name, renewed: leaseMs > 0, leaseMs }
   }
 
-  /** Waits. In shadow nobody does: who would have waited is let through. */
+  /** Waits. In shadow no call waits: one that would have waited is let through. */
   async acquire({ key, cost, plan, timeoutMs, signal }: AcquireRequest): Promise<Answer & { readonly waitedMs: number }> {
     if (this.#config.shadow) {
       const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined, atMs: undefined } as const
@@ -227,7 +227,7 @@ export class RunningLimiter {
     waiters.count += places
     this.#waits += 1
     try {
-      // Who finds no place has its turn only if that can be at once.
+      // A call without a place to wait has its turn only if that can be at once.
       const options = { cost, timeoutMs: places === 0 ? 0 : timeoutMs, signal, ...planned(plan) }
       const decision = await this.#limiter.acquire(this.#keptAs(key), options)
       this.#note(key, decision)
@@ -255,7 +255,7 @@ export class RunningLimiter {
     await this.#limiter.reset(this.#keptAs(key))
   }
 
-  /** Nobody is sent here any more; who waits here is served. */
+  /** It gets no more calls; waiting ones are served. */
   retire(): void {
     this.#follower.end(this.#config)
     this.#retired = true

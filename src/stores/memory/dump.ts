@@ -24,7 +24,7 @@ const HEAD_BYTES = MAGIC.length + 1 + 4
 const NOT_NAMED = /^(unnamed|by-request)-\d+$/
 
 /**
- * What is in use in a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
+ * The states of a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
  * states of others are left out, and idle ones, which equal no state; and places that are held without a lease, because their
  * holders end with the process.
  */

@@ -12,7 +12,7 @@ export interface MemoryStoreOptions {
   /** How many keys each limit holds at most: whole, 1 to 16 million. Default 1,000,000. */
   readonly maxKeys?: number
   /**
-   * What happens to a new key when the limit holds `maxKeys` keys and all that were looked at (1,000 of them) are in use.
+   * The answer to a new key when the limit holds `maxKeys` keys and all that were looked at (1,000 of them) are in use.
    * `'deny'` (default): it is limited, until a held key is idle. `'allow'`: it is let through uncounted.
    * A key that is in use is never forgotten to make room.
    */
@@ -26,7 +26,7 @@ export interface MemoryStore extends SyncStore {
   readonly size: number
   /** How many of them one limit of a limiter holds. */
   sizeOf(limiter: string, limit: string): number
-  /** What is held, by limiter: for `dump` and `restore` of `sluice/store`. */
+  /** The tables, by limiter: for `dump` and `restore` of `sluice/store`. */
   readonly limiters: ReadonlyMap<string, HeldLimiter>
 }
 
@@ -38,7 +38,7 @@ export interface HeldLimiter {
 }
 
 const DEFAULT_MAX_KEYS = 1_000_000
-/** What one JavaScript Map can hold. */
+/** The most that one JavaScript Map can hold. */
 const MOST_KEYS = 16_000_000
 
 /** States in this process. `dump` and `restore` of `sluice/store` keep them over a restart. */
@@ -52,7 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new ProcessMemory(maxKeys, onFull === 'deny')
 }
 
-/** What is held for the limiters of one name: their tables, and how often it was opened. */
+/** The tables of the limiters of one name, and how often they were opened. */
 class Held implements HeldLimiter {
   readonly name: string
   tables: readonly Table[] = []
@@ -84,7 +84,7 @@ class ProcessMemory implements MemoryStore {
   readonly deniesWhenFull: boolean
   readonly #maxKeys: number
   readonly #held = new Map<string, Held>()
-  /** What nobody has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
+  /** Those that no limiter has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
   #closed: Set<Held> | undefined = undefined
   /** Where the sweep of those goes on. */
   #hand: IterableIterator<Held> | undefined = undefined

@@ -1,4 +1,4 @@
-/** What errors of the server and of the client mean, and what to do about them. Those of the server are known by their SQLSTATE. */
+/** Errors of the server and of the client, with advice. Those of the server are known by their SQLSTATE. */
 import { SluiceError } from '../../errors.ts'
 
 /** The transaction was rolled back because of others: nothing happened, and the same again may succeed. */
@@ -37,7 +37,7 @@ const OUTAGES: readonly Advice[] = [
   [/^3D000$/, 'there is no such database'],
   [/^53100$/, 'the disk of the server is full'],
   [/^53300$/, 'the server has no connection left: lower the sizes of the pools, or put pgbouncer in front'],
-  [/^55P03$/, 'somebody holds a lock on the table or its rows'],
+  [/^55P03$/, 'another session holds a lock on the table or its rows'],
   [/^57014$/, 'the statement was cancelled, or took longer than statement_timeout'],
   [/^57P03$/, 'the server is starting or stopping'],
   [/^57P0[12]$/, 'the server ended the connection'],

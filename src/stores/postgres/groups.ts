@@ -33,18 +33,18 @@ const A_DAY_US = 86_400_000_000
 export class Row {
   readonly id: string
   group: Group
-  /** What the database holds; undefined: nothing. */
+  /** The row in the database; undefined: none. */
   version: string | undefined = undefined
-  /** What it is to hold. */
+  /** The row to write. */
   record: Pick<StateRecord, 'rule' | 'words'> | undefined = undefined
-  /** What is wrong with what it holds. */
+  /** The fault of the row. */
   damage: SluiceError | undefined = undefined
   isChanged = false
   limit = ''
   /** When the state is idle, by the clock that decided, and when the row may go, by the server's. */
   idleAtUs = 0
   goneAtUs = 0
-  /** What is to be written; undefined: the row goes. */
+  /** The bytes to write; undefined: the row is deleted. */
   bytes: Uint8Array | undefined = undefined
 
   constructor(id: string, group: Group) {

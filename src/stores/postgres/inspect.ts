@@ -6,7 +6,7 @@ import { writtenKey } from './keys.ts'
 import { NOW_US, namesOf } from './schema.ts'
 import { bytesOf } from './wire.ts'
 
-/** What a key of a limiter holds now, by the server's clock: one state for each limit that is in use. */
+/** The states of a key of a limiter now, by the server's clock: one state for each limit that is in use. */
 export async function inspectRows(client: PostgresClient, table: string, limiter: string, key: string): Promise<Inspected[]> {
   const before = `${limiter}:${writtenKey(key)}`
   const columns = `id, encode(state, 'hex') AS state, idle_us, ${NOW_US} AS now_us`

@@ -1,5 +1,5 @@
 /**
- * What Sluice keeps in a database: one table, and two functions that it is used by.
+ * The schema in a database: one table, and two functions on it.
  *
  * A row is one state. Nothing but the primary key is indexed: so an update touches no index, and its dead row is removed by the next visitor
  * of the page (HOT). Idle rows are found by looking at pages at random.
@@ -155,7 +155,7 @@ ${swapFunction(names)}
 `
 }
 
-/** The same as one statement. Those who run it at the same time wait for each other. */
+/** The same as one statement. Processes that run it at the same time wait for each other. */
 export function migrationToRun(names: Names, isUnlogged: boolean): string {
   return `DO $migrate$ BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('sluice migrate'));

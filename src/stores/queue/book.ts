@@ -1,4 +1,4 @@
-/** What the waiters of one key hold, limit by limit, and what is given back of it. */
+/** The bookings of the waiters of one key, limit by limit, and how they are given back. */
 
 import { giveBacks, type Settlement } from '../settlement.ts'
 import { Part } from '../step.ts'
@@ -29,7 +29,7 @@ export class Book {
     })
   }
 
-  /** What was used before all bookings has been given back, so many permits of each limit. */
+  /** So many permits of each limit, used before all bookings, have been given back. */
   moveUp(costs: readonly number[]): void {
     if (this.hasGaps) return
     for (const [k, holding] of this.#holdings.entries()) holding.moveUp(costs[k] as number)

@@ -1,7 +1,8 @@
 /**
- * What the waiters of one key hold of one limit: permits booked ahead, in the order of their time. Each booking comes with the ticket that the store
- * answered. Permits belong to the queue and not to a waiter: the first waiter takes the earliest, so that a waiter who leaves moves everybody
- * behind it up, and what is given back is always the latest. Bookings that lie one behind the other are one run.
+ * Permits of one limit that the waiters of one key have booked ahead, in the order of their time. Each booking comes with the ticket that
+ * the store
+ * answered. Permits belong to the queue and not to a waiter: the first waiter takes the earliest, so that a waiter that leaves moves all
+ * behind it up, and the latest permits are given back. Bookings that lie one behind the other are one run.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
@@ -16,11 +17,11 @@ export interface Booked {
   readonly ticket: Ticket
   /** The store's time of the answer. */
   readonly takenAtUs: number
-  /** What to add to the store's time to get the time of this process. */
+  /** The offset from the store's time to the time of this process. */
   readonly offsetUs: number
 }
 
-/** What an answer that came at `nowUs` booked of each limit: nothing where nothing was asked for. */
+/** The bookings of an answer that came at `nowUs`, for each limit: none where nothing was asked for. */
 export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): (Booked | undefined)[] {
   return parts.map(({ rule, cost }, k) => {
     const { ticket, atUs } = verdicts[k] as Verdict
@@ -30,7 +31,7 @@ export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], n
 
 export class Holding {
   readonly #runs: Run[] = []
-  /** What to add to the store's time to get the time of this process: the least that any answer said, for each was under way some time. */
+  /** The offset from the store's time to the time of this process: the least of all answers, for each was under way some time. */
   offsetUs = 0
 
   /** Whether others hold permits in between. */
@@ -110,7 +111,7 @@ export class Holding {
     return given
   }
 
-  /** What was used before all bookings has been given back by `cost`: everybody moves up by that much. */
+  /** `cost` permits, used before all bookings, have been given back: all waiters move up by that much. */
   moveUp(cost: number): void {
     const [first] = this.#runs
     if (first === undefined) return
@@ -118,7 +119,7 @@ export class Holding {
     this.giveUp(cost)
   }
 
-  /** What begins where the last run ends makes it longer. */
+  /** A booking that begins where the last run ends makes it longer. */
   #push(booked: Booked): void {
     const last = this.#runs.at(-1)
     // Whether all permits before it could be acted on when it was made: then nobody is in between.
@@ -134,7 +135,7 @@ interface Run extends Booked {
   readonly afterGap: boolean
 }
 
-/** Whether a booking begins where another ends. What can be booked is a level, and its first two words are where it ends. */
+/** Whether a booking begins where another ends. A limit that can be booked is a level, and its first two words are its end. */
 function follows(booked: Booked, before: Booked): boolean {
   if (before.ticket.numbers !== booked.ticket.numbers) return false
   const { words } = without(booked, booked.cost).ticket

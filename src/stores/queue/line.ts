@@ -1,4 +1,7 @@
-/** Waiters in their order: booked ones in front, then those outside; beside the line those who are yet to find their place in it. Anybody can leave from anywhere. */
+/**
+ * Waiters in their order: booked ones in front, then those outside; beside the line the waiters that have no place in it yet. A waiter can
+ * leave from anywhere.
+ */
 import type { Part } from '../store.ts'
 import type { Waiter } from './waiter.ts'
 
@@ -57,7 +60,7 @@ export class Line {
   leastUs(parts: readonly Part[]): number {
     let longestUs = 0
     parts.forEach(({ cost, rule: { algorithm, capacity, windowUs } }, k) => {
-      // What is released may come back at once.
+      // Permits that are released may come back at once.
       if (cost > 0 && !algorithm.untilReleased)
         longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / capacity - 2) * windowUs))
     })
@@ -78,7 +81,7 @@ export class Line {
     if (this.length === 0) this.isMixed = false
   }
 
-  /** Nobody is booked any longer. A caller that is asking right now goes on asking. */
+  /** No waiter is booked any longer. A caller that is asking right now goes on asking. */
   allOutside(): void {
     for (const waiter of this) {
       if (waiter.state === 'booked') waiter.state = 'outside'

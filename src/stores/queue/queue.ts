@@ -3,8 +3,8 @@
  * behind wait outside, because nothing can be booked (windows, logs) or not that far ahead. Only two of them ever have something to wait
  * for: the first of all for its time, and the first outside for its next try. So a queue needs one alarm.
  *
- * This is the queue of a store that answers at once and that nobody else shares. What it takes to wait at any other is in shared-queue.ts, and
- * comes with such stores.
+ * This is the queue of a store that answers at once and that nobody else shares. Waiting at other stores is in shared-queue.ts, and comes
+ * with those stores.
  */
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
@@ -48,7 +48,7 @@ export class Queue {
     return this.line.length + this.line.asking.size
   }
 
-  /** Nobody waits any longer: the queue is forgotten. An idle one may still hear from the store, when another has long taken its place. */
+  /** The queue is empty, and is forgotten. An idle one may still hear from the store, when another has long taken its place. */
   endIfIdle(): void {
     const { queues } = this.room
     if (this.size === 0 && queues.get(this.#id) === this) queues.delete(this.#id)
@@ -75,7 +75,7 @@ export class Queue {
     this.goOn()
   }
 
-  /** Takes a waiter out who does not want to wait any longer. What it held moves everybody behind it up: `goOn` when all have left. */
+  /** Takes a waiter out who does not want to wait any longer. Its permits move all waiters behind it up: `goOn` when all have left. */
   leave(waiter: Waiter): void {
     const { state, parts } = waiter
     const before = state === 'booked' && mayBook(parts) && this.standsFast ? this.line.permitsBefore(waiter) : undefined
@@ -209,7 +209,7 @@ export class Queue {
     // Never beyond its deadline. -1 if its limits cannot be booked ahead.
     const askedUs = this.nowUs()
     const mostUs = mayNotWait ? 0 : Math.min(this.room.maxAheadUs, deadlineUs - askedUs)
-    // Nobody else is to have what is released before the first outside.
+    // No other caller may have released permits before the first outside.
     const isInLine = op === 'take' && waiter === this.line.firstOutside && waiter.awaitsRelease
     if (isInLine) this.#isToldAgain = false
     this.send({ op, askedUs, isInLine, waiter, parts, aheadUs: mayBook(parts) ? Math.max(0, mostUs) : -1, plan: this.plan })
@@ -275,7 +275,7 @@ export class Queue {
     waiter.answer = this.answerOf(verdicts, askedUs)
     const { answeredUs } = waiter.answer
     const againUs = answeredUs + retryUs
-    // What is released may come at any moment: only the others are known to make it wait.
+    // A release may come at any moment: only the other limits are known to make it wait.
     const leastUs = waiter.awaitsRelease ? longest(verdicts, 'retryUs', parts) : retryUs
     // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
     const earliestUs = Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
@@ -336,7 +336,7 @@ export class Queue {
 
   /**
    * Before whom of the booked ones a waiter stands: those whose time comes later. There are none, unless answers came out of order, or it asks nothing
-   * of a limit that they wait for. What counts is their time now: it may have moved up.
+   * of a limit that they wait for. Their present time counts: it may have moved up.
    */
   protected whoIsBehind({ parts, answer }: Waiter): Waiter | undefined {
     const { bookedForUs, answeredUs, verdicts } = answer as Answer
@@ -354,7 +354,7 @@ export class Queue {
     return behind
   }
 
-  /** What a waiter held who left is given back, and the first outside may try. */
+  /** The permits of a waiter that left are given back, and the first outside may try. */
   protected handOn(parts: readonly Part[], answer: Answer): void {
     this.retryAtUs = 0
     if (mayBook(parts)) this.releaseBooked(parts)
@@ -370,7 +370,7 @@ export class Queue {
     this.#giveAll(this.book.giveUpLatest(parts, this.nowUs()))
   }
 
-  /** What was taken where nothing is booked (a window among the limits) is given back as of the moment it was taken. */
+  /** Permits that were not booked (a window among the limits) are given back as of the moment they were taken. */
   protected refund(parts: readonly Part[], { limits, verdicts }: Took): void {
     this.#giveAll(giveBacks(parts, chargesOf(limits, verdicts)))
   }

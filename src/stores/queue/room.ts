@@ -1,4 +1,4 @@
-/** What the queues of a limiter share, and what they ask by. */
+/** Shared by the queues of a limiter: clock, timers, store and bounds. */
 import type { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
@@ -7,9 +7,9 @@ import type { Queue } from './queue.ts'
 import type { Signals } from './signals.ts'
 import type { Waiter } from './waiter.ts'
 
-/** What all queues of a limiter have in common. */
+/** The host of all queues of a limiter. */
 export interface Room {
-  /** What this process goes by. */
+  /** The clock of this process. */
   readonly clock: Clock
   /** Of a remote store: the store, and what it is told of the time; undefined if it goes by its own. */
   readonly store: GuardedStore | undefined
@@ -37,7 +37,7 @@ export interface QueuePlan {
 
 export type QueueClass = new (room: Room, id: string, planName: string | undefined, plan: QueuePlan) => Queue
 
-/** What the store is asked for a waiter. */
+/** The question to the store for a waiter. */
 export interface Question {
   readonly op: 'take' | 'ask'
   /** Before it was sent, by the clock of this process. */

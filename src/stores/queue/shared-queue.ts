@@ -23,7 +23,7 @@ const MOST_BOOKING = 128
 /** How often the first caller of a process looks whether others have released something. */
 const LOOK_US = 20_000
 
-/** What is held for no waiter in particular. */
+/** Permits held for no waiter in particular. */
 interface Spare {
   readonly parts: readonly Part[]
   readonly answer: Took
@@ -47,7 +47,7 @@ export class SharedQueue extends Queue {
     this.#horizon = new Horizon(room.isShared)
   }
 
-  /** Nobody waits any longer: if no answer is awaited, the queue can be forgotten. */
+  /** The queue is empty: if no answer is awaited, it can be forgotten. */
   override endIfIdle(): void {
     if (this.size > 0) return
     this.#releaseSpare()
@@ -56,7 +56,7 @@ export class SharedQueue extends Queue {
 
   override timeOut(waiter: Waiter): void {
     this.goOn()
-    // Who may not wait at all is told by the answer, however long that is under way.
+    // With timeoutMs 0 the store's answer decides, however late it comes.
     waiter.isOverdue = waiter.mayNotWait && waiter.questions > 0 && (waiter.state === 'asking' || waiter.state === 'outside')
     if (!waiter.isOverdue) super.timeOut(waiter)
   }
@@ -83,13 +83,13 @@ export class SharedQueue extends Queue {
     if (super.mustStandOutside(waiter) || this.#owes) return true
     if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
     if (this.#onTheirWay === 0) return false
-    // What cannot be booked could be refused to the one before, who asks for more, and granted to this one.
+    // Without bookings the store could refuse the waiter before, which asks for more, and grant this one.
     for (const other of this.line.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
   }
 
   protected override get standsFast(): boolean {
-    // What is on its way may lie behind bookings of others, too.
+    // An answer on its way may lie behind bookings of others, too.
     const mayGetGaps = this.room.isShared && this.#onTheirWay > 0
     return super.standsFast || (this.line.isMixed && mayGetGaps)
   }
@@ -138,7 +138,7 @@ export class SharedQueue extends Queue {
       super.send(question)
       return
     }
-    // Nobody need wait for the answer to who asks for nothing, or for too much: nothing is taken.
+    // A question for nothing, or for too much, takes nothing: no waiter has to wait for its answer.
     const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
     this.#sendLater(
       store,
@@ -176,7 +176,7 @@ export class SharedQueue extends Queue {
     const waiter = this.#recipient(question, answer)
     if (waiter !== undefined) waiter.answer = answer
     const behind = waiter !== undefined && bookedForUs > nowUs ? this.whoIsBehind(waiter) : undefined
-    // Who stands in for the store books nothing: what it grants is had at once.
+    // A fallback books nothing: its permits can be used at once.
     const isStore = !verdicts[0]?.degraded
     const isBooking = isStore && mayBook(parts)
     const mustWait = bookedForUs > nowUs || (isBooking && this.#goesBehind(parts, nowUs, waiter?.deadlineUs))
@@ -188,7 +188,7 @@ export class SharedQueue extends Queue {
 
   protected override notTaken(question: Question, verdicts: readonly Verdict[]): void {
     const { op, waiter } = question
-    // Who stands in for the store books nothing ahead.
+    // A fallback books nothing ahead.
     super.notTaken(verdicts[0]?.degraded ? { ...question, aheadUs: 0 } : question, verdicts)
     const isFirst = op === 'take' && waiter === this.line.firstOutside
     if (isFirst && this.room.isShared && !waiter.mayBook && !waiter.awaitsRelease) this.#heldUp(waiter, verdicts)
@@ -209,8 +209,8 @@ export class SharedQueue extends Queue {
   }
 
   /**
-   * What a waiter held who left, or who was answered after it had left, goes to the first who holds nothing. Where others may have booked behind it,
-   * it is kept for the next caller as long as anybody waits: given back, it would be lost.
+   * The permits of a waiter that left, or was answered after it had left, go to the first waiter that holds none. Where others may have
+   * booked behind them, they are kept for the next caller as long as there are waiters: given back, they would be lost.
    */
   protected override handOn(parts: readonly Part[], answer: Answer): void {
     const { line } = this
@@ -228,7 +228,7 @@ export class SharedQueue extends Queue {
     else super.releaseBooked(parts)
   }
 
-  /** What was not taken from the store is not given back to it. */
+  /** Permits of a fallback are not given back to the store. */
   protected override refund(parts: readonly Part[], answer: Took): void {
     if (!answer.verdicts[0]?.degraded) super.refund(parts, answer)
   }
@@ -273,7 +273,7 @@ export class SharedQueue extends Queue {
     for (const { parts, answer } of this.#outdated.splice(0)) this.refund(parts, answer)
   }
 
-  /** What was taken under the old numbers is given back, and the waiter asks anew. */
+  /** Permits taken under the old numbers are given back, and the waiter asks anew. */
   #answeredUnderOldNumbers({ waiter, parts }: Question, isTaken: boolean, verdicts: readonly Verdict[]): void {
     if (isTaken) this.#outdated.push({ parts: this.renumbered(parts), answer: { limits: parts, verdicts } })
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
@@ -282,8 +282,9 @@ export class SharedQueue extends Queue {
   }
 
   /**
-   * Who gets what was taken. An earlier question may have been refused meanwhile: then the first outside gets it who asks for the same, and the one that
-   * asked stands outside instead. If the one that asked holds something already, or has left, the next gets it, or nobody.
+   * The waiter that gets the permits of an answer. An earlier question may have been refused meanwhile: then the first outside that asks
+   * for the same gets them, and the waiter that asked stands outside instead. If that one holds permits already, or has left, the next gets
+   * them, if there is one.
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
@@ -317,7 +318,7 @@ export class SharedQueue extends Queue {
   /** Whether the first outside need not wait for others who asked before it: one of them may get what is for it. */
   #mayTry(first: Waiter): boolean {
     if (this.#owes) return false
-    // Those who are asking came before, but for those who found the queue full.
+    // Waiters that are asking came before, except those that found the queue full.
     const [asking] = this.line.asking
     if (asking !== undefined && asking.number < first.number) return false
     return first.state === 'asking' || this.#onTheirWay === 0
@@ -397,7 +398,7 @@ export class SharedQueue extends Queue {
     }
   }
 
-  /** Gives, and hears what the store says to it. What the store was charged is not given back to who stands in for it. */
+  /** Gives, and hears what the store says to it. A charge of the store is not given back to a fallback. */
   #giveAndHear(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void): void {
     const { store } = this.room
     if (store !== undefined) {

@@ -11,7 +11,7 @@ import type { Abortable } from './signals.ts'
 /** Why a limit ends a wait. */
 export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
 
-/** What a wait ends with, unless it fails. */
+/** The result of a wait, unless it fails. */
 export interface Turn {
   /** Undefined if its turn has come. */
   readonly refusal: Refusal | undefined
@@ -23,7 +23,7 @@ export interface Turn {
   readonly servedUs: number
 }
 
-/** What a store answered. */
+/** The answer of a store. */
 export interface Answer {
   /** The limits by which the store answered. */
   readonly limits: Scope['limits']
@@ -35,7 +35,7 @@ export interface Answer {
   readonly askedUs: number
 }
 
-/** What an answer took: under which numbers, and when. */
+/** The permits that an answer took: under which numbers, and when. */
 export interface Took {
   readonly limits: readonly { readonly rule: Rule }[]
   readonly verdicts: readonly Verdict[]
@@ -64,7 +64,7 @@ export class Waiter {
   notBeforeUs = 0
   before: Waiter | undefined
   behind: Waiter | undefined
-  /** What ends the wait from outside. */
+  /** The functions that end the wait. */
   alarm: Alarm | undefined
   signals: readonly Abortable[] = []
   /** How many of its questions the store has not answered yet. */

@@ -1,4 +1,4 @@
-/** Everybody who waits at one limiter: a queue for each key, one timer for all, and the ways out. */
+/** The waiting callers of one limiter: a queue for each key, one timer for all, and the ways out. */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -90,8 +90,8 @@ export class Waiting {
   }
 
   /**
-   * What was given back serves those who wait: who is booked under these numbers moves up, by no more than one call of theirs can have taken; the
-   * others try again.
+   * Permits that were given back serve the waiters: those booked under these numbers move up, by no more than one of their calls can take;
+   * the others try again.
    */
   given(parts: readonly Part[], verdicts: readonly Verdict[], plan: string | undefined): void {
     if (verdicts[0]?.degraded) return

@@ -1,4 +1,4 @@
-/** What the server's and the client's errors mean, and what to do about them. */
+/** Errors of the server and of the client, with advice. */
 import { SluiceError } from '../../errors.ts'
 
 /** Clients put words of their own before those of the server, and some put theirs in place of its. */
@@ -53,13 +53,13 @@ const ISOLATED: readonly Advice[] = [
 const OUTAGES: readonly Advice[] = [
   [saying('READONLY'), 'the client is connected to a replica: connect it to the primary, by Sentinel or Cluster where there is a failover'],
   [saying('LOADING|BusyLoading'), 'the server is still loading its data: it will answer when it has'],
-  [saying('BUSY'), "somebody's script has been running for too long: SCRIPT KILL ends it"],
+  [saying('BUSY'), 'another script has been running for too long: SCRIPT KILL ends it'],
   [saying('OOM'), 'the server is out of memory: raise maxmemory, or make room; evicting keys would forget limits'],
   [saying('MISCONF'), 'the server cannot save its data and takes no writes: look at its log and its disk'],
   [saying('NOREPLICAS'), 'too few replicas are connected (min-replicas-to-write), and the server takes no writes'],
   [saying('CLUSTERDOWN'), 'the cluster does not serve all slots: look at CLUSTER INFO'],
   [saying('MASTERDOWN'), 'the replica has lost its primary: connect the client to the primary'],
-  // What clients say themselves, of a server that they do not reach.
+  // The clients' own errors about a server that they do not reach.
   [/max retries per request/, 'the server cannot be reached: look at its address, and at the error events of the client, which say why'],
   [
     /^(?:The client|Connection) is closed/,

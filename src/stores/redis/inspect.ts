@@ -12,7 +12,7 @@ local hex = string.gsub(raw, '.', function(letter) return string.format('%02x', 
 local time = redis.call('TIME')
 return { hex, time[1], time[2], redis.call('PTTL', KEYS[1]) }`
 
-/** What a key of Sluice holds now, by the server's clock: one state for each limit that is in use; none if there is no such key. */
+/** The states of a key now, by the server's clock: one state for each limit that is in use; none if there is no such key. */
 export async function inspectKey(client: RedisClient, key: string): Promise<Inspected[]> {
   const sender = senderOf(client)
   const reply = await sender.send(['EVAL', READ, '1', key], key).catch((error) => Promise.reject(storeError(error)))

@@ -7,7 +7,7 @@ import { RedisDriver } from './driver.ts'
 import type { KeyScheme } from './keys.ts'
 
 export interface RedisStoreOptions extends AsyncStoreOptions {
-  /** What every key begins with. Default `'sluice'`. */
+  /** The beginning of every key. Default `'sluice'`. */
   readonly prefix?: string
   /** Keys for which this gives equal strings are kept together in a cluster, and decided as one. Default: each key for itself. */
   readonly hashTag?: (key: string) => string

@@ -9,7 +9,7 @@ import { chargesOf, giveBacks } from '../settlement.ts'
 import { type Part, Step } from '../step.ts'
 import { allAllowed } from '../store.ts'
 
-/** Nobody stands in line at several servers. */
+/** A caller cannot stand in line at several servers. */
 function withoutPlace(op: Step['op'], verdicts: Verdict[]): Verdict[] {
   if (op === 'line') for (const verdict of verdicts) verdict.given = -1
   return verdicts
@@ -31,12 +31,12 @@ export async function acrossGroups(step: Step, places: readonly (readonly number
   if (failed === undefined && !step.isGivenUp && answers.every((verdicts) => verdicts !== undefined && allAllowed(verdicts))) {
     return inOrder(places, answers as (readonly Verdict[])[])
   }
-  // What cannot be given back drains; the answer is what it is.
+  // A charge that cannot be given back drains; the answer stays the same.
   await Promise.allSettled(
     answers.map((verdicts, k) => (verdicts && allAllowed(verdicts) ? giveBack(takes[k] as Step, verdicts, run) : undefined)),
   )
   if (failed !== undefined) throw failed.reason
-  // Who agreed says what it said when it was asked: it has not been charged.
+  // Groups that agreed answer as before the take: their charges were given back.
   const refused = answers.map((verdicts, k) => (verdicts && !allAllowed(verdicts) ? verdicts : (asked[k] as readonly Verdict[])))
   return withoutPlace(step.op, inOrder(places, refused))
 }

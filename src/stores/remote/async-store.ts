@@ -1,6 +1,6 @@
 /**
- * A store that answers later, as a limiter is given it. What stands between the two is the same for all of them and travels with them, so that a limiter
- * in memory carries none of it: batches, the denial cache, timeouts, circuit breakers, and what is decided while the store is down.
+ * A store that answers later, made of a driver. It brings the parts that all such stores share: batches, the denial cache, timeouts,
+ * circuit breakers and fallbacks. A limiter in memory carries none of them.
  */
 import { onlyKnown, refused } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'

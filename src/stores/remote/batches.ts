@@ -24,14 +24,17 @@ class PendingStep {
   }
 }
 
-/** What a decision by one small limit weighs. */
+/** The weight of a decision by one small limit. */
 export const PLAIN = 3
 /** So many numbers of a state weigh as much as a limit. */
 const HEAVY_WORDS = 80
 /** Of a larger state a decision does not touch all. */
 const MOST_WORDS = 1_000
 
-/** What a decision costs the store, as measured in Redis: 2 for each key that is read and written, 1 for each limit, 1 for every 80 numbers of its state. */
+/**
+ * The weight of a decision, as measured in Redis: 2 for each key that is read and written, 1 for each limit, 1 for every 80 numbers of its
+ * state.
+ */
 export function weightOf({ parts }: Step): number {
   let weight = 0
   let key: string | undefined
@@ -116,7 +119,7 @@ export class Batches {
     try {
       if (batches.length > 1) this.#driver.together?.(sendAll)
     } catch {
-      // Nobody is there to catch it, and it only saves writes: what was not sent is sent one by one.
+      // No caller could catch the error, and `together` only saves writes: batches that were not sent are sent one by one.
     }
     sendAll()
   }

@@ -5,8 +5,9 @@
  * The question left at s and the answer came at r; the store decided in between. So the call is refused here while now < s + R, which is never later
  * than the store would refuse it, and told to wait until r + R, which is never too early.
  *
- * What can end a refusal sooner is a refund, a reset, a cancellation, or a charge under other numbers, which may let the state drain at another pace.
- * So everything that this process was granted about a key drops its refusal. What other processes do is not seen here: hence `maxUs`.
+ * Only these end a refusal sooner: a refund, a reset, a cancellation, or a charge under other numbers, which may let the state drain at
+ * another pace.
+ * So everything that this process was granted about a key drops its refusal. Calls of other processes are not seen here: hence `maxUs`.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { anyUntilReleased, hasOneKey, type Part, type Step } from '../step.ts'
@@ -45,7 +46,7 @@ export class Denials {
     return this.#held.size === 0
   }
 
-  /** What this step would be answered, if that is known. */
+  /** The answer to this step, if it is known. */
   answer(step: Step, nowUs: number): Verdict[] | undefined {
     const denial = this.#held.get((step.parts[0] as Part).key)
     if (denial === undefined || nowUs >= denial.untilUs || !isPlainTake(step) || !isAlike(denial.parts, step.parts)) return undefined

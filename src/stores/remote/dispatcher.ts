@@ -66,7 +66,7 @@ export class Dispatcher {
     if (denials.users === 0) this.#denials.delete(scope.name)
   }
 
-  /** What a step would be answered, if a refusal still holds. */
+  /** The answer to a step, if a refusal still holds. */
   known(step: Step): Verdict[] | undefined {
     const denials = this.#denials.get(step.scope.name)
     return denials === undefined || denials.isEmpty ? undefined : denials.answer(step, systemClock.nowUs())

@@ -26,7 +26,7 @@ export interface Watch {
   readonly clock: Clock
   /** How long a step may take; Infinity for as long as it does. */
   readonly timeoutUs: number
-  /** Who decides while the store is down, and with which share of the limits. */
+  /** The policy while the store is down, and its share of the limits. */
   readonly onStoreError: FailurePolicy
   readonly localShare: number
   onHealth(health: Health): void
@@ -201,7 +201,7 @@ export class GuardedStore {
     this.#instead(call, failure, this.#openFor(call.step))
   }
 
-  /** Answers by the failure policy. What is to be forgotten cannot be by anybody else. */
+  /** Answers by the failure policy. Only the store can forget a key. */
   #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
     if (this.#substitute === undefined || call.step.op === 'forget') {
       call.refused(error)
@@ -266,7 +266,7 @@ export class GuardedStore {
 
   async #probed(step: Step): Promise<void> {
     if (this.#driver.probe !== undefined) return this.#driver.probe(step)
-    // About a key of its own, which nobody uses.
+    // About a key of its own, which no caller uses.
     const parts = step.parts.map(({ limit, rule, cost }) => new Part(limit, rule, PROBED_KEY, cost))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
     const failures = (await this.#driver.apply([new Step('ask', step.scope, parts, -1, -1, nowUs)])) as Failures | undefined
@@ -302,7 +302,7 @@ function isImpossible({ op, parts, nowUs }: Step): boolean {
   return false
 }
 
-/** What the key has left is not known here. */
+/** The permits left are not known here. */
 function impossible({ parts }: Step, nowUs: number): Verdict[] {
   return parts.map(({ cost, rule }) => {
     const never = cost > rule.capacity

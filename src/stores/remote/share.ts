@@ -1,4 +1,4 @@
-/** What one process may give out by itself while the store that all share is away: a share of each limit. */
+/** A share of each limit, for one process alone while the shared store is away. */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { MAX_PERIOD_US } from '../../algorithms/rate.ts'
 

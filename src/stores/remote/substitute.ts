@@ -1,4 +1,4 @@
-/** Who decides while the store does not: the answers of each failure policy. */
+/** Fallbacks: the answers of each failure policy while the store is down. */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Verdict } from '../../algorithms/decide.ts'
 import { memoryStore } from '../memory/memory-store.ts'
@@ -6,7 +6,7 @@ import { Part, type Scope, Step } from '../step.ts'
 import type { OpenStates } from '../store.ts'
 import { shareOf } from './share.ts'
 
-/** What a limiter does when its store fails. `throw`: the verb rejects with `STORE`. */
+/** The policy of a limiter when its store fails. `throw`: the verb rejects with `STORE`. */
 export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
 
 /** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. `sinceUs`: since when it is down. */
@@ -86,10 +86,10 @@ function deciding(share: number): Substitute {
     const op = step.op === 'line' ? 'take' : step.op
     const ofMemory = (part: Part) => (op === 'renew' ? part.with({ rule: shareFor(part.rule), cost: 0 }) : undefined)
     const parts = step.parts.map((part) => ofMemory(part) ?? new Part(part.limit, shareFor(part.rule), part.key, part.cost))
-    // What is more than the share, but not more than the limit, must wait for the store.
+    // A cost above the share, but within the limit, must wait for the store.
     const isBounded = op === 'take' || op === 'ask'
     if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
-    // What the store booked or was charged is not the memory's to give back, to cancel or to settle.
+    // The memory does not give back, cancel or settle bookings and charges of the store.
     const isOfTheStore =
       (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) ||
       (step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs)

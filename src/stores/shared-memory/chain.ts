@@ -11,10 +11,10 @@ import type { Seen } from './journal.ts'
 import type { Journals } from './journals.ts'
 import * as layout from './layout.ts'
 
-// As constants of this module. What is imported is read anew at each use, and whether it is there yet is checked: a tenth of a call.
+// As constants of this module. An import is read anew at each use, with a check whether it is initialised: a tenth of a call.
 const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, RECORD_HEADER_WORDS, SCOPE_AND_TAG, SPARES, TAG_BITS } = layout
 
-/** What `find` answers besides a place in the chain. */
+/** Answers of `find` besides a place in the chain. */
 export const ABSENT = -1
 export const LOST = -2
 // As constants of this module too: what is exported is read like what is imported.
@@ -23,7 +23,7 @@ const [NOWHERE, OUTRUN] = [ABSENT, LOST]
 /** Longer ones are not worth looking for: the limiter refuses them. */
 export const LONGEST_KEY = 1024
 
-/** Whose keys are looked for: the number of a limiter, and what the fingerprints of its keys are keyed with. */
+/** The limiter whose keys are looked for: its number, and the seed of the fingerprints of its keys. */
 export interface Address {
   readonly scope: number
   readonly seedLow: number
@@ -31,7 +31,7 @@ export interface Address {
 }
 
 export interface Chain {
-  /** What the last look at a chain saw. */
+  /** The result of the last look at a chain. */
   readonly seen: Seen
   /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
   readonly idleAtUs: Float64Array

@@ -1,6 +1,7 @@
 /**
- * 64 bits that stand for a limiter and a key: HalfSipHash-1-3 of the key's UTF-16 units, two at a time, under 64 random bits of each memory. Those
- * who choose keys cannot make them fall together without knowing these. With a million keys two of them share a fingerprint with a
+ * 64 bits that stand for a limiter and a key: HalfSipHash-1-3 of the key's UTF-16 units, two at a time, under 64 random bits of each
+ * memory. An attacker that chooses keys cannot make them collide without knowing these. With a million keys two of them share a fingerprint
+ * with a
  * probability of about 3 in 100 million.
  */
 

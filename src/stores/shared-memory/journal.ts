@@ -10,7 +10,7 @@
 import { fixedInts } from './bytes.ts'
 import * as layout from './layout.ts'
 
-// As constants of this module. What is imported is read anew at each use, and whether it is there yet is checked: a tenth of a call.
+// As constants of this module. An import is read anew at each use, with a check whether it is initialised: a tenth of a call.
 const { BEFORE_SHIFT, COUNT_MASK, COUNTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, FREED_AT, FREED_HIGH, FREED_LOW, FREED_SHIFT } = layout
 const {
   FREED_TAG,
@@ -32,7 +32,7 @@ const {
   USED_SHIFT,
 } = layout
 
-/** What a look at a chain saw. */
+/** The result of a look at a chain. */
 export interface Seen {
   headAt: number
   version: number
@@ -65,7 +65,7 @@ export interface Journal {
   claim(at: number): boolean
   /** Makes a journal this thread's own, if it is in that state, of that thread: its state, and whose it is, in one swap. */
   take(at: number, state: number, thread: number, next: number): boolean
-  /** What the records that are written now bear. */
+  /** The tag of the records that are written now. */
   tag(): number
   spare(k: number): number
   /** Whether there is a spare that the journal does not need for itself: one more key can be held. */

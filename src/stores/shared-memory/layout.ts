@@ -49,7 +49,7 @@ export const JOURNAL_INTS = 64
 const HEAD_INTS = 2
 const INT_BYTES = 4
 
-/** What a record has besides the words of its limits. */
+/** The header of a record, before the words of its limits. */
 export const RECORD_HEADER_WORDS = 3
 /** Within a record, in 32-bit words. */
 export const FINGERPRINT_LOW = 0
@@ -112,7 +112,7 @@ export interface SharedMemoryOptions {
   readonly originUs: number
 }
 
-/** What passes through `workerData` or `postMessage`. */
+/** The handle of a store, for `workerData` or `postMessage`. */
 export interface SharedHandle {
   readonly buffer: SharedArrayBuffer
   /** A `WebAssembly.Memory` over the same bytes, where the runtime has one: it makes swaps cheaper. */
@@ -236,7 +236,7 @@ function checkLayout(ints: Int32Array): void {
   )
 }
 
-/** What was put together from two handles would swap in one memory what was read in another. The seeds tell memories apart. */
+/** A handle put together from two would swap in one memory what was read in another. The seeds tell memories apart. */
 function checkSame(ints: Int32Array, { memory }: SharedBytes): void {
   const { buffer } = (memory ?? {}) as { readonly buffer?: unknown }
   if (!(buffer instanceof SharedArrayBuffer)) return

@@ -1,4 +1,4 @@
-/** What a shared store is made from, checked before anything is made. */
+/** The options of a shared store, checked before anything is made. */
 import { type Limit, RULE, type Rule } from '../../algorithms/algorithm.ts'
 import { onlyKnown } from '../../algorithms/rate.ts'
 import { SluiceError, shown } from '../../errors.ts'
@@ -10,12 +10,13 @@ export interface SharedStoreOptions {
   /** How many keys the store holds at most: whole, 1 to 16 million. Room for all of them is taken at once. */
   readonly maxKeys: number
   /**
-   * What happens to a new key when all that were looked at (about 1,000 keys) are in use. `'deny'` (default): it is limited, until a held key is idle.
+   * The answer to a new key when all that were looked at (about 1,000 keys) are in use. `'deny'` (default): it is limited, until a held key
+   * is idle.
    * `'allow'`: it is let through uncounted. A key that is in use is never forgotten to make room.
    */
   readonly onFull?: 'deny' | 'allow'
   /**
-   * What will be limited: the limits that `createLimiter` is given, of the limiter that needs the most room. Default: room for two small ones,
+   * The limits that `createLimiter` will get, of the limiter that needs the most room. Default: room for two small ones,
    * such as a gcra and a fixed window.
    */
   readonly limits?: Limit | Readonly<Record<string, Limit>>

@@ -1,5 +1,6 @@
 /**
- * What became of a step whose thread has died: whether it swapped its head, and so which records its journal holds, the spares or those that were freed.
+ * Finds out about a step whose thread has died: whether it swapped its head, and so which records its journal holds, the spares or those
+ * that were freed.
  * Nothing that the dead thread wrote changes by its doing, and a thread that frees a record marks it before it releases its own journal.
  *
  * The order of the questions matters: docs/decisions/shared-memory.md.

@@ -1,4 +1,4 @@
-/** What a thread is called, and how it waits for others. */
+/** The id of a thread, and how it waits for others. */
 import { SluiceError, shown } from '../../errors.ts'
 import { isNode } from './clock.ts'
 

@@ -66,7 +66,7 @@ function openerOfBetterSqlite3(process: Runtime['process']): (path: string) => S
   } catch (cause) {
     throw new SluiceError(
       'UNSUPPORTED',
-      'sqliteStore needs node:sqlite, which Node has from 22.13 on, or the package better-sqlite3: npm install better-sqlite3',
+      'sqliteStore needs node:sqlite, which Node has from 22.13 on, or the package better-sqlite3: npm install better-sqlite3@12',
       { cause },
     )
   }

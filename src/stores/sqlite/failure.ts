@@ -1,4 +1,4 @@
-/** What the errors of SQLite mean, by both drivers, and what to do about them. */
+/** Errors of SQLite, by both drivers, with advice. */
 import { SluiceError } from '../../errors.ts'
 
 /** SQLite's own numbers of what went wrong. https://sqlite.org/rescode.html */
