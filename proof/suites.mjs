@@ -14,8 +14,8 @@ export const LUA_SOURCES = [
   'src/algorithms/codec.lua',
   'src/algorithms/labels.lua',
   'src/stores/redis/run.lua',
-  'src/stores/redis/short.lua',
-  'src/stores/redis/rest.lua',
+  'src/stores/redis/fast-path.lua',
+  'src/stores/redis/general-path.lua',
   'scripts/lua/prelude.lua',
 ]
 

@@ -17,8 +17,8 @@ export function luaSources() {
     largeStates: 'src/algorithms/large-states.lua',
     pages: 'src/stores/redis/pages.lua',
     run: 'src/stores/redis/run.lua',
-    short: 'src/stores/redis/short.lua',
-    rest: 'src/stores/redis/rest.lua',
+    short: 'src/stores/redis/fast-path.lua',
+    rest: 'src/stores/redis/general-path.lua',
   }
 }
 

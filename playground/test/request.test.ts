@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type Asked, codeOf, curlOf, decisionIn, entriesOf, FieldError, literal, shownRequest, wireRequest } from '../src/try/request.ts'
+import { codeOf, curlOf, decisionIn, entriesOf, FieldError, literal, shownRequest, type TryInput, wireRequest } from '../src/try/request.ts'
 
-const asked = (part: Partial<Asked> = {}): Asked => ({
+const asked = (part: Partial<TryInput> = {}): TryInput => ({
   verb: 'consume',
   limiter: 'api',
   key: 'user:42',
@@ -17,7 +17,7 @@ const asked = (part: Partial<Asked> = {}): Asked => ({
   token: '',
   ...part,
 })
-const bodyOf = (part: Partial<Asked>) => JSON.parse(wireRequest(asked(part)).body ?? 'null')
+const bodyOf = (part: Partial<TryInput>) => JSON.parse(wireRequest(asked(part)).body ?? 'null')
 
 describe('a question on the wire', () => {
   test('says no more than it must', () => {

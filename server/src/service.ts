@@ -4,7 +4,7 @@ import { HealthService } from './grpc/health.ts'
 import { Overrides } from './grpc/overrides.ts'
 import { grpcServer } from './grpc/server.ts'
 import { Uncharged } from './grpc/uncharged.ts'
-import { Held } from './held.ts'
+import { HeldBytes } from './held-bytes.ts'
 import { namesFor } from './http/origin.ts'
 import { type HttpBounds, httpServer } from './http/server.ts'
 import type { Journal } from './journal.ts'
@@ -61,7 +61,7 @@ export interface Service {
   readonly limiters: Limiters
   readonly metrics: Metrics
   readonly hub: LiveHub
-  readonly held: Held
+  readonly held: HeldBytes
   /** As the service itself asks the store. */
   readonly storeState: StoreState
   readonly httpPort: number
@@ -91,7 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
   const readiness = new Readiness(limiters, storeWatch)
   const hostNames = namesFor(options.host, options.allowHosts)
-  const held = new Held()
+  const held = new HeldBytes()
   const counting = { limiters, overrides: new Overrides(limiters), uncharged: new Uncharged(journal) }
   const http = { limiters, counting, metrics, hub, held, readiness, page, tokens, readTokens, hostNames, journal, httpBounds }
   const server = httpServer(http, options.tls)

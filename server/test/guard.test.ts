@@ -5,7 +5,7 @@ import { Metadata, Server, ServerCredentials, ServerInterceptingCall, type Serve
 import { expect, test } from 'vitest'
 import { guard, MAX_MESSAGE_BYTES, MAX_METADATA_BYTES } from '../src/grpc/guard.ts'
 import { rateLimitService } from '../src/grpc/server.ts'
-import { Held } from '../src/held.ts'
+import { HeldBytes } from '../src/held-bytes.ts'
 import { Tokens } from '../src/tokens.ts'
 import { connected, shouldRateLimit } from './support/grpc.ts'
 import { until } from './support/service.ts'
@@ -20,7 +20,7 @@ const ROOM = 1.5 * (2 * MAX_MESSAGE_BYTES + MAX_METADATA_BYTES)
 const hiding: ServerInterceptor = (_method, call) => new ServerInterceptingCall(call)
 
 async function serving(...before: readonly ServerInterceptor[]) {
-  const held = new Held(ROOM)
+  const held = new HeldBytes(ROOM)
   const server = new Server({ interceptors: [...before, guard(new Tokens([TOKEN]), held)] })
   const seenBytes: number[] = []
   server.addService(rateLimitService().service, {

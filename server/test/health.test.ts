@@ -11,7 +11,7 @@ import { CONFIG, expectNoFailure, serviceOn, type TestService, until } from './s
 
 const RLS = 'envoy.service.ratelimit.v3.RateLimitService'
 
-interface Told {
+interface HealthAnswer {
   readonly status: string
 }
 
@@ -32,18 +32,18 @@ function asking(): Client & Record<string, (...args: unknown[]) => unknown> {
   return client as ReturnType<typeof asking>
 }
 
-function check(name: string, by = asking()): Promise<Told> {
+function check(name: string, by = asking()): Promise<HealthAnswer> {
   return new Promise((resolve, reject) =>
-    by.Check?.({ service: name }, new Metadata(), { deadline: Date.now() + 30_000 }, (error: ServiceError | null, told: Told) =>
+    by.Check?.({ service: name }, new Metadata(), { deadline: Date.now() + 30_000 }, (error: ServiceError | null, told: HealthAnswer) =>
       error ? reject(error) : resolve(told),
     ),
   )
 }
 
-function watched(name: string, by = asking()): { told: string[]; ended: Promise<void>; stream: ClientReadableStream<Told> } {
-  const stream = by.Watch?.({ service: name }) as ClientReadableStream<Told>
+function watched(name: string, by = asking()): { told: string[]; ended: Promise<void>; stream: ClientReadableStream<HealthAnswer> } {
+  const stream = by.Watch?.({ service: name }) as ClientReadableStream<HealthAnswer>
   const told: string[] = []
-  stream.on('data', (next: Told) => told.push(next.status))
+  stream.on('data', (next: HealthAnswer) => told.push(next.status))
   const ended = new Promise<void>((resolve) => {
     stream.on('end', resolve).on('error', () => resolve())
   })

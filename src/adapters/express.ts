@@ -6,7 +6,7 @@ import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { expressRoute } from './express-route.ts'
-import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
+import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './node-request.ts'
 
 export * from '../http/index.ts'
 
@@ -31,7 +31,7 @@ export function rateLimit<
   return (request, response, next) => {
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new Incoming(request, request, expressRoute), response)
+      entered = gate.enter(request, new NodeHttpRequest(request, request, expressRoute), response)
     } catch (error) {
       return next(asError(error))
     }

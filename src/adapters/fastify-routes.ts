@@ -3,8 +3,8 @@ import type { Gate } from '../http/gate.ts'
 import { type HttpChoices, type HttpOptions, hasOwnLimits } from '../http/options.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store } from '../stores/store.ts'
-import type { NodeResponse } from './incoming.ts'
-import type { FastifyRequestLike } from './reply.ts'
+import type { FastifyRequestLike } from './fastify-reply.ts'
+import type { NodeResponse } from './node-request.ts'
 
 /** The values of `config.rateLimit` of a route. */
 export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
@@ -61,7 +61,7 @@ export class RouteGates<Req> {
   }
 
   /** The application is ready: other plugins, too, have said about the routes what they had to say. */
-  settle(): void {
+  onReady(): void {
     this.#areAllAlike = this.#sawAll && this.#noticed.every(({ config }) => config?.rateLimit === undefined)
   }
 

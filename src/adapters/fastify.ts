@@ -9,13 +9,13 @@ import { type AnyRequest, asError, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
+import { type FastifyReplyLike, type FastifyRequestLike, fastifyRoute, sendReply, setReplyHeaders } from './fastify-reply.ts'
 import { RouteGates } from './fastify-routes.ts'
-import { Incoming, leaveAtEnd, nodeGate } from './incoming.ts'
-import { type FastifyReplyLike, type FastifyRequestLike, fastifyRoute, sendReply, setReplyHeaders } from './reply.ts'
+import { leaveAtEnd, NodeHttpRequest, nodeGate } from './node-request.ts'
 
 export * from '../http/index.ts'
+export type { FastifyReplyLike, FastifyRequestLike } from './fastify-reply.ts'
 export type { RouteRateLimit } from './fastify-routes.ts'
-export type { FastifyReplyLike, FastifyRequestLike } from './reply.ts'
 
 /** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
 export interface RateLimited {
@@ -51,7 +51,7 @@ export function rateLimit<
   const limit = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = routes.gateOf(request)?.enter(request, new Incoming(request.raw, request, fastifyRoute), reply.raw)
+      entered = routes.gateOf(request)?.enter(request, new NodeHttpRequest(request.raw, request, fastifyRoute), reply.raw)
     } catch (error) {
       return done(asError(error))
     }
@@ -65,7 +65,7 @@ export function rateLimit<
     routes.load(instance.printRoutes())
     instance.addHook('onRoute', (route: object) => routes.notice(route))
     instance.addHook('onReady', (ready: () => void) => {
-      routes.settle()
+      routes.onReady()
       ready()
     })
     // The hook before parsing has the body as well; the others take three arguments.

@@ -8,7 +8,7 @@ import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import {
-  Fetched,
+  FetchHttpRequest,
   type FetchRequest,
   type FetchResponse,
   isUpgrade,
@@ -17,13 +17,13 @@ import {
   SWITCHING_PROTOCOLS,
   signalOf,
   withHeaders,
-} from './fetched.ts'
-import { leavesLess } from './incoming.ts'
-import { leaveWhenSent } from './sent.ts'
-import { type Connection, toldAddress } from './told-address.ts'
+} from './fetch-request.ts'
+import { leavesLess } from './node-request.ts'
+import { type Connection, peerAddress } from './peer-address.ts'
+import { leaveWhenSent } from './response-end.ts'
 
 export * from '../http/index.ts'
-export type { FetchRequest, FetchResponse } from './fetched.ts'
+export type { FetchRequest, FetchResponse } from './fetch-request.ts'
 
 export interface FetchOptions<Req> {
   /**
@@ -65,12 +65,12 @@ export function rateLimit<
   handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
 ) => (request: R, ...rest: Rest) => Promise<Res> {
   const gate = new Gate<Req, FetchRequest>(options, signalOf, ['address'])
-  const addressOf = (options.address ?? ((request: Req, connection?: Connection) => toldAddress(request, connection))) as AddressOf<Req>
+  const addressOf = (options.address ?? ((request: Req, connection?: Connection) => peerAddress(request, connection))) as AddressOf<Req>
   return <R extends Req, Rest extends unknown[], Res extends FetchResponse | undefined>(
     handler: (request: R, ...rest: Rest) => Res | Promise<Res>,
   ) =>
     async (request: R, ...rest: Rest): Promise<Res> => {
-      const http = new Fetched(request, addressOf(request, ...rest) ?? undefined)
+      const http = new FetchHttpRequest(request, addressOf(request, ...rest) ?? undefined)
       const entered = gate.enter(request, http, request)
       const { decision, refusal, headers, gone, leave, hold } = isPromise(entered) ? await entered : entered
       if (decision !== undefined) decisions.set(request, decision)

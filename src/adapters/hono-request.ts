@@ -2,8 +2,8 @@
 import type { HttpRequest } from '../http/request.ts'
 import { routeText } from '../http/route.ts'
 import type { Abortable } from '../limiter/input.ts'
-import { closing, type NodeRequest, type NodeResponse } from './incoming.ts'
-import { type Connection, toldAddress } from './told-address.ts'
+import { closing, type NodeRequest, type NodeResponse } from './node-request.ts'
+import { type Connection, peerAddress } from './peer-address.ts'
 
 /** The parts of Hono's context that are needed. */
 export interface HonoContext {
@@ -54,7 +54,7 @@ export class HonoHttp implements HttpRequest {
     const { env, req } = this.#c
     const bindings = env?.server ?? env
     // Of a WebSocket's first request there is no response yet, only what came.
-    return toldAddress(req.raw, bindings as Connection | undefined) ?? bindings?.incoming?.socket?.remoteAddress
+    return peerAddress(req.raw, bindings as Connection | undefined) ?? bindings?.incoming?.socket?.remoteAddress
   }
 
   /** Of what matches a request, its handler is the last. */

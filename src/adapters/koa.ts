@@ -4,8 +4,17 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { besidesOnNode, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, put, setHeaders } from './incoming.ts'
 import { koaRoute } from './koa-route.ts'
+import {
+  besidesOnNode,
+  leaveAtEnd,
+  NodeHttpRequest,
+  type NodeRequest,
+  type NodeResponse,
+  nodeGate,
+  put,
+  setHeaders,
+} from './node-request.ts'
 
 export * from '../http/index.ts'
 
@@ -33,7 +42,7 @@ export function rateLimit<
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = nodeGate<Ctx>(options)
   return async (ctx, next) => {
-    const entered = gate.enter(ctx, new Incoming<object>(ctx.req, ctx, koaRoute), ctx.res)
+    const entered = gate.enter(ctx, new NodeHttpRequest<object>(ctx.req, ctx, koaRoute), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
     const { rateLimit: earlier } = ctx.state as RateLimitState
     ctx.state.rateLimit = entry.decision

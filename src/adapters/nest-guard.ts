@@ -6,9 +6,9 @@ import type { Refusal } from '../http/refusal.ts'
 import { CLIENT_LEFT, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
-import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, setHeaders } from './incoming.ts'
+import { type FastifyReplyLike, sendReply, setReplyHeaders } from './fastify-reply.ts'
 import { guardsOf, NestLimits, type Target } from './nest-limits.ts'
-import { type FastifyReplyLike, sendReply, setReplyHeaders } from './reply.ts'
+import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, setHeaders } from './node-request.ts'
 
 /**
  * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer otherwise; one that catches everything finds
@@ -153,7 +153,7 @@ export class RateLimitGuard {
       if (entry.refusal !== undefined) throw rateLimited(entry)
       return this.#pass(context, exchange, gates, k + 1, entry.decision ?? earlier)
     }
-    const entered = gate.enter(request, new Incoming(request.raw ?? request, context, nestRoute), node)
+    const entered = gate.enter(request, new NodeHttpRequest(request.raw ?? request, context, nestRoute), node)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
 }

@@ -6,7 +6,7 @@ import { type HttpChoices, type HttpOptions, isNumbers, type Numbers } from '../
 import type { AnyRequest } from '../http/request.ts'
 import type { Store } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
-import { closing, type NodeResponse } from './incoming.ts'
+import { closing, type NodeResponse } from './node-request.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: limits of any names, with or without plans
 export type NestOptions = HttpOptions<AnyRequest, any, Store, any>

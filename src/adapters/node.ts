@@ -5,7 +5,7 @@ import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
-import { answer, Incoming, leaveAtEnd, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './incoming.ts'
+import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './node-request.ts'
 
 export * from '../http/index.ts'
 
@@ -44,7 +44,7 @@ export function rateLimit<
     }
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new Incoming(request, request), response)
+      entered = gate.enter(request, new NodeHttpRequest(request, request), response)
     } catch (error) {
       return fail(error)
     }

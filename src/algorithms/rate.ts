@@ -35,14 +35,14 @@ const UNITS = Object.keys(UNIT_US).join(', ')
 /** Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in errors. */
 export function durationUs(duration: Duration, what: string, range = 'must be from 1 microsecond to 366 days'): number {
   const us = typeof duration === 'string' ? parsedUs(duration, what) : microsecondsOfMs(duration, what)
-  if (us < 1 || us > MAX_PERIOD_US) throw refused(what, duration, range)
+  if (us < 1 || us > MAX_PERIOD_US) throw invalid(what, duration, range)
   return us
 }
 
 function parsedUs(text: string, what: string): number {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
   if (!isUnit(unit)) {
-    throw refused(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
+    throw invalid(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
   }
   return wholeMicroseconds(Number(amount), UNIT_US[unit], text, what)
 }
@@ -54,7 +54,7 @@ function isUnit(text: string): text is DurationUnit {
 
 function microsecondsOfMs(ms: number, what: string): number {
   if (typeof ms !== 'number' || !Number.isFinite(ms)) {
-    throw refused(what, ms, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
+    throw invalid(what, ms, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
   }
   return wholeMicroseconds(ms, MS_US, ms, what)
 }
@@ -62,7 +62,7 @@ function microsecondsOfMs(ms: number, what: string): number {
 /** 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back the number that was written. */
 function wholeMicroseconds(amount: number, unitUs: number, written: unknown, what: string): number {
   const us = Math.round(amount * unitUs)
-  if (us / unitUs !== amount) throw refused(what, written, 'must be a whole number of microseconds')
+  if (us / unitUs !== amount) throw invalid(what, written, 'must be a whole number of microseconds')
   return us
 }
 
@@ -76,21 +76,21 @@ export function paceOf(rate: Rate, what: string): Pace {
   const { permits, per } = typeof rate === 'string' ? splitRate(rate, what) : fieldsOfRate(rate, what)
   const wholePermits = permitsOf(permits, `${what}: permits`)
   const periodUs = durationUs(per, `${what}: period`)
-  if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw refused(what, rate, 'must be at most 10 million permits per second')
+  if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw invalid(what, rate, 'must be at most 10 million permits per second')
   const divisor = greatestCommonDivisor(wholePermits, periodUs)
   return { permits: wholePermits / divisor, periodUs: periodUs / divisor }
 }
 
 function splitRate(rate: string, what: string): { permits: number; per: Duration } {
   const match = /^(\d+(?:\.\d+)?(?:e\d+)?) ?\/ ?(\d+(?:\.\d+)?)? ?([a-z]+)$/.exec(rate)
-  if (match === null) throw refused(what, rate, "must be permits per time, such as '10/s', '100/min' or '5/10s'")
-  if (!isUnit(match[3] as string)) throw refused(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'`)
+  if (match === null) throw invalid(what, rate, "must be permits per time, such as '10/s', '100/min' or '5/10s'")
+  if (!isUnit(match[3] as string)) throw invalid(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'`)
   return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
 }
 
 function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: number; per: Duration } {
   if (typeof rate !== 'object' || rate === null) {
-    throw refused(what, rate, "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }")
+    throw invalid(what, rate, "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }")
   }
   onlyKnown(rate, ['permits', 'per'], what)
   return rate
@@ -99,7 +99,7 @@ function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: num
 /** A whole number of permits in the domain. */
 export function permitsOf(value: number, what: string): number {
   if (!Number.isInteger(value) || value < 1 || value > MAX_PERMITS) {
-    throw refused(what, value, 'must be a whole number from 1 to 1,000,000,000')
+    throw invalid(what, value, 'must be a whole number from 1 to 1,000,000,000')
   }
   return value
 }
@@ -108,7 +108,7 @@ export function permitsOf(value: number, what: string): number {
 export function levelFigures(capacity: number, { permits, periodUs }: Pace): readonly number[] {
   const us = mulDiv(capacity, periodUs, permits)
   if (us + ((remainder[0] as number) > 0 ? 1 : 0) > MAX_FILL_US) {
-    throw refused('capacity', capacity, 'at this rate would take more than 100 years to fill')
+    throw invalid('capacity', capacity, 'at this rate would take more than 100 years to fill')
   }
   return [capacity, permits, periodUs]
 }
@@ -125,9 +125,9 @@ export function hintFor(name: string): string {
 
 /** Refuses unknown options, so that a misspelt one is not silently ignored. */
 export function onlyKnown(options: object, known: readonly string[], what: string): void {
-  if (typeof options !== 'object' || options === null) throw refused(what, options, `must be an object with ${known.join(', ')}`)
+  if (typeof options !== 'object' || options === null) throw invalid(what, options, `must be an object with ${known.join(', ')}`)
   for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw refused(what, name, `is not an option: it has ${known.join(', ')}${hintFor(name)}`)
+    if (!known.includes(name)) throw invalid(what, name, `is not an option: it has ${known.join(', ')}${hintFor(name)}`)
   }
 }
 
@@ -135,7 +135,7 @@ export function onlyKnown(options: object, known: readonly string[], what: strin
 export function onlyOptionsOf(type: string, options: object, known: readonly string[]): void {
   const { type: given = type, ...rest } = (options ?? {}) as { type?: unknown }
   onlyKnown(options === null || typeof options !== 'object' ? options : rest, known, type)
-  if (given !== type) throw refused(type, given, `is another type: leave it out or say '${type}'`)
+  if (given !== type) throw invalid(type, given, `is another type: leave it out or say '${type}'`)
 }
 
 /** An error about bytes in a store that Sluice did not write. */
@@ -143,6 +143,6 @@ export function notOurs(what: string, value: unknown, rule: string): SluiceError
   return new SluiceError('STORE', `${what} state ${shown(value)} ${rule}`)
 }
 
-export function refused(what: string, value: unknown, rule: string): SluiceError {
+export function invalid(what: string, value: unknown, rule: string): SluiceError {
   return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
 }

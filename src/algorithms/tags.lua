@@ -1,4 +1,4 @@
--- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script (short.lua) and everything else (codec.lua) need it.
+-- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script (fast-path.lua) and everything else (codec.lua) need it.
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local BACK, MINUS_ONE = 8, 15
@@ -57,7 +57,7 @@ local function packedForm(headSize, first, second, third, fourth)
 end
 
 -- How a string is unpacked that is one record of a state with a label, of four words at most: whether it is that, its form, its length, and the tags.
-local function shortForm(raw, label, labelSize)
+local function oneRecordForm(raw, label, labelSize)
   local byte = string.byte
   local headSize = byte(raw, 8) or 0
   if headSize < labelSize or headSize > labelSize + 2 or string.sub(raw, 9, 8 + labelSize) ~= label then

@@ -1,7 +1,7 @@
 /** Runs as text: what arrives, and for each limit a row of admitted and a row of refused, on one time axis. */
 import { countsOf, type Run } from './simulate.ts'
+import { inWords, wrapped } from './terminal-text.ts'
 import type { Traffic } from './traffic.ts'
-import { inWords, wrapped } from './words.ts'
 
 export interface Colours {
   admitted(text: string): string

@@ -6,7 +6,7 @@ import type { RedisClient } from '../stores/redis/client.ts'
 import { inspectKey } from '../stores/redis/inspect.ts'
 import { inspectPostgres } from './postgres.ts'
 import { type Command, DONE, NO_SUCH_KEY, said, told } from './run.ts'
-import { inWords } from './words.ts'
+import { inWords } from './terminal-text.ts'
 
 const DEFAULT_URL = 'redis://localhost:6379'
 /** While slots move, a node may be told of one that has just given them away. */

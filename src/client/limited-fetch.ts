@@ -123,17 +123,17 @@ function hostOf(url: string): string {
 }
 
 function check(fetch: unknown, options: LimitedFetchOptions): void {
-  if (typeof fetch !== 'function') throw refused('fetch', fetch, 'must be a function such as globalThis.fetch')
+  if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'must be a function such as globalThis.fetch')
   onlyKnown(options, OPTION_NAMES, 'limitedFetch')
   const { limit, limiter, key, timeoutMs = 0, retries = 0, maxPauseMs = 0 } = options
-  if ((limit === undefined) === (limiter === undefined)) throw refused('limit', limit, 'or `limiter`: one of the two must be given')
-  if (key !== undefined && typeof key !== 'function') throw refused('key', key, 'must be a function of the address')
-  if (!Number.isInteger(retries) || retries < 0) throw refused('retries', retries, 'must be a whole number, 0 or more')
+  if ((limit === undefined) === (limiter === undefined)) throw invalid('limit', limit, 'or `limiter`: one of the two must be given')
+  if (key !== undefined && typeof key !== 'function') throw invalid('key', key, 'must be a function of the address')
+  if (!Number.isInteger(retries) || retries < 0) throw invalid('retries', retries, 'must be a whole number, 0 or more')
   for (const [name, ms] of Object.entries({ timeoutMs, maxPauseMs })) {
-    if (typeof ms !== 'number' || !(ms >= 0)) throw refused(name, ms, 'must be milliseconds, 0 or more')
+    if (typeof ms !== 'number' || !(ms >= 0)) throw invalid(name, ms, 'must be milliseconds, 0 or more')
   }
 }
 
-function refused(what: string, value: unknown, rule: string): SluiceError {
+function invalid(what: string, value: unknown, rule: string): SluiceError {
   return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
 }

@@ -18,7 +18,7 @@ const EXAMPLE = `{ "type": "gcra", "rate": "10/s", "burst": 20 }`
 
 /** The limit that plain JSON describes: `{ "type": "gcra", "rate": "1/s", "burst": 5 }`. */
 export function limitFrom(json: unknown): Limit {
-  if (!isObject(json)) throw refused(`limit ${shown(json)} must be an object such as ${EXAMPLE}`)
+  if (!isObject(json)) throw invalid(`limit ${shown(json)} must be an object such as ${EXAMPLE}`)
   const factory = FACTORIES.get(json.type as string)
   if (factory === undefined) throw wrongType(json)
   return factory(json)
@@ -27,7 +27,7 @@ export function limitFrom(json: unknown): Limit {
 /** One limit, or several by name: what `createLimiter` takes. An object with a `type` that is a string is one limit. */
 export function limitsFrom(json: unknown): Limit | Readonly<Record<string, Limit>> {
   if (!isObject(json) || Object.keys(json).length === 0) {
-    throw refused(`limits ${shown(json)} must be one limit such as ${EXAMPLE}, or an object of limits by name`)
+    throw invalid(`limits ${shown(json)} must be one limit such as ${EXAMPLE}, or an object of limits by name`)
   }
   if (typeof json.type === 'string') return limitFrom(json)
   return Object.fromEntries(Object.entries(json).map(([name, limit]) => [name, namedLimitFrom(name, limit)]))
@@ -49,13 +49,13 @@ function isObject(value: unknown): value is Fields {
 
 function wrongType(json: Fields): SluiceError {
   const known = TYPES.join(', ')
-  if (!Object.hasOwn(json, 'type')) return refused(`limit ${shown(json)} must have a type, one of ${known}`)
+  if (!Object.hasOwn(json, 'type')) return invalid(`limit ${shown(json)} must have a type, one of ${known}`)
   const nearest = typeof json.type === 'string' ? nearestType(json.type) : undefined
   const hint = nearest === undefined ? '' : `: did you mean '${nearest}'?`
-  return refused(`limit type ${shown(json.type)} must be one of ${known}${hint}`)
+  return invalid(`limit type ${shown(json.type)} must be one of ${known}${hint}`)
 }
 
-function refused(message: string): SluiceError {
+function invalid(message: string): SluiceError {
   return new SluiceError('CONFIG', message)
 }
 

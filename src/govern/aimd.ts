@@ -1,6 +1,6 @@
 /** Additive increase, multiplicative decrease, as Netflix's concurrency-limits has it. It rises until calls time out: for comparison. */
 
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import { type Bounds, checkBounds, checkLatency, clamped, type Governor, type GovernorState } from './governor.ts'
 
 export interface AimdOptions extends Partial<Bounds> {
@@ -16,7 +16,7 @@ export function aimd(options: AimdOptions = {}): Governor {
   const { min = 20, max = 200, initial, backoff = 0.9, timeoutMs = 5_000 } = options
   const bounds = checkBounds('aimd', { ...options, min, max }, ['initial', 'backoff', 'timeoutMs'])
   checkLatency('aimd timeoutMs', timeoutMs)
-  if (!(backoff >= 0.5 && backoff < 1)) throw refused('aimd backoff', backoff, 'must be 0.5 or more, and below 1')
+  if (!(backoff >= 0.5 && backoff < 1)) throw invalid('aimd backoff', backoff, 'must be 0.5 or more, and below 1')
   const to = (limit: number, reason: string): GovernorState => ({ limit: clamped(limit, bounds), reason })
   return {
     name: 'aimd',

@@ -1,6 +1,6 @@
 /** Lets a governor set the highest number of calls in flight of a limiter: listens to releases, and calls `update`. */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
-import { onlyKnown, permitsOf, refused } from '../algorithms/rate.ts'
+import { invalid, onlyKnown, permitsOf } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
 import { checkStill, countChange, type MovingLimit, moves } from '../limiter/moving.ts'
@@ -67,14 +67,14 @@ interface Checked {
 }
 
 function checked<S extends GovernorState>(limiter: GovernedLimiter, options: GovernOptions<S>): Checked {
-  if (typeof limiter?.listen !== 'function') throw refused('what govern is given', limiter, 'must be a limiter')
+  if (typeof limiter?.listen !== 'function') throw invalid('what govern is given', limiter, 'must be a limiter')
   onlyKnown(options, OPTION_NAMES, 'govern')
   const { by, windowMs = 500, onChange, clock = systemClock } = options
-  if (typeof by?.next !== 'function') throw refused('govern by', by, 'must be a governor such as knee({ min: 5, max: 500 })')
+  if (typeof by?.next !== 'function') throw invalid('govern by', by, 'must be a governor such as knee({ min: 5, max: 500 })')
   if (typeof windowMs !== 'number' || !(windowMs >= 10 && windowMs <= 60_000)) {
-    throw refused('govern windowMs', windowMs, 'must be from 10 to 60,000 milliseconds')
+    throw invalid('govern windowMs', windowMs, 'must be from 10 to 60,000 milliseconds')
   }
-  if (onChange !== undefined && typeof onChange !== 'function') throw refused('govern onChange', onChange, 'must be a function')
+  if (onChange !== undefined && typeof onChange !== 'function') throw invalid('govern onChange', onChange, 'must be a function')
   const limit = nameIn(limiter, options.limit)
   checkStill(limiter, limit, 'govern')
   return { limit, windowMs, onChange, clock }
@@ -184,7 +184,7 @@ class RunningGovernor<S extends GovernorState> implements Governed {
   }
 
   #changed(from: number, window: Window): void {
-    this.#windows.settle(this.#nowMs)
+    this.#windows.limitChanged(this.#nowMs)
     countChange(this.#changes, this.#state.reason)
     const { limit, onChange } = this.#options
     try {

@@ -4,7 +4,7 @@
  * randomness, so that the same windows always give the same limits.
  */
 
-import { MAX_PERMITS, onlyKnown, refused } from '../algorithms/rate.ts'
+import { invalid, MAX_PERMITS, onlyKnown } from '../algorithms/rate.ts'
 
 /** The figures of a limiter in a span of time. Calls whose outcome is 'ignored' are not in it. */
 export interface Window {
@@ -51,10 +51,10 @@ export interface Bounds {
 export function checkBounds(what: string, options: Bounds & { readonly initial?: number | undefined }, more: readonly string[]): Bounds {
   onlyKnown(options, ['min', 'max', ...more], what)
   const { min, max, initial } = options
-  if (!isLimit(min)) throw refused(`${what} min`, min, 'must be a whole number from 1 to 1,000,000,000')
-  if (!isLimit(max) || max < min) throw refused(`${what} max`, max, `must be a whole number from min (${min}) to 1,000,000,000`)
+  if (!isLimit(min)) throw invalid(`${what} min`, min, 'must be a whole number from 1 to 1,000,000,000')
+  if (!isLimit(max) || max < min) throw invalid(`${what} max`, max, `must be a whole number from min (${min}) to 1,000,000,000`)
   if (initial !== undefined && (!isLimit(initial) || initial < min || initial > max)) {
-    throw refused(`${what} initial`, initial, `must be a whole number from min (${min}) to max (${max})`)
+    throw invalid(`${what} initial`, initial, `must be a whole number from min (${min}) to max (${max})`)
   }
   return { min, max }
 }
@@ -64,7 +64,7 @@ function isLimit(value: unknown): value is number {
 }
 
 export function checkLatency(what: string, ms: number): void {
-  if (typeof ms !== 'number' || !(ms > 0)) throw refused(what, ms, 'must be above 0 milliseconds, or Infinity')
+  if (typeof ms !== 'number' || !(ms > 0)) throw invalid(what, ms, 'must be above 0 milliseconds, or Infinity')
 }
 
 export function clamped(limit: number, { min, max }: Bounds): number {

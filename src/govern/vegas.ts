@@ -2,7 +2,7 @@
  * Vegas, as Netflix's concurrency-limits has it: the queue by the lowest latency that was seen, kept between two numbers. What it took for the lowest
  * latency is forgotten from time to time, which lets it creep up under constant overload: for comparison.
  */
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import { type Bounds, checkBounds, clamped, type Governor, type GovernorState, type Window } from './governor.ts'
 
 export interface VegasOptions extends Partial<Bounds> {
@@ -33,8 +33,8 @@ export function vegas(options: VegasOptions = {}): Governor<VegasState> {
   const { min = 1, max = 1_000, initial, smoothing = 1, probeWindows = 22.5 } = options
   const known = ['initial', 'smoothing', 'alpha', 'beta', 'decrease', 'probeWindows']
   const bounds = checkBounds('vegas', { ...options, min, max }, known)
-  if (!(smoothing > 0 && smoothing <= 1)) throw refused('vegas smoothing', smoothing, 'must be above 0 and at most 1')
-  if (!(probeWindows > 0)) throw refused('vegas probeWindows', probeWindows, 'must be above 0')
+  if (!(smoothing > 0 && smoothing <= 1)) throw invalid('vegas smoothing', smoothing, 'must be above 0 and at most 1')
+  if (!(probeWindows > 0)) throw invalid('vegas probeWindows', probeWindows, 'must be above 0')
   const start = clamped(initial ?? 20, bounds)
   return {
     name: 'vegas',

@@ -62,7 +62,7 @@ export class Windows {
   }
 
   /** The limit has changed: calls that were let in before say nothing about it, so the next window begins when most of them have ended. */
-  settle(nowMs: number): void {
+  limitChanged(nowMs: number): void {
     this.#begin(nowMs + (this.#isCoarse ? COARSE_SETTLE_STAYS : SETTLE_STAYS) * this.#stayMs)
   }
 

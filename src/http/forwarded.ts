@@ -10,7 +10,7 @@ import { type Address, addressIn, contains, type Network } from './address.ts'
 export type Trust = number | readonly Network[]
 
 /** `peer` is the other end of the socket, `forwarded` the field as it came. */
-export function senderOf(peer: Address | undefined, forwarded: string | undefined, trust: Trust): Address | undefined {
+export function clientAddress(peer: Address | undefined, forwarded: string | undefined, trust: Trust): Address | undefined {
   return typeof trust === 'number' ? afterHops(peer, forwarded ?? '', trust) : beyondNetworks(peer, forwarded ?? '', trust)
 }
 

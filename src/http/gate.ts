@@ -10,9 +10,9 @@ import { type HeaderWriter, headerWriter, partitionText, toldMs } from './header
 import { type Hold, holdOf } from './hold.ts'
 import { functionsIn, keyFunction } from './key-source.ts'
 import type { KeyFunction } from './keys.ts'
-import { LateLooks } from './late-looks.ts'
+import { LateUsers } from './late-users.ts'
 import { type AnyCost, type AnyKey, type AnyLimiter, type LimiterSource, limiterSource } from './limiters.ts'
-import { Made, noticeLimiter } from './misuse.ts'
+import { noticeLimiter, PerRequestMisuse } from './misuse.ts'
 import { isNearLimit } from './near-limit.ts'
 import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits, type Told, withoutNames } from './options.ts'
 import { checkHttpOptions } from './options-check.ts'
@@ -23,7 +23,7 @@ import { WaitingRoom } from './waiting-room.ts'
 import { explainOnce, type WarningCode } from './warnings.ts'
 
 /** One request and what was found out about it. */
-interface Asked<Native> {
+interface LimitedRequest<Native> {
   readonly native: Native
   readonly http: HttpRequest
   readonly limiter: AnyLimiter
@@ -40,8 +40,8 @@ export class Gate<Native, Connection = unknown> {
   readonly #writer: HeaderWriter | undefined
   readonly #refusals: Refusals<Native>
   readonly #signalOf: (connection: Connection) => Abortable | undefined
-  readonly #lateLooks: LateLooks
-  #made: Made | undefined
+  readonly #lateUsers: LateUsers
+  #misuse: PerRequestMisuse | undefined
 
   /**
    * `signalOf` makes a signal that is aborted when the client leaves. `more`: names of options that the adapter itself reads. `limiters`: of another
@@ -58,14 +58,14 @@ export class Gate<Native, Connection = unknown> {
     this.#choices = choicesOf(options as HttpOptions<Native>)
     const { key, shadow = false, maxWaitMs = 0, maxQueue, headers = 'draft-11' } = this.#choices
     this.#keyOf = keyFunction(key)
-    this.#lateLooks = new LateLooks(functionsIn(key))
+    this.#lateUsers = new LateUsers(functionsIn(key))
     // A shadow makes no request wait either.
     this.#waitingRoom = maxWaitMs === 0 || shadow ? undefined : new WaitingRoom(maxWaitMs, maxQueue)
     this.#writer = shadow ? undefined : headerWriter(headers)
     this.#refusals = new Refusals(this.#choices)
     this.#signalOf = signalOf
     if (typeof this.#limiters !== 'function') noticeLimiter(this.#limiters)
-    if (hasLimits(options)) this.#made = new Made()
+    if (hasLimits(options)) this.#misuse = new PerRequestMisuse()
   }
 
   /** A gate with other choices. It shares the limiter, unless the choices name one of their own. */
@@ -83,7 +83,7 @@ export class Gate<Native, Connection = unknown> {
 
   /** `connection` is what the adapter knows the client's connection by; only a request that is not decided at once looks at it. */
   enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
-    if (this.#made !== undefined) this.#noticeFirstRequest(this.#made)
+    if (this.#misuse !== undefined) this.#noticeFirstRequest(this.#misuse)
     const { skip } = this.#choices
     try {
       const entered =
@@ -96,9 +96,9 @@ export class Gate<Native, Connection = unknown> {
     }
   }
 
-  #noticeFirstRequest(made: Made): void {
-    made.noticeFirstRequest()
-    this.#made = undefined
+  #noticeFirstRequest(misuse: PerRequestMisuse): void {
+    misuse.noticeFirstRequest()
+    this.#misuse = undefined
   }
 
   #enterLater(entered: Promise<Entry>, connection: Connection): Promise<Entry> {
@@ -159,25 +159,25 @@ export class Gate<Native, Connection = unknown> {
       : decide([...(found as [AnyKey, AnyCost, string | undefined]), limiter])
   }
 
-  #decide(asked: Asked<Native>, connection: Connection): Entry | Promise<Entry> {
+  #decide(asked: LimitedRequest<Native>, connection: Connection): Entry | Promise<Entry> {
     if (this.#waitingRoom !== undefined) return this.#wait(this.#waitingRoom, asked, this.#signalOf(connection))
     const { limiter, key, cost, plan } = asked
     const decision = plan === undefined ? limiter.consume(key, cost) : limiter.consume(key, cost, { plan })
     return isPromise(decision) ? this.#decided(asked, decision) : this.#entry(asked, decision, !decision.allowed)
   }
 
-  async #decided(asked: Asked<Native>, decision: PromiseLike<HttpDecision>): Promise<Entry> {
+  async #decided(asked: LimitedRequest<Native>, decision: PromiseLike<HttpDecision>): Promise<Entry> {
     const known = await decision
     return this.#entry(asked, known, !known.allowed)
   }
 
-  async #wait(room: WaitingRoom, asked: Asked<Native>, signal: Abortable | undefined): Promise<Entry> {
+  async #wait(room: WaitingRoom, asked: LimitedRequest<Native>, signal: Abortable | undefined): Promise<Entry> {
     const waited = await room.wait(asked, signal, (decision) => giveBack(decision as HttpDecision))
     return waited === 'gone' ? GONE : this.#entry(asked, waited.decision as HttpDecision, waited.isRefused)
   }
 
   /** `isRefused`: whatever the decision says, there may be no room to wait in. */
-  #entry(asked: Asked<Native>, decision: HttpDecision, isRefused: boolean): Entry | Promise<Entry> {
+  #entry(asked: LimitedRequest<Native>, decision: HttpDecision, isRefused: boolean): Entry | Promise<Entry> {
     const headers = this.#headersOrRelease(asked, decision)
     const { onLimited, onNearLimit, nearLimit, shadow, refundWhen, settle } = this.#choices
     if (isRefused) {
@@ -188,11 +188,11 @@ export class Gate<Native, Connection = unknown> {
     }
     const isSettled = (refundWhen !== undefined || settle !== undefined) && decision.allowed && !decision.degraded
     const hold = holdOf(decision, this.#choices.maxHoldMs)
-    const wantsEnd = isSettled || hold !== undefined || this.#lateLooks.isAtWork
+    const wantsEnd = isSettled || hold !== undefined || this.#lateUsers.isAtWork
     return admitted(decision, headers, wantsEnd ? this.#leaver(asked, decision, isSettled, hold) : undefined, hold)
   }
 
-  #refuse({ native, http, limiter, plan }: Asked<Native>, decision: HttpDecision, headers: string[]): Entry | Promise<Entry> {
+  #refuse({ native, http, limiter, plan }: LimitedRequest<Native>, decision: HttpDecision, headers: string[]): Entry | Promise<Entry> {
     // The server can do less than usual: that is not what the client did.
     const isOurs = (decision.degraded && limiter.onStoreError === 'deny') || isReduced(limiter, decision)
     const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOurs, native, http)
@@ -202,7 +202,7 @@ export class Gate<Native, Connection = unknown> {
   }
 
   /** If a function of the user's fails, the request does not come to its handler: nobody would give its place back. */
-  #headersOrRelease(asked: Asked<Native>, decision: HttpDecision): string[] {
+  #headersOrRelease(asked: LimitedRequest<Native>, decision: HttpDecision): string[] {
     try {
       return this.#headers(asked, decision)
     } catch (error) {
@@ -212,16 +212,21 @@ export class Gate<Native, Connection = unknown> {
   }
 
   /** Of a decision that the store had no part in nobody knows the figures. */
-  #headers({ key, plan, limiter }: Asked<Native>, decision: Decision): string[] {
+  #headers({ key, plan, limiter }: LimitedRequest<Native>, decision: Decision): string[] {
     if (this.#writer === undefined || decision.degraded) return []
     const { partitionKey } = this.#choices
     const partition = partitionKey === undefined ? '' : partitionText(partitionKey(key))
     return this.#writer(decision, limiter.scope(plan), partition)
   }
 
-  #leaver({ native }: Asked<Native>, decision: HttpDecision, isSettled: boolean, hold: Hold | undefined): (outcome: HttpOutcome) => void {
+  #leaver(
+    { native }: LimitedRequest<Native>,
+    decision: HttpDecision,
+    isSettled: boolean,
+    hold: Hold | undefined,
+  ): (outcome: HttpOutcome) => void {
     return (outcome) => {
-      this.#lateLooks.look(native)
+      this.#lateUsers.look(native)
       hold?.answered(outcome)
       if (isSettled) settleAtEnd(this.#choices, decision, outcome, native)
     }

@@ -3,8 +3,8 @@
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { addressIn, addressText, holdAll, isNearby, networksOf } from './address.ts'
-import { senderOf, type Trust } from './forwarded.ts'
-import { userLooks } from './late-looks.ts'
+import { clientAddress, type Trust } from './forwarded.ts'
+import { userLooks } from './late-users.ts'
 import { type AnyRequest, ClientLeft, disregard, type HttpRequest, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
@@ -102,7 +102,7 @@ function peerOf(text: string, ipv6Bits: number): Peer | undefined {
 
 function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string {
   const peer = http.address === undefined ? undefined : addressIn(http.address)
-  const sender = senderOf(peer, http.header('x-forwarded-for'), trust)
+  const sender = clientAddress(peer, http.header('x-forwarded-for'), trust)
   return sender === undefined ? keyOfNobody(http) : `ip:${addressText(sender, ipv6Bits)}`
 }
 

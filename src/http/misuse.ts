@@ -11,7 +11,7 @@ let madeAndUsedAtOnce = 0
 /**
  * The making of a middleware. One that meets its first request before the code that made it has come to its end was made for that request.
  */
-export class Made {
+export class PerRequestMisuse {
   #isNew = true
 
   constructor() {

@@ -13,35 +13,35 @@ export function checkHttpOptions(options: object, more: readonly string[] = [], 
   if (needsLimits) checkLimits(options as HttpOptions<unknown>)
   for (const name of FUNCTIONS) {
     const given: unknown = (rest as Record<string, unknown>)[name]
-    if (given !== undefined && typeof given !== 'function') throw refused(name, given, 'must be a function')
+    if (given !== undefined && typeof given !== 'function') throw invalid(name, given, 'must be a function')
   }
   checkKey(key)
-  if (typeof shadow !== 'boolean') throw refused('shadow', shadow, 'must be true or false')
-  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw refused('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
-  if (typeof maxHoldMs !== 'number' || !(maxHoldMs >= 0)) throw refused('maxHoldMs', maxHoldMs, 'must be milliseconds, 0 or more')
+  if (typeof shadow !== 'boolean') throw invalid('shadow', shadow, 'must be true or false')
+  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) throw invalid('maxWaitMs', maxWaitMs, 'must be milliseconds, 0 or more')
+  if (typeof maxHoldMs !== 'number' || !(maxHoldMs >= 0)) throw invalid('maxHoldMs', maxHoldMs, 'must be milliseconds, 0 or more')
   if (maxQueue !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxQueue) && maxQueue >= 0)) {
-    throw refused('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
+    throw invalid('maxQueue', maxQueue, 'must be a whole number, 0 or more, or Infinity')
   }
   if (typeof nearLimit !== 'number' || !(nearLimit > 0 && nearLimit <= 1))
-    throw refused('nearLimit', nearLimit, 'must be above 0 and at most 1')
+    throw invalid('nearLimit', nearLimit, 'must be above 0 and at most 1')
 }
 
 function checkLimits({ limit, limiter, limiterOptions }: HttpOptions<unknown>): void {
   if ((limit === undefined) === (limiter === undefined)) {
-    throw refused('limit', limit ?? limiter, 'or `limiter`: one of the two must be given, and not both')
+    throw invalid('limit', limit ?? limiter, 'or `limiter`: one of the two must be given, and not both')
   }
   if (limiter !== undefined && typeof (limiter as { consume?: unknown } | null)?.consume !== 'function') {
-    throw refused('limiter', limiter, 'must be made by createLimiter')
+    throw invalid('limiter', limiter, 'must be made by createLimiter')
   }
   if (limiterOptions !== undefined && limit === undefined) {
-    throw refused('limiterOptions', limiterOptions, 'belong to `limit`: a `limiter` has its own')
+    throw invalid('limiterOptions', limiterOptions, 'belong to `limit`: a `limiter` has its own')
   }
 }
 
 function checkKey(key: unknown): void {
   if (key === undefined || isKeySource(key)) return
   if (typeof key === 'object' && key !== null && Object.values(key).every(isKeySource)) return
-  throw refused('key', key, 'must be a function such as byIp(), a text, or one of these for each limit by name')
+  throw invalid('key', key, 'must be a function such as byIp(), a text, or one of these for each limit by name')
 }
 
 function isKeySource(key: unknown): boolean {
@@ -80,7 +80,7 @@ function refuseOthersOptions(options: Fields, more: readonly string[]): void {
   const limit = OTHERS_LIMITS.find((name) => Object.hasOwn(options, name) && typeof options[name] !== 'object')
   if (window !== undefined || (limit !== undefined && limit !== 'limit')) {
     const name = (window ?? limit) as string
-    throw refused(
+    throw invalid(
       'rateLimit',
       name,
       `is not an option: did you mean limit: fixedWindow({ ${countIn(options, limit)}, ${windowIn(options, window)} })?`,
@@ -88,7 +88,7 @@ function refuseOthersOptions(options: Fields, more: readonly string[]): void {
   }
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(OTHERS_NAMES, name) && !more.includes(name)) {
-      throw refused('rateLimit', name, `is not an option: did you mean ${OTHERS_NAMES[name]}?`)
+      throw invalid('rateLimit', name, `is not an option: did you mean ${OTHERS_NAMES[name]}?`)
     }
   }
 }
@@ -104,6 +104,6 @@ function windowIn(options: Fields, window: string | undefined): string {
   return `window: ${typeof inMs === 'number' ? inMs : "'1min'"}`
 }
 
-function refused(what: string, value: unknown, rule: string): SluiceError {
+function invalid(what: string, value: unknown, rule: string): SluiceError {
   return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
 }

@@ -5,7 +5,7 @@ import { type BodyForm, preferredForm } from './accept.ts'
 import { secondsOf } from './headers.ts'
 import type { HttpChoices } from './options.ts'
 import { disregard, type HttpRequest, isPromise } from './request.ts'
-import { waitInWords } from './words.ts'
+import { waitInWords } from './wait-text.ts'
 
 export interface Refusal {
   readonly status: number

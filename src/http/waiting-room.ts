@@ -11,7 +11,7 @@ const MAX_WAITING = 10_000
 /** How many may wait for one key, though a limit lets in fewer in the time that they would wait. */
 const MIN_QUEUE = 10
 
-interface Waiting {
+interface WaitingRequest {
   readonly limiter: AnyLimiter
   readonly key: AnyKey
   readonly cost: AnyCost
@@ -34,7 +34,7 @@ export class WaitingRoom {
   }
 
   /** `giveBack` is called if the client left when its turn had come already. */
-  async wait(asked: Waiting, signal: Abortable | undefined, giveBack: (decision: Decision) => void): Promise<Waited> {
+  async wait(asked: WaitingRequest, signal: Abortable | undefined, giveBack: (decision: Decision) => void): Promise<Waited> {
     const { limiter, key, cost, plan } = asked
     // A request without a place is let in only if that can be at once.
     const places = this.#hasPlace(asked) ? 1 : 0
@@ -55,7 +55,7 @@ export class WaitingRoom {
     }
   }
 
-  #hasPlace({ limiter, key, plan }: Waiting): boolean {
+  #hasPlace({ limiter, key, plan }: WaitingRequest): boolean {
     if (this.#waiting >= MAX_WAITING) return false
     const maxQueue = this.#maxQueue ?? servedWithin(this.#maxWaitMs, limiter.scope(plan))
     return limiter.waiting(key) < maxQueue

@@ -166,7 +166,7 @@ function decisionOfAll(
     latestUs = Math.max(latestUs, enteredUs(asked[k] as NamedRule, verdict))
   }
   const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
-  return new Decided(figures, latestUs / 1000, name, partsOf(asked, verdicts), degraded, settler, key, cost)
+  return new Decided(figures, latestUs / 1000, name, decisionParts(asked, verdicts), degraded, settler, key, cost)
 }
 
 /**
@@ -187,7 +187,7 @@ function plusUs(ms: number, us: number): number {
   return (Math.round(ms * 1000) + us) / 1000
 }
 
-function partsOf(asked: readonly NamedRule[], verdicts: readonly Verdict[]): Record<string, DecisionPart> {
+function decisionParts(asked: readonly NamedRule[], verdicts: readonly Verdict[]): Record<string, DecisionPart> {
   const parts: Record<string, DecisionPart> = {}
   for (let k = 0; k < asked.length; k++) {
     const { name, rule } = asked[k] as NamedRule

@@ -2,7 +2,7 @@
  * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, the listeners that were handed to `listen`, and
  * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
  */
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import { warn } from '../errors.ts'
 import type { HealthEvent } from '../stores/remote/health.ts'
 import type { Decision } from './decision.ts'
@@ -94,7 +94,7 @@ export class Listeners {
   add(listener: Listener): () => void {
     for (const name of HANDLERS) {
       const fn: unknown = listener[name]
-      if (fn !== undefined && typeof fn !== 'function') throw refused(name, fn, 'must be a function')
+      if (fn !== undefined && typeof fn !== 'function') throw invalid(name, fn, 'must be a function')
     }
     const seat = { listener }
     this.#set([...this.#all, seat])
@@ -153,14 +153,14 @@ export class Listeners {
 /** A listener must have a handler, and a misspelt one must not go unnoticed. It may have properties of its own besides. */
 export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
-    throw refused('listener', listener, `must be an object with ${HANDLERS.join(', ')}`)
+    throw invalid('listener', listener, `must be an object with ${HANDLERS.join(', ')}`)
   }
   for (const [name, value] of Object.entries(listener)) {
     if (/^on./.test(name) && typeof value === 'function' && !HANDLERS.includes(name as Handler)) {
-      throw refused('listener', name, `is not told anything: it has ${HANDLERS.join(', ')}`)
+      throw invalid('listener', name, `is not told anything: it has ${HANDLERS.join(', ')}`)
     }
   }
   if (HANDLERS.every((name) => listener[name] === undefined)) {
-    throw refused('listener', listener, `must have one of ${HANDLERS.join(', ')}`)
+    throw invalid('listener', listener, `must have one of ${HANDLERS.join(', ')}`)
   }
 }

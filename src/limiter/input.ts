@@ -1,6 +1,6 @@
 /** Arguments of the verbs, checked before anything is touched. */
 import { MAX_USED } from '../algorithms/decide.ts'
-import { MAX_NOW_US, MAX_PERMITS, refused } from '../algorithms/rate.ts'
+import { invalid, MAX_NOW_US, MAX_PERMITS } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Abortable } from '../stores/queue/signals.ts'
 
@@ -113,17 +113,17 @@ export function timeoutUs(ms: number | undefined): number {
 
 export function checkSignal(signal: Abortable | undefined): void {
   if (signal === undefined || (typeof signal === 'object' && typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
-  throw refused('signal', signal, 'must be an AbortSignal')
+  throw invalid('signal', signal, 'must be an AbortSignal')
 }
 
 /** A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it again. */
 export function instantUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)
   if (us <= MAX_NOW_US) return us
-  throw refused(what, ms, `must be a time in milliseconds, at most ${MAX_NOW_US / 1000}`)
+  throw invalid(what, ms, `must be a time in milliseconds, at most ${MAX_NOW_US / 1000}`)
 }
 
 function milliseconds(ms: number, what: string): number {
   if (typeof ms === 'number' && ms >= 0) return ms
-  throw refused(what, ms, 'must be milliseconds, 0 or more')
+  throw invalid(what, ms, 'must be milliseconds, 0 or more')
 }

@@ -25,7 +25,7 @@ export interface LeaseHolder {
 export type OnRenewed = (held: number | undefined) => void
 
 /** One lease of a permit. */
-class Held implements Lease {
+class HeldLease implements Lease {
   declare readonly permit: HeldDecision
   declare readonly loan: Loan
   declare untilUs: number
@@ -47,7 +47,7 @@ export class Leases {
   readonly #holder: LeaseHolder
   readonly #alarms: Alarms
   /** By plan, limit and key. */
-  readonly #groups = new Map<string, Set<Held>>()
+  readonly #groups = new Map<string, Set<HeldLease>>()
   /** How often all are renewed: a third of the shortest lease. Infinity while there are none. */
   #everyUs = Number.POSITIVE_INFINITY
   #nextTick: Alarm | undefined = undefined
@@ -67,7 +67,7 @@ export class Leases {
   add(permit: HeldDecision, loan: Loan, askedUs: number): void {
     const { plan } = HeldDecision.lent(permit)
     const heldUs = surelyUs(loan.leaseUs)
-    const held = new Held(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
+    const held = new HeldLease(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
     loan.lease = held
     held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
     const id = groupId(plan, loan)
@@ -80,13 +80,13 @@ export class Leases {
   /** It was released or lost. */
   remove(permit: HeldDecision): void {
     const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#remove(plan, lease as Held)
+    for (const { lease } of loans) if (lease !== undefined) this.#remove(plan, lease as HeldLease)
   }
 
   /** Renews it no longer: another process does, or nobody. It is lost when its lease is over. */
   leave(permit: HeldDecision): void {
     const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#leaveGroup(plan, lease as Held)
+    for (const { lease } of loans) if (lease !== undefined) this.#leaveGroup(plan, lease as HeldLease)
   }
 
   /** Another process has renewed it, and asked for that then. */
@@ -97,14 +97,14 @@ export class Leases {
     }
   }
 
-  #remove(plan: string | undefined, held: Held): void {
+  #remove(plan: string | undefined, held: HeldLease): void {
     if (held.alarm === undefined) return
     this.#alarms.stop(held.alarm)
     held.alarm = undefined
     this.#leaveGroup(plan, held)
   }
 
-  #leaveGroup(plan: string | undefined, held: Held): void {
+  #leaveGroup(plan: string | undefined, held: HeldLease): void {
     const id = groupId(plan, held.loan)
     const group = this.#groups.get(id)
     group?.delete(held)
@@ -146,21 +146,21 @@ export class Leases {
   }
 
   /** After a standstill some are over before their alarms have rung. */
-  #tickOf(group: readonly Held[]): void {
+  #tickOf(group: readonly HeldLease[]): void {
     for (const { permit } of group) if (!permit.held) HeldDecision.lose(permit)
     const still = group.filter(({ alarm }) => alarm !== undefined)
     if (still.length > 0) this.#renew(still)
   }
 
   /** It may have been renewed since the alarm was set. If not, nobody knows whether the store has given the place away. */
-  #mayBeOver(held: Held): void {
+  #mayBeOver(held: HeldLease): void {
     if (this.#clock.nowUs() >= held.untilUs) HeldDecision.lose(held.permit)
     else held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
   }
 
   /** Those of one key together. If some are no longer held, each is asked for by itself: then a lease that the store has lost is counted again. */
-  #renew(held: readonly Held[]): void {
-    const [first] = held as [Held]
+  #renew(held: readonly HeldLease[]): void {
+    const [first] = held as [HeldLease]
     const { plan } = HeldDecision.lent(first.permit)
     const { limit, cost } = first.loan
     const askedUs = this.#clock.nowUs()

@@ -3,8 +3,8 @@
 
 import type { Limit, ReleasedLimit } from '../algorithms/algorithm.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { Health } from '../stores/remote/health.ts'
-import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import type { Scope, Store, SyncStore } from '../stores/store.ts'
 import { AsyncLimiter } from './async-limiter.ts'
 import type { Decision } from './decision.ts'

@@ -1,12 +1,12 @@
 /** The options of a limiter, checked when it is made. */
 import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
-import { hintFor, MAX_NOW_US, onlyKnown, refused } from '../algorithms/rate.ts'
+import { hintFor, invalid, MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { HealthEvent } from '../stores/remote/health.ts'
-import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import { anyUntilReleased } from '../stores/step.ts'
 import type { Scope, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
@@ -90,7 +90,7 @@ export function checkOptions(options: object): void {
   onlyKnown(options, OPTION_NAMES, 'createLimiter')
   for (const [name, [isRight, rule]] of Object.entries(CHECKED)) {
     const value: unknown = options[name as keyof object]
-    if (value !== undefined && !isRight(value)) throw refused(name, value, rule)
+    if (value !== undefined && !isRight(value)) throw invalid(name, value, rule)
   }
 }
 
@@ -101,7 +101,7 @@ function isCount(value: unknown): boolean {
 export function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
   if (typeof store === 'object' && store !== null && isStore(store)) return store
-  throw refused('store', store, 'must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)')
+  throw invalid('store', store, 'must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)')
 }
 
 function isStore(store: Store): boolean {
@@ -112,7 +112,7 @@ function isStore(store: Store): boolean {
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
   if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
   if (typeof clock !== 'object' || clock === null || typeof clock.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
-    throw refused('clock', clock, 'must have nowUs() and setTimer()')
+    throw invalid('clock', clock, 'must have nowUs() and setTimer()')
   }
   if (trustedClocks.has(clock)) return clock
   return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive) }
@@ -132,7 +132,7 @@ function checkedUs(us: number): number {
 export function compiled<Name extends string>(limits: Limits, of = ''): NamedRule<Name>[] {
   const named: unknown = isLimit(limits) ? { default: limits } : limits
   if (!isRecord(named) || Object.keys(named).length === 0) {
-    throw refused(
+    throw invalid(
       `${of}limits`,
       limits,
       'must be a limit such as gcra({ ... }), or an object of them by name such as { burst: gcra({ ... }) }',
@@ -140,7 +140,7 @@ export function compiled<Name extends string>(limits: Limits, of = ''): NamedRul
   }
   return Object.entries(named).map(([name, limit]) => {
     if (!isLimit(limit))
-      throw refused(
+      throw invalid(
         `${of}limit '${name}'`,
         limit,
         `must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config${hintFor(name)}`,
@@ -200,5 +200,5 @@ export function nameOf(name: string | undefined, store: SyncStore | AsyncStore):
 
 function checkedName(name: string, what: string): string {
   if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) return name
-  throw refused(what, name, "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit")
+  throw invalid(what, name, "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit")
 }

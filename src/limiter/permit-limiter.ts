@@ -319,7 +319,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   #lend(permit: HeldDecision, loans: readonly Loan[], askedUs: number): void {
     const { key, cost } = loans[0] as Loan
     this.#inflight.add(key, cost)
-    // What a substitute lent is not known to the store, and not renewed there.
+    // Permits of a fallback are not known to the store, and not renewed there.
     for (const loan of loans) if (loan.leaseUs > 0 && !loan.degraded) this.#leases.add(permit, loan, askedUs)
   }
 
@@ -400,7 +400,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   #releaseLoan(plan: string | undefined, { limit, key, cost, token, degraded }: Loan, onReleased: (isTold: boolean) => void): void {
     const { rule } = limitOf(this.plans.still(plan).scope, limit)
     const part = new Part(limit, rule, key, cost)
-    // What a substitute lent goes back to it, as long as it decides.
+    // Permits of a fallback go back to it, as long as it decides.
     if (degraded && !this.#isDown(part)) onReleased(true)
     else this.#send('give', plan, part, token, (verdict) => onReleased(verdict !== undefined && (degraded || !verdict.degraded)))
   }

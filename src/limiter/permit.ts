@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** A decision that is also a permit: what it took is held until it is released, or until its lease has run out. */
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
@@ -116,7 +116,7 @@ export class HeldDecision {
 
   release(options?: ReleaseOptions): unknown {
     const outcome = options?.outcome ?? 'ok'
-    if (outcome !== 'ok' && !OUTCOMES.includes(outcome)) throw refused('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
+    if (outcome !== 'ok' && !OUTCOMES.includes(outcome)) throw invalid('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
     const isHeld = this.#state === 'held'
     if (isHeld) this.#state = 'released'
     return this.#lender.release(isHeld ? this : undefined, outcome)

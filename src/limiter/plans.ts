@@ -1,6 +1,6 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import type { Verdict } from '../algorithms/decide.ts'
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
@@ -73,7 +73,7 @@ export class Plans<Name extends string> {
     if (name === undefined) return this.base
     const plan = this.#named.get(name)
     if (plan !== undefined) return plan
-    throw refused('plan', name, `is not one of the limiter's plans (${this.names.join(', ') || 'none'})`)
+    throw invalid('plan', name, `is not one of the limiter's plans (${this.names.join(', ') || 'none'})`)
   }
 
   /** The same some time later: the plan may have been dropped since, and then the limits count. */
@@ -105,7 +105,7 @@ export class Plans<Name extends string> {
 
   #compiled(base: readonly NamedRule<Name>[], plans: PlanLimits): [name: string, limits: readonly NamedRule<Name>[]][] {
     if (!isRecord(plans)) {
-      throw refused('plans', plans, 'must be an object of limits by the name of the plan')
+      throw invalid('plans', plans, 'must be an object of limits by the name of the plan')
     }
     return Object.entries(plans).map(([name, limits]) => {
       const next = compiled<Name>(limits as Limits, `plan '${name}': `)

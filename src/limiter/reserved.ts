@@ -1,6 +1,6 @@
 /** A reservation that was granted, and what gives it back. */
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
-import { type Booked, bookedOf } from '../stores/queue/holding.ts'
+import { type Booked, bookedOf } from '../stores/queue/booked-permits.ts'
 import { type Charge, chargesOf, giveBacks, type Settlement } from '../stores/settlement.ts'
 import { allAllowed, type Part } from '../stores/store.ts'
 import type { Settler } from './settling.ts'

@@ -3,11 +3,11 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
+import type { WaitQueues } from '../stores/queue/wait-queues.ts'
 import type { Turn, Answer as WaitAnswer } from '../stores/queue/waiter.ts'
-import type { Waiting } from '../stores/queue/waiting.ts'
+import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
-import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import { settlements } from '../stores/settlement.ts'
 import { type Part, type Scope, Step } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store, type SyncStore } from '../stores/store.ts'
@@ -86,7 +86,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
   declare protected readonly ownClock: Clock
   readonly #maxAheadUs: number
   protected readonly listeners: Listeners = new Listeners()
-  declare protected readonly queues: Waiting
+  declare protected readonly queues: WaitQueues
   declare protected readonly plans: Plans<LimitName<L>>
   #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
     undefined

@@ -1,11 +1,11 @@
 /** How a limiter is joined with its store, by its options: the circuit breaker of a remote one, and the queues in front of any. */
 import type { Clock } from '../clock/clock.ts'
 import { Queue } from '../stores/queue/queue.ts'
-import { Waiting } from '../stores/queue/waiting.ts'
+import { WaitQueues } from '../stores/queue/wait-queues.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
+import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import type { Health } from '../stores/remote/health.ts'
-import type { FailurePolicy } from '../stores/remote/substitute.ts'
 import type { SyncStore } from '../stores/store.ts'
 
 const DEFAULT_STORE_TIMEOUT_MS = 1_000
@@ -37,9 +37,9 @@ export function waitingAt(
   storeClock: Clock | undefined,
   maxAheadUs: number,
   { maxQueue = DEFAULT_MAX_QUEUE, maxWaiting = Math.max(DEFAULT_MAX_WAITING, maxQueue), unref = false }: QueueOptions,
-): Waiting {
+): WaitQueues {
   const remote = store.mode === 'sync' ? undefined : { store, storeClock }
-  return new Waiting(store.queue ?? Queue, {
+  return new WaitQueues(store.queue ?? Queue, {
     clock,
     store: remote?.store,
     storeClock: remote?.storeClock,

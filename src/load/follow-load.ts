@@ -1,7 +1,7 @@
 /** A rate that follows a signal: `max` up to one level of it, `min` from another on, linear between them, and never in leaps. */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
 import { atRate, rateOf } from '../algorithms/at-rate.ts'
-import { onlyKnown, paceOf, type Rate, refused } from '../algorithms/rate.ts'
+import { invalid, onlyKnown, paceOf, type Rate } from '../algorithms/rate.ts'
 import { type Clock, type StopTimer, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
 import { checkStill, countChange, type MovingLimit, moves } from '../limiter/moving.ts'
@@ -89,7 +89,7 @@ interface Checked {
 }
 
 function checked(limiter: FollowingLimiter, options: FollowOptions): Checked {
-  if (typeof limiter?.scope !== 'function') throw refused('what followLoad is given', limiter, 'must be a limiter')
+  if (typeof limiter?.scope !== 'function') throw invalid('what followLoad is given', limiter, 'must be a limiter')
   onlyKnown(options, OPTION_NAMES, 'followLoad')
   const { signal, from, to, everyMs = 1_000, share, onChange, clock = systemClock } = options
   if (limiter.store.shared && share === undefined) {
@@ -101,15 +101,15 @@ function checked(limiter: FollowingLimiter, options: FollowOptions): Checked {
   }
   const perSecond = (rate: Rate, what: string) => inRange(rate, what) * shareOf(share)
   const [minPerSecond, maxPerSecond] = [perSecond(options.min, 'followLoad min'), perSecond(options.max, 'followLoad max')]
-  if (minPerSecond > maxPerSecond) throw refused('followLoad min', options.min, `must be at most max (${shown(options.max)})`)
+  if (minPerSecond > maxPerSecond) throw invalid('followLoad min', options.min, `must be at most max (${shown(options.max)})`)
   checkLevels(from, to)
   if (typeof signal !== 'function' && typeof signal?.read !== 'function') {
-    throw refused('followLoad signal', signal, 'must be a signal such as eventLoopDelay(), or a function that answers a number')
+    throw invalid('followLoad signal', signal, 'must be a signal such as eventLoopDelay(), or a function that answers a number')
   }
   if (typeof everyMs !== 'number' || !(everyMs >= 10 && everyMs <= 600_000)) {
-    throw refused('followLoad everyMs', everyMs, 'must be from 10 to 600,000 milliseconds')
+    throw invalid('followLoad everyMs', everyMs, 'must be from 10 to 600,000 milliseconds')
   }
-  if (onChange !== undefined && typeof onChange !== 'function') throw refused('followLoad onChange', onChange, 'must be a function')
+  if (onChange !== undefined && typeof onChange !== 'function') throw invalid('followLoad onChange', onChange, 'must be a function')
   const limit = nameIn(limiter, options.limit)
   checkStill(limiter, limit, 'followLoad')
   checkRates(limiter, limit, [minPerSecond, maxPerSecond])
@@ -124,13 +124,13 @@ function inRange(rate: Rate, what: string): number {
 
 function shareOf(share = 1): number {
   if (typeof share === 'number' && share > 0 && share <= 1) return share
-  throw refused('followLoad share', share, 'must be above 0 and at most 1')
+  throw invalid('followLoad share', share, 'must be above 0 and at most 1')
 }
 
 function checkLevels(from: number, to: number): void {
-  if (!Number.isFinite(from)) throw refused('followLoad from', from, 'must be a number: a level of the signal')
+  if (!Number.isFinite(from)) throw invalid('followLoad from', from, 'must be a number: a level of the signal')
   if (!Number.isFinite(to) || to === from)
-    throw refused('followLoad to', to, `must be a number other than from (${from}): a level of the signal`)
+    throw invalid('followLoad to', to, `must be a number other than from (${from}): a level of the signal`)
 }
 
 function nameIn(limiter: FollowingLimiter, name: string | undefined): string {

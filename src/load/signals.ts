@@ -1,7 +1,7 @@
 /** Signals of this process. Each reads what happened since it was last read. None keeps a process alive. */
 import { createHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
-import { refused } from '../algorithms/rate.ts'
+import { invalid } from '../algorithms/rate.ts'
 import { type CpuReading, type CpuSource, systemCpu } from './cpu.ts'
 import type { Signal } from './signal.ts'
 
@@ -70,7 +70,7 @@ export function latency(): LatencySignal {
   const histogram = createHistogram()
   return {
     record(ms) {
-      if (!(ms >= 0)) throw refused('latency', ms, 'must be 0 milliseconds or more')
+      if (!(ms >= 0)) throw invalid('latency', ms, 'must be 0 milliseconds or more')
       histogram.record(Math.max(1, Math.round(ms * 1000)))
     },
     read() {

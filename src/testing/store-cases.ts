@@ -34,12 +34,12 @@ function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
 }
 
 /** The stage of one case: a store and its clock, and limiters on it as if answers were always promises. */
-interface Stage {
+interface StoreStage {
   readonly clock: FakeClock
   limiter<L extends Limits>(limits: L, options?: LimiterOptions<L, AsyncStore>): Limiter<L, AsyncStore>
 }
 
-type Scene = (stage: Stage, limit: Limit, type: string) => Promise<void>
+type Scene = (stage: StoreStage, limit: Limit, type: string) => Promise<void>
 
 export function storeCases(open: () => Store | Promise<Store>): StoreCase[] {
   return [
@@ -92,7 +92,7 @@ function forEachAlgorithm(name: string, scene: Scene, open: () => Store | Promis
   return Object.entries(THREE).map(([type, limit]) => [`${type}: ${name}`, async () => scene(await stageOn(open), limit, type)])
 }
 
-async function stageOn(open: () => Store | Promise<Store>): Promise<Stage> {
+async function stageOn(open: () => Store | Promise<Store>): Promise<StoreStage> {
   const store = (await open()) as AsyncStore
   const clock = fakeClock(START_MS)
   return { clock, limiter: (limits, options = {}) => createLimiter(limits, { name: 'cases', store, clock, ...options }) }

@@ -4,7 +4,7 @@ import { createLimiter, gcra } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Journals } from '../../src/stores/shared-memory/journals.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
-import { Table } from '../../src/stores/shared-memory/table.ts'
+import { SharedTable } from '../../src/stores/shared-memory/shared-table.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 
 const START_MS = 1_700_000_000_000
@@ -28,7 +28,7 @@ describe('a table that was searched in vain', () => {
   test('is not searched again for five milliseconds, and then once', () => {
     const { clock, store } = full(1_000)
     const memory = new SharedMemory(store.handle)
-    const table = new Table(memory, new Journals(memory))
+    const table = new SharedTable(memory, new Journals(memory))
     const look = vi.spyOn(table.chain, 'look')
     const words = new Float64Array(memory.recordWords)
     const looksFor = (key: string, nowUs: number) => {

@@ -131,7 +131,7 @@ const UPWARDS: readonly (readonly string[])[] = [
   [],
   ['limiter/decision.ts decisionOf', 'limiter/store-limiter.ts tell'],
   ['stores/queue/queue.ts goOn'],
-  ['adapters/incoming.ts header'],
+  ['adapters/node-request.ts header'],
 ]
 
 test('ARCHITECTURE draws four walks', () => {

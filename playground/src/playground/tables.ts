@@ -1,7 +1,7 @@
 /** The results, as tables: the totals of each algorithm, and a worked example beside its published figures. */
 import { h } from '../dom.ts'
 import { counted, plain, seconds, time } from '../numbers.ts'
-import { type Run, Stage } from '../simulation/run.ts'
+import { type Run, SteppedLimiter } from '../simulation/run.ts'
 import { rowsOf } from '../simulation/tapes.ts'
 import type { Decision, Tape } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
@@ -72,7 +72,7 @@ export function tapeTable(tape: Tape, texts: Texts): HTMLElement {
 }
 
 function playedRows(tape: Tape): { row: Tape['tape'][number]; decisions: Decision[] }[] {
-  const stage = new Stage(tape.limit)
+  const stage = new SteppedLimiter(tape.limit)
   return rowsOf(tape).map(({ count }, k) => {
     const row = tape.tape[k] as Tape['tape'][number]
     return { row, decisions: Array.from({ length: count }, () => stage.consume(Math.round(row.atMs * 1000), row.cost)) }

@@ -1,7 +1,7 @@
 /** One call looked at closely: what each limit held before it, what it decided, and what it held after. */
 import type { Decision, LimitData } from '../sluice.ts'
 import type { Shape } from './limits.ts'
-import { Stage } from './run.ts'
+import { SteppedLimiter } from './run.ts'
 import type { Arrivals } from './traffic.ts'
 
 /** The figures of a decision that are told, in microseconds. */
@@ -39,7 +39,7 @@ export interface Moment {
 export class Cursor {
   readonly #arrivals: Arrivals
   readonly #limits: readonly LimitData[]
-  #stages: Stage[] = []
+  #stages: SteppedLimiter[] = []
   #previous: (Figures | undefined)[] = []
   #next = 0
 
@@ -61,18 +61,18 @@ export class Cursor {
   }
 
   #rewind(): void {
-    this.#stages = this.#limits.map((data) => new Stage(data))
+    this.#stages = this.#limits.map((data) => new SteppedLimiter(data))
     this.#previous = this.#limits.map(() => undefined)
     this.#next = 0
   }
 
-  #decide(stage: Stage, k: number): Figures {
+  #decide(stage: SteppedLimiter, k: number): Figures {
     const figures = figuresOf(stage.consume(this.#arrivals.atUs[this.#next] as number, this.#arrivals.cost[this.#next] as number))
     this.#previous[k] = figures
     return figures
   }
 
-  #moment(stage: Stage, k: number): Moment {
+  #moment(stage: SteppedLimiter, k: number): Moment {
     const { type, capacity, windowUs, intervalUs } = stage.shape
     const atUs = this.#arrivals.atUs[this.#next] as number
     const cost = this.#arrivals.cost[this.#next] as number
@@ -90,7 +90,7 @@ function figuresOf({ outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: 
 }
 
 /** From the state as it stands in a store: a count for each sub-window, by its number since the beginning of time. */
-function overlapOf(stage: Stage, atUs: number): Overlap {
+function overlapOf(stage: SteppedLimiter, atUs: number): Overlap {
   const { windowUs, slots } = stage.shape
   const position = (atUs * slots) / windowUs
   const slot = Math.floor(position)

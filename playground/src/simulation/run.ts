@@ -47,7 +47,7 @@ export interface Run {
 }
 
 /** A limiter whose clock stands where it is put. */
-export class Stage {
+export class SteppedLimiter {
   readonly shape: Shape
   readonly #store = memoryStore()
   readonly #limiter
@@ -90,7 +90,7 @@ export function ceilingOf({ type, capacity, intervalUs }: Shape): number {
 
 export function play(arrivals: Arrivals, limits: readonly LimitData[]): Run {
   const { atUs, cost, lengthUs } = arrivals
-  const played = limits.map((data) => new RowPlayer(new Stage(data), arrivals).play())
+  const played = limits.map((data) => new RowPlayer(new SteppedLimiter(data), arrivals).play())
   const refusals = played.map(({ firstRefused }) => firstRefused).filter((k) => k >= 0)
   return {
     atUs,
@@ -115,7 +115,7 @@ function add(counts: Uint32Array, us: number, lengthUs: number): void {
 }
 
 class RowPlayer {
-  readonly #stage: Stage
+  readonly #stage: SteppedLimiter
   readonly #arrivals: Arrivals
   readonly #admitted = new Uint32Array(CELLS)
   readonly #refused = new Uint32Array(CELLS)
@@ -128,7 +128,7 @@ class RowPlayer {
   #longestWaitUs = 0
   #firstRefused = -1
 
-  constructor(stage: Stage, arrivals: Arrivals) {
+  constructor(stage: SteppedLimiter, arrivals: Arrivals) {
     this.#stage = stage
     this.#arrivals = arrivals
   }

@@ -111,7 +111,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 /** Over HTTP/2 a status has no text. */
 const statusOf = ({ status, statusText }: Response): string => (statusText === '' ? String(status) : `${status} ${statusText}`)
 
-interface Sent {
+interface SentBody {
   readonly verb?: string
   readonly key?: string
   readonly cost?: unknown
@@ -119,7 +119,7 @@ interface Sent {
 }
 
 function shortRequest({ method, path, body }: WireRequest): string {
-  const { verb, key, cost, descriptors } = JSON.parse(body ?? '{}') as Sent
+  const { verb, key, cost, descriptors } = JSON.parse(body ?? '{}') as SentBody
   if (descriptors !== undefined)
     return descriptors.flatMap(({ entries }) => entries.map((entry) => `${entry.key}=${entry.value}`)).join(', ')
   if (key === undefined) return `${method} ${decodeURIComponent(path.split('/').at(-1) as string)}`

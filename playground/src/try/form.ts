@@ -2,7 +2,7 @@
 import { field, h, put, select } from '../dom.ts'
 import type { Texts } from '../text/en.ts'
 import { tokenNow, useToken } from '../token.ts'
-import { type Asked, entriesOf, FIELDS_OF, FieldError, type TryVerb, VERBS, type WireRequest, wireRequest } from './request.ts'
+import { entriesOf, FIELDS_OF, FieldError, type TryInput, type TryVerb, VERBS, type WireRequest, wireRequest } from './request.ts'
 
 export interface Limiter {
   readonly name: string
@@ -25,7 +25,7 @@ type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'actual' 
 const MAX_TIMES = 200
 
 /** Kept while another tab is open, or another language is chosen. A token is kept nowhere else. */
-let asked: Asked = {
+let asked: TryInput = {
   verb: 'consume',
   limiter: 'api',
   key: 'user:42',
@@ -98,7 +98,7 @@ export class AskForm {
     if (field !== null) field.value = of
   }
 
-  #set(change: Partial<Asked>): void {
+  #set(change: Partial<TryInput>): void {
     asked = { ...asked, ...change }
     useToken(asked.token)
     this.#tell()
@@ -217,6 +217,6 @@ export class AskForm {
   }
 }
 
-function ruleChosen({ name }: Domain, rule: string | undefined): Pick<Asked, 'domain' | 'entries'> {
+function ruleChosen({ name }: Domain, rule: string | undefined): Pick<TryInput, 'domain' | 'entries'> {
   return { domain: name, entries: rule === undefined ? '' : entriesOf(name, rule) }
 }

@@ -4,7 +4,7 @@ import { bearer } from '../token.ts'
 export const VERBS = ['consume', 'peek', 'reserve', 'acquire', 'refund', 'charge', 'settle', 'look', 'reset', 'rule'] as const
 export type TryVerb = (typeof VERBS)[number]
 
-export interface Asked {
+export interface TryInput {
   readonly verb: TryVerb
   readonly limiter: string
   readonly key: string
@@ -61,7 +61,7 @@ export const FIELDS_OF: Readonly<Record<TryVerb, readonly (JsonField | 'plan' | 
 const PATHS: Readonly<Partial<Record<TryVerb, string>>> = { acquire: '/v1/acquire', charge: '/v1/charge', settle: '/v1/settle' }
 
 /** Throws a FieldError for a cost that is no number and no JSON, and for entries that are none. */
-export function wireRequest(asked: Asked): WireRequest {
+export function wireRequest(asked: TryInput): WireRequest {
   const { verb } = asked
   if (verb === 'look' || verb === 'reset') return ofKey(asked)
   if (verb === 'rule') return ofRule(asked)
@@ -81,7 +81,7 @@ export function wireRequest(asked: Asked): WireRequest {
   return { method: 'POST', path: PATHS[verb] ?? '/v1/decide', headers, body: JSON.stringify(body) }
 }
 
-function ofKey(asked: Asked): WireRequest {
+function ofKey(asked: TryInput): WireRequest {
   const path = `/v1/limiters/${encodeURIComponent(asked.limiter)}/keys/${encodeURIComponent(asked.key)}`
   if (asked.verb === 'reset') return { method: 'DELETE', path, headers: bearer(asked.token), body: undefined }
   const query = new URLSearchParams()
@@ -92,7 +92,7 @@ function ofKey(asked: Asked): WireRequest {
 }
 
 /** Envoy's question, in protobuf's JSON. */
-function ofRule(asked: Asked): WireRequest {
+function ofRule(asked: TryInput): WireRequest {
   const { domain, cost } = asked
   const hits = cost.trim() === '1' ? {} : { hitsAddend: jsonOf(asked, 'cost') }
   const body = JSON.stringify({ domain, descriptors: [{ entries: entriesIn(asked.entries) }], ...hits })
@@ -118,7 +118,7 @@ export function entriesOf(domain: string, rule: string): string {
     .join(', ')
 }
 
-function jsonOf(asked: Asked, field: JsonField): unknown {
+function jsonOf(asked: TryInput, field: JsonField): unknown {
   try {
     return JSON.parse(asked[field])
   } catch {
@@ -140,7 +140,7 @@ export function decisionIn({ path, body }: WireRequest, text: string): string | 
 }
 
 /** What is no number goes as it was typed, so that the service can say what is wrong with it. */
-function numberOf(asked: Asked, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number | string> {
+function numberOf(asked: TryInput, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number | string> {
   const text = asked[name].trim()
   if (!FIELDS_OF[asked.verb].includes(name) || text === '') return {}
   return { [name]: Number.isFinite(Number(text)) ? Number(text) : text }

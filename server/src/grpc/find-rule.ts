@@ -1,12 +1,12 @@
 /** Which rule of a domain is meant by a descriptor. */
 import type { DescriptorRule } from '../config/config.ts'
-import type { Entry } from './messages.ts'
+import type { DescriptorEntry } from './messages.ts'
 
 /**
  * Goes down the tree with the entries, one level for each: the exact value first, then wildcards in the order of the file, then the key alone.
  * There is no way back up. A rule counts only if the entries end at it.
  */
-export function ruleFor(rules: readonly DescriptorRule[], entries: readonly Entry[]): DescriptorRule | undefined {
+export function ruleFor(rules: readonly DescriptorRule[], entries: readonly DescriptorEntry[]): DescriptorRule | undefined {
   let level = rules
   let rule: DescriptorRule | undefined
   for (const entry of entries) {
@@ -17,7 +17,7 @@ export function ruleFor(rules: readonly DescriptorRule[], entries: readonly Entr
   return rule
 }
 
-function ruleOfEntry(rules: readonly DescriptorRule[], { key, value }: Entry): DescriptorRule | undefined {
+function ruleOfEntry(rules: readonly DescriptorRule[], { key, value }: DescriptorEntry): DescriptorRule | undefined {
   const ofKey = rules.filter((rule) => rule.key === key)
   return (
     ofKey.find((rule) => !rule.wildcard && rule.value === value) ??
@@ -27,7 +27,7 @@ function ruleOfEntry(rules: readonly DescriptorRule[], { key, value }: Entry): D
 }
 
 /** The entries as the key to count under. Lengths keep apart what signs between them could not. */
-export function keyOf(entries: readonly Entry[]): string {
+export function keyOf(entries: readonly DescriptorEntry[]): string {
   return entries.map(({ key, value }) => `${key.length}:${key}${value.length}:${value}`).join('')
 }
 

@@ -11,7 +11,7 @@ import {
   type ServerListener,
   status,
 } from '@grpc/grpc-js'
-import type { Ended, Held, Holding } from '../held.ts'
+import type { ClientBytes, Ended, HeldBytes } from '../held-bytes.ts'
 import type { Tokens } from '../tokens.ts'
 
 type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0]
@@ -42,12 +42,12 @@ const ENDED: Readonly<Record<Ended, Status>> = {
   },
 }
 
-export function guard(tokens: Tokens | undefined, held: Held): ServerInterceptor {
+export function guard(tokens: Tokens | undefined, held: HeldBytes): ServerInterceptor {
   return ({ path }, call) => {
     const isHealth = path.startsWith(HEALTH_PATH)
     const maxMs = path === `${HEALTH_PATH}Watch` ? WATCH_TIMEOUT_MS : CALL_TIMEOUT_MS
     const stream = streamOf(call)
-    let holding: Holding | undefined
+    let holding: ClientBytes | undefined
     const refuse = (refusal: Status) => {
       // An answer that the client does not take is not waited for.
       const code = stream?.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR
@@ -77,7 +77,7 @@ export function guard(tokens: Tokens | undefined, held: Held): ServerInterceptor
   }
 }
 
-function watch(stream: ServerHttp2Stream, holding: Holding, refuseInPieces: () => void): void {
+function watch(stream: ServerHttp2Stream, holding: ClientBytes, refuseInPieces: () => void): void {
   stream.once('close', () => holding.leave())
   stream.on('data', ({ length }: Buffer) => {
     if (holding.bytes > MAX_CALL_BYTES) refuseInPieces()

@@ -6,15 +6,15 @@ import { type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, st
 import type { Readiness } from '../running/readiness.ts'
 import type { Clock } from '../sluice.ts'
 
-interface Asked {
+interface HealthRequest {
   readonly service: string
 }
 
-interface Told {
+interface HealthAnswer {
   readonly status: 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN'
 }
 
-type Watcher = ServerWritableStream<Asked, Told>
+type Watcher = ServerWritableStream<HealthRequest, HealthAnswer>
 
 /** The empty name is the server as a whole. */
 const SERVICES = ['', 'envoy.service.ratelimit.v3.RateLimitService']
@@ -25,7 +25,7 @@ export class HealthService {
   readonly #readiness: Readiness
   readonly #clock: Clock
   /** With what each was told last. */
-  readonly #watchers = new Map<Watcher, Told['status']>()
+  readonly #watchers = new Map<Watcher, HealthAnswer['status']>()
   #stopTimer: () => void = () => undefined
 
   constructor(readiness: Readiness, clock: Clock) {
@@ -34,7 +34,7 @@ export class HealthService {
   }
 
   readonly handlers = {
-    Check: ({ request }: ServerUnaryCall<Asked, Told>, answer: sendUnaryData<Told>): void => {
+    Check: ({ request }: ServerUnaryCall<HealthRequest, HealthAnswer>, answer: sendUnaryData<HealthAnswer>): void => {
       const told = this.#statusOf(request.service)
       if (told === 'SERVICE_UNKNOWN') answer({ code: status.NOT_FOUND, details: 'there is no such service here' })
       else answer(null, { status: told })
@@ -60,7 +60,7 @@ export class HealthService {
     this.#stopTimer()
   }
 
-  #statusOf(service: string): Told['status'] {
+  #statusOf(service: string): HealthAnswer['status'] {
     if (!SERVICES.includes(service)) return 'SERVICE_UNKNOWN'
     return this.#readiness.isReady ? 'SERVING' : 'NOT_SERVING'
   }

@@ -3,7 +3,7 @@
 export type Unit = 'UNKNOWN_UNIT' | 'SECOND' | 'MINUTE' | 'HOUR' | 'DAY' | 'MONTH' | 'YEAR' | 'WEEK'
 export type Code = 'UNKNOWN' | 'OK' | 'OVER_LIMIT'
 
-export interface Entry {
+export interface DescriptorEntry {
   readonly key: string
   readonly value: string
 }
@@ -15,7 +15,7 @@ export interface Override {
 }
 
 export interface Descriptor {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly DescriptorEntry[]
   readonly limit: Override | null
   /** Text, because it may be larger than a number can say. */
   readonly hits_addend: { readonly value: string } | null

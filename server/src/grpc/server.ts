@@ -13,7 +13,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
-import type { Held } from '../held.ts'
+import type { HeldBytes } from '../held-bytes.ts'
 import { problemOf } from '../http/problem.ts'
 import type { Journal } from '../journal.ts'
 import { listening } from '../listening.ts'
@@ -81,7 +81,7 @@ function loaded(name: string): GrpcObject {
 /** What a call is answered from. */
 export interface GrpcParts {
   readonly counting: Counting
-  readonly held: Held
+  readonly held: HeldBytes
   readonly health: HealthService
 }
 

@@ -1,6 +1,6 @@
 /** The JSON in a request, read within bounds. */
 import type { IncomingMessage } from 'node:http'
-import type { Held, Holding } from '../held.ts'
+import type { ClientBytes, HeldBytes } from '../held-bytes.ts'
 import { BadRequest } from './problem.ts'
 
 export const MAX_BODY_BYTES = 1_048_576
@@ -8,7 +8,7 @@ export const MAX_BODY_BYTES = 1_048_576
 export const REQUEST_TIMEOUT_MS = 30_000
 
 /** A browser sends other types to any site without asking; JSON it does not. */
-export async function jsonBody(request: IncomingMessage, held: Held): Promise<unknown> {
+export async function jsonBody(request: IncomingMessage, held: HeldBytes): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/json *(;|$)/i.test(type)) {
     throw new BadRequest(415, 'CONTENT_TYPE', `content-type ${JSON.stringify(type)} must be application/json`)
@@ -24,11 +24,11 @@ export async function jsonBody(request: IncomingMessage, held: Held): Promise<un
 }
 
 // Listeners and not `for await`, which costs a promise for each piece and a quarter of all decisions.
-function textOf(request: IncomingMessage, held: Held): Promise<string> {
+function textOf(request: IncomingMessage, held: HeldBytes): Promise<string> {
   return new Promise((resolve, reject) => {
     let body: Buffer | undefined
     let bytes = 0
-    let holding: Holding | undefined
+    let holding: ClientBytes | undefined
     const refuse = (error: unknown) => {
       body = undefined
       holding?.leave()

@@ -1,5 +1,5 @@
 /** Envoy's question as JSON, as its own service takes it at `/json`: to try the rules of domains with curl. */
-import type { Descriptor, Entry, Override, RateLimitRequest, RateLimitResponse, Unit } from '../grpc/messages.ts'
+import type { Descriptor, DescriptorEntry, Override, RateLimitRequest, RateLimitResponse, Unit } from '../grpc/messages.ts'
 import { shown } from '../sluice.ts'
 import { BadRequest } from './problem.ts'
 
@@ -27,7 +27,7 @@ function descriptorIn(json: unknown, place: string): Descriptor {
   }
 }
 
-function entryIn(json: unknown, place: string): Entry {
+function entryIn(json: unknown, place: string): DescriptorEntry {
   const { key, value = '' } = fieldsOf(json, place, ['key', 'value'])
   if (typeof key !== 'string') throw wrong(`${place}.key ${shown(key)} must be a text`)
   if (typeof value !== 'string') throw wrong(`${place}.value ${shown(value)} must be a text`)

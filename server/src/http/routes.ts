@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DescriptorRule } from '../config/config.ts'
 import { type Counting, shouldRateLimit } from '../grpc/should-rate-limit.ts'
-import type { Held } from '../held.ts'
+import type { HeldBytes } from '../held-bytes.ts'
 import type { LiveHub } from '../live/hub.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { answerPage } from '../page/answer-page.ts'
@@ -47,7 +47,7 @@ export interface Context {
   readonly counting: Counting
   readonly metrics: Metrics
   readonly hub: LiveHub
-  readonly held: Held
+  readonly held: HeldBytes
   readonly readiness: Readiness
   /** Undefined: there is none. Empty: it was not built. */
   readonly page: Page | undefined

@@ -1,7 +1,7 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Held } from '../held.ts'
+import type { HeldBytes } from '../held-bytes.ts'
 import type { Journal } from '../journal.ts'
 import { nothingAt } from '../page/answer-page.ts'
 import type { Tls } from '../tls.ts'
@@ -119,12 +119,12 @@ function send({ readiness, held }: HttpOptions, response: ServerResponse, { stat
   holdIfNotTaken(held, response)
 }
 
-function holdIfNotTaken(held: Held, response: ServerResponse): void {
+function holdIfNotTaken(held: HeldBytes, response: ServerResponse): void {
   if (response.writableLength > 0 && !response.req.socket.destroyed) holdUntilTaken(held, response)
 }
 
 /** Most answers are taken by the system at once. */
-function holdUntilTaken(held: Held, response: ServerResponse): void {
+function holdUntilTaken(held: HeldBytes, response: ServerResponse): void {
   const { socket } = response.req
   // Behind others on its connection it may have to wait as long as they do, and then begins its own time.
   const isBehind = response.socket === null

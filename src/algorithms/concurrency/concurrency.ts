@@ -13,7 +13,7 @@
  * counts nothing.
  */
 import { type Algorithm, limitOf, type ReleasedLimit, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, MAX_FILL_US, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { type Duration, durationUs, invalid, MAX_FILL_US, onlyOptionsOf, permitsOf } from '../rate.ts'
 import { clearWords } from '../words.ts'
 
 const AT = 0
@@ -67,7 +67,7 @@ export function concurrency(options: ConcurrencyOptions): ConcurrencyLimit {
 function leaseUs(lease: Duration): number {
   const us = durationUs(lease, 'concurrency lease')
   if (us >= SHORTEST_LEASE_US) return us
-  throw refused('concurrency lease', lease, 'must be at least 100 ms: it is renewed every third of that')
+  throw invalid('concurrency lease', lease, 'must be at least 100 ms: it is renewed every third of that')
 }
 
 export type ConcurrencyLimit = ReleasedLimit & { readonly type: 'concurrency'; readonly max: number; readonly lease?: Duration }

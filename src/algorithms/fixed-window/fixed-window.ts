@@ -6,7 +6,7 @@
  * at all: it equals a key that was never used.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
 
 const START = 0
 const END = 1
@@ -47,7 +47,7 @@ function offsetUs(anchor: 'epoch' | 'first' | number, windowUs: number): number 
   if (anchor === 'epoch' || anchor === 'first') return 0
   const us = typeof anchor === 'number' ? Math.round(anchor * 1000) : Number.NaN
   if (us / 1000 !== anchor || Math.abs(us) > Number.MAX_SAFE_INTEGER) {
-    throw refused('fixedWindow anchor', anchor, "must be 'epoch', 'first' or milliseconds, whole to the microsecond")
+    throw invalid('fixedWindow anchor', anchor, "must be 'epoch', 'first' or milliseconds, whole to the microsecond")
   }
   const rest = us % windowUs
   return rest < 0 ? rest + windowUs : rest

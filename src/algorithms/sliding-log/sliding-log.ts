@@ -13,7 +13,7 @@
  * nothing.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, onlyOptionsOf, refused } from '../rate.ts'
+import { type Duration, durationUs, invalid, onlyOptionsOf } from '../rate.ts'
 import { moveWords } from '../words.ts'
 
 const AT = 0
@@ -48,7 +48,7 @@ export function slidingLog(options: SlidingLogOptions): SlidingLogLimit {
   onlyOptionsOf('slidingLog', options, ['limit', 'window'])
   const { limit, window } = options
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LOG) {
-    throw refused('slidingLog limit', limit, 'must be a whole number from 1 to 100,000, because every admission is kept')
+    throw invalid('slidingLog limit', limit, 'must be a whole number from 1 to 100,000, because every admission is kept')
   }
   const figures = [limit, durationUs(window, 'slidingLog window')]
   return limitOf({ type: 'slidingLog', limit, window }, slidingLogAlgorithm.ruleOf(figures))

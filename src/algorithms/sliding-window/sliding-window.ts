@@ -11,7 +11,7 @@
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
-import { type Duration, durationUs, onlyOptionsOf, permitsOf, refused } from '../rate.ts'
+import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
 import { clearWords } from '../words.ts'
 
 const AT = 0
@@ -44,9 +44,9 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindowLimit
 /** Slots shorter than a microsecond would tell nothing apart, and their numbers would not be exact. */
 function slotsOf(slots: number, windowUs: number): number {
   if (!Number.isInteger(slots) || slots < 1 || slots > MAX_SLOTS) {
-    throw refused('slidingWindow slots', slots, `must be a whole number from 1 to ${MAX_SLOTS}`)
+    throw invalid('slidingWindow slots', slots, `must be a whole number from 1 to ${MAX_SLOTS}`)
   }
-  if (slots > windowUs) throw refused('slidingWindow slots', slots, `must be at most one per microsecond of the window, ${windowUs}`)
+  if (slots > windowUs) throw invalid('slidingWindow slots', slots, `must be at most one per microsecond of the window, ${windowUs}`)
   return slots
 }
 

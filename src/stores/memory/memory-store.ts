@@ -3,7 +3,7 @@
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { decide } from '../../algorithms/decide.ts'
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
@@ -46,14 +46,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   onlyKnown(options, ['maxKeys', 'onFull'], 'memoryStore')
   const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'deny' } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > MOST_KEYS) {
-    throw refused('memoryStore maxKeys', maxKeys, `must be a whole number from 1 to ${MOST_KEYS}`)
+    throw invalid('memoryStore maxKeys', maxKeys, `must be a whole number from 1 to ${MOST_KEYS}`)
   }
-  if (onFull !== 'deny' && onFull !== 'allow') throw refused('memoryStore onFull', onFull, "must be 'deny' or 'allow'")
+  if (onFull !== 'deny' && onFull !== 'allow') throw invalid('memoryStore onFull', onFull, "must be 'deny' or 'allow'")
   return new ProcessMemory(maxKeys, onFull === 'deny')
 }
 
 /** The tables of the limiters of one name, and how often they were opened. */
-class Held implements HeldLimiter {
+class HeldTables implements HeldLimiter {
   readonly name: string
   tables: readonly Table[] = []
   open = 0
@@ -83,11 +83,11 @@ class ProcessMemory implements MemoryStore {
   readonly shared = false
   readonly deniesWhenFull: boolean
   readonly #maxKeys: number
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, HeldTables>()
   /** Those that no limiter has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
-  #closed: Set<Held> | undefined = undefined
+  #closed: Set<HeldTables> | undefined = undefined
   /** Where the sweep of those goes on. */
-  #hand: IterableIterator<Held> | undefined = undefined
+  #hand: IterableIterator<HeldTables> | undefined = undefined
 
   constructor(maxKeys: number, deniesWhenFull: boolean) {
     this.#maxKeys = maxKeys
@@ -142,15 +142,15 @@ class ProcessMemory implements MemoryStore {
     }
   }
 
-  #heldFor(name: string): Held {
+  #heldFor(name: string): HeldTables {
     const known = this.#held.get(name)
     if (known !== undefined) return known
-    const held = new Held(name)
+    const held = new HeldTables(name)
     this.#held.set(name, held)
     return held
   }
 
-  #close(held: Held): void {
+  #close(held: HeldTables): void {
     held.open -= 1
     if (held.open > 0) return
     if (held.size === 0) {
@@ -161,7 +161,7 @@ class ProcessMemory implements MemoryStore {
     this.#closed.add(held)
   }
 
-  #drop(held: Held): void {
+  #drop(held: HeldTables): void {
     this.#held.delete(held.name)
     this.#closed?.delete(held)
   }

@@ -5,7 +5,7 @@
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 
-interface Held {
+interface HeldRule {
   /** Of those with these numbers the one that came last. */
   rule: Rule
   readonly number: number
@@ -15,9 +15,9 @@ interface Held {
 
 export class Rules {
   #numbers = 0
-  #last: Held
+  #last: HeldRule
   /** All of them, by number and by name; undefined as long as there is only the last. */
-  #all: Map<number | string, Held> | undefined = undefined
+  #all: Map<number | string, HeldRule> | undefined = undefined
 
   constructor(rule: Rule) {
     this.#last = { rule, number: this.#numbers, rows: 0 }
@@ -44,8 +44,8 @@ export class Rules {
     if (held.rows === 0) this.#dropIfUnused(held)
   }
 
-  #held(number: number): Held {
-    return number === this.#last.number ? this.#last : (this.#all?.get(number) as Held)
+  #held(number: number): HeldRule {
+    return number === this.#last.number ? this.#last : (this.#all?.get(number) as HeldRule)
   }
 
   #turnTo(rule: Rule): void {
@@ -54,11 +54,11 @@ export class Rules {
     this.#dropIfUnused(before)
   }
 
-  #other(rule: Rule): Held {
+  #other(rule: Rule): HeldRule {
     this.#all ??= new Map([
       [this.#last.number, this.#last],
       [this.#last.rule.numbers, this.#last],
-    ] as [number | string, Held][])
+    ] as [number | string, HeldRule][])
     const known = this.#all.get(rule.numbers)
     if (known !== undefined) return known
     this.#numbers += 1
@@ -68,7 +68,7 @@ export class Rules {
     return held
   }
 
-  #dropIfUnused(held: Held): void {
+  #dropIfUnused(held: HeldRule): void {
     if (held.rows > 0 || held === this.#last) return
     this.#all?.delete(held.number)
     this.#all?.delete(held.rule.numbers)

@@ -15,7 +15,7 @@ import { isCollision, isMissing, isOfTheData, storeError } from './failure.ts'
 import { type Group, groupsOf, Job, type Row } from './groups.ts'
 import { rowId } from './keys.ts'
 import { migrationToRun, type Names } from './schema.ts'
-import { arrayOf, hexOf, quoted, type Told, toldRow } from './wire.ts'
+import { arrayOf, hexOf, quoted, type RowAnswer, rowAnswerOf } from './wire.ts'
 
 export interface PostgresDriverOptions {
   readonly names: Names
@@ -164,8 +164,8 @@ export class PostgresDriver implements StoreDriver {
     return sweeps
   }
 
-  async #told(text: string, values: readonly string[]): Promise<Told[]> {
-    return (await this.#migrated(text, values)).map(toldRow)
+  async #told(text: string, values: readonly string[]): Promise<RowAnswer[]> {
+    return (await this.#migrated(text, values)).map(rowAnswerOf)
   }
 
   /** Where the table is missing nothing has happened, so what was sent is sent again once it is made. */
@@ -212,7 +212,7 @@ function byId(a: Row, b: Row): number {
 }
 
 /** Decides groups by rows as they stand now, and by the time that came with them. */
-function decideOn(groups: readonly Group[], rows: readonly Row[], told: readonly Told[]): void {
+function decideOn(groups: readonly Group[], rows: readonly Row[], told: readonly RowAnswer[]): void {
   for (const { place, version, bytes } of told) rows[place]?.use(version, bytes)
   const nowUs = told[0]?.nowUs as number
   for (const group of groups) group.decide(nowUs)

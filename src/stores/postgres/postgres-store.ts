@@ -1,5 +1,5 @@
 /** State in Postgres: what a user holds. */
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import { AsyncStore } from '../remote/async-store.ts'
 import { PLAIN } from '../remote/batches.ts'
 import { ASYNC_STORE_OPTIONS, type AsyncStoreOptions, checkedMaxBatch } from '../remote/options.ts'
@@ -29,9 +29,9 @@ export function postgresStore(pool: PostgresClient, options: PostgresStoreOption
   onlyKnown(options, [...TABLE_OPTIONS, 'migrate', 'maxConnections', ...ASYNC_STORE_OPTIONS], 'postgresStore')
   const { migrate = false, maxConnections = 4 } = options
   const { names, isUnlogged } = checkedTable(options, 'postgresStore')
-  if (typeof migrate !== 'boolean') throw refused('postgresStore migrate', migrate, 'must be true or false')
+  if (typeof migrate !== 'boolean') throw invalid('postgresStore migrate', migrate, 'must be true or false')
   if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > 100) {
-    throw refused('postgresStore maxConnections', maxConnections, 'must be a whole number from 1 to 100')
+    throw invalid('postgresStore maxConnections', maxConnections, 'must be a whole number from 1 to 100')
   }
   const maxBatch = checkedMaxBatch(options, 'postgresStore')
   const mostWeight = maxBatch === 1 ? 1 : maxBatch * PLAIN * BATCHES_IN_A_CALL
@@ -48,8 +48,8 @@ export function postgresMigration(options: PostgresTable = {}): string {
 
 function checkedTable({ table = 'sluice', unlogged = false }: PostgresTable, who: string): { names: Names; isUnlogged: boolean } {
   if (typeof table !== 'string' || !/^(?:[a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,50}$/.test(table)) {
-    throw refused(`${who} table`, table, 'must be a name of lower-case letters, digits and _ (51 at most), or a schema, a dot and a name')
+    throw invalid(`${who} table`, table, 'must be a name of lower-case letters, digits and _ (51 at most), or a schema, a dot and a name')
   }
-  if (typeof unlogged !== 'boolean') throw refused(`${who} unlogged`, unlogged, 'must be true or false')
+  if (typeof unlogged !== 'boolean') throw invalid(`${who} unlogged`, unlogged, 'must be true or false')
   return { names: namesOf(table), isUnlogged: unlogged }
 }

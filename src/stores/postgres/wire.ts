@@ -2,7 +2,7 @@
 import type { SqlRow } from './client.ts'
 
 /** A row as it stands. */
-export interface Told {
+export interface RowAnswer {
   /** Its place among the rows that were sent, from 0 on. */
   readonly place: number
   /** Undefined: there is no such row. */
@@ -13,7 +13,7 @@ export interface Told {
 }
 
 /** By the order of the columns: some clients are told to give them other names. */
-export function toldRow(row: SqlRow): Told {
+export function rowAnswerOf(row: SqlRow): RowAnswer {
   const [place, version, state, nowUs] = Object.values(row)
   const isHeld = version !== null && version !== undefined
   return {

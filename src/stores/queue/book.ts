@@ -2,11 +2,11 @@
 
 import { giveBacks, type Settlement } from '../settlement.ts'
 import { Part } from '../step.ts'
-import { type Booked, chargeOf, dueAtStoreUs, Holding } from './holding.ts'
+import { type Booked, BookedPermits, chargeOf, dueAtStoreUs } from './booked-permits.ts'
 
 export class Book {
   /** One for each limit, in their order. */
-  #holdings: readonly Holding[] = []
+  #holdings: readonly BookedPermits[] = []
 
   /** Whether others hold permits in between. */
   get hasGaps(): boolean {
@@ -22,7 +22,7 @@ export class Book {
   }
 
   add(booked: readonly (Booked | undefined)[]): void {
-    if (this.#holdings.length === 0) this.#holdings = booked.map(() => new Holding())
+    if (this.#holdings.length === 0) this.#holdings = booked.map(() => new BookedPermits())
     this.#holdings.forEach((holding, k) => {
       const added = booked[k]
       if (added !== undefined) holding.add(added)
@@ -70,7 +70,7 @@ export class Book {
     return this.#givenUp(parts, nowUs, (holding, cost, k) => holding.giveUpHole(before[k] as number, cost))
   }
 
-  #latestUs(parts: readonly Part[], timeUs: (holding: Holding, cost: number, k: number) => number): number {
+  #latestUs(parts: readonly Part[], timeUs: (holding: BookedPermits, cost: number, k: number) => number): number {
     let latestUs = Number.NEGATIVE_INFINITY
     this.#holdings.forEach((holding, k) => {
       const { cost } = parts[k] as Part
@@ -84,7 +84,11 @@ export class Book {
    * A booking is cancelled by its ticket until its time has come. One whose time has come can be held because it was only a part of what its waiter
    * needs: it was not used, and is given back like any charge.
    */
-  #givenUp(parts: readonly Part[], nowUs: number, giveUp: (holding: Holding, cost: number, k: number) => readonly Booked[]): Settlement[] {
+  #givenUp(
+    parts: readonly Part[],
+    nowUs: number,
+    giveUp: (holding: BookedPermits, cost: number, k: number) => readonly Booked[],
+  ): Settlement[] {
     return this.#holdings.flatMap((holding, limit) =>
       giveUp(holding, (parts[limit] as Part).cost, limit).flatMap((booked): Settlement[] => {
         const { cost, ticket } = booked

@@ -9,8 +9,8 @@ import type { GuardedStore } from '../remote/guarded-store.ts'
 import { chargesOf, giveBacks } from '../settlement.ts'
 import type { Step } from '../step.ts'
 import { allAllowed, type Part } from '../store.ts'
+import { bookedOf } from './booked-permits.ts'
 import { type Claim, claimedParts, claimOf, HeldUp, renewalUs, restOf } from './claim.ts'
-import { bookedOf } from './holding.ts'
 import { Horizon } from './horizon.ts'
 import type { Line } from './line.ts'
 import { Queue } from './queue.ts'
@@ -73,7 +73,7 @@ export class SharedQueue extends Queue {
     super.unbook()
     for (const { parts } of this.#spare.splice(0)) this.giveUpLatest(parts)
     this.#giveUpClaim()
-    this.#settle()
+    this.#giveBackLate()
   }
 
   /** Also whether permits are being given back, or the store has been asked for as much as it shall. */
@@ -249,7 +249,7 @@ export class SharedQueue extends Queue {
     const later = (act: () => void) => {
       this.#onTheirWay -= takes
       act()
-      if (this.#onTheirWay === 0) this.#settle()
+      if (this.#onTheirWay === 0) this.#giveBackLate()
       this.goOn()
       this.endIfIdle()
     }
@@ -267,7 +267,7 @@ export class SharedQueue extends Queue {
   }
 
   /** All answers are there. */
-  #settle(): void {
+  #giveBackLate(): void {
     if (this.#owes) this.retryAtUs = 0
     for (const parts of this.#left.splice(0)) this.giveUpLatest(parts)
     for (const { parts, answer } of this.#outdated.splice(0)) this.refund(parts, answer)

@@ -14,7 +14,7 @@ import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
 import { bySlot, type KeyScheme, redisKey, slotOf } from './keys.ts'
 import { script } from './script.ts'
-import { addArguments, Reply, Sent } from './wire.ts'
+import { AddressedStep, addArguments, Reply } from './wire.ts'
 
 /** No name of a limit has such a sign in it. */
 const PROBE = ':%probe'
@@ -26,7 +26,7 @@ const MOST_LIMITS = 4_000
 const MOST_ATTEMPTS = 4
 
 /** One step of a script call, and its place in the batch. */
-class SentStep extends Sent {
+class SentStep extends AddressedStep {
   readonly place: number
 
   constructor(step: Step, keys: readonly string[], places: readonly number[], place: number) {
@@ -224,14 +224,14 @@ function inFirst(parts: number): readonly number[] {
 }
 
 /** For each slot the places of its parts. */
-function slotsOf({ step, keys, places }: Sent): number[][] {
+function slotsOf({ step, keys, places }: AddressedStep): number[][] {
   return bySlot([...step.parts.keys()], (part) => keys[(places[part] as number) - 1] as string)
 }
 
 /** Where the keys begin in the arguments of a call, behind their number. */
 const FIRST_KEY = 3
 
-function addKeys(args: string[], call: readonly Sent[]): void {
+function addKeys(args: string[], call: readonly AddressedStep[]): void {
   args.push('')
   for (const { keys } of call) for (const key of keys) args.push(key)
   args[FIRST_KEY - 1] = `${args.length - FIRST_KEY}`

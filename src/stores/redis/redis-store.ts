@@ -1,5 +1,5 @@
 /** State in Redis or Valkey: what a user holds. */
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import { AsyncStore } from '../remote/async-store.ts'
 import { ASYNC_STORE_OPTIONS, type AsyncStoreOptions } from '../remote/options.ts'
 import { type RedisClient, senderOf } from './client.ts'
@@ -21,10 +21,10 @@ function checkedScheme(options: RedisStoreOptions): KeyScheme {
   onlyKnown(options, ['prefix', 'hashTag', ...ASYNC_STORE_OPTIONS], 'redisStore')
   const { prefix = 'sluice', hashTag } = options
   if (typeof prefix !== 'string' || !/^[^{}\s]{1,256}$/.test(prefix)) {
-    throw refused('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
+    throw invalid('redisStore prefix', prefix, 'must be 1 to 256 characters without braces and white space')
   }
   if (hashTag !== undefined && typeof hashTag !== 'function') {
-    throw refused('redisStore hashTag', hashTag, 'must be a function from a key to a string')
+    throw invalid('redisStore hashTag', hashTag, 'must be a function from a key to a string')
   }
   return { prefix, hashTag }
 }

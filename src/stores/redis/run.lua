@@ -15,9 +15,9 @@
 -- In place of all that stands the text of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more expensively the more variables around it it uses. So
--- what nearly every call needs stands here, outside of functions: decisions by one limit whose states are short (short.lua, once for each such algorithm), on
--- keys that hold nothing or one state under the same numbers. Everything else (rest.lua) is one function, which uses none of these variables, and makes what it needs when it
--- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see rest.lua.
+-- what nearly every call needs stands here, outside of functions: decisions by one limit whose states are short (fast-path.lua, once for each such algorithm), on
+-- keys that hold nothing or one state under the same numbers. Everything else (general-path.lua) is one function, which uses none of these variables, and makes what it needs when it
+-- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see general-path.lua.
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.

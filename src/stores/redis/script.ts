@@ -15,7 +15,7 @@ type Verb = 'take' | 'charge' | 'settle'
 type Blocks = { readonly words: number; readonly rule: string } & Readonly<Record<Verb, string>>
 
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
-/** What is decided by one limit: of algorithms whose states are short, by blocks of short.lua; of the others, by functions. */
+/** What is decided by one limit: of algorithms whose states are short, by blocks of fast-path.lua; of the others, by functions. */
 const SHORT: Readonly<Record<string, Blocks>> = lua.LUA_SHORT
 const LONG: Readonly<Record<string, Readonly<Record<Verb, string>> & { readonly give?: string; readonly renew?: string }>> = lua.LUA_LONG
 const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
@@ -72,7 +72,7 @@ function longOf(type: string): string | undefined {
   return `if verb == 't' then\n${take}\nelseif verb == 'c' then\n${charge}\n${released}else\n${settle}\nend`
 }
 
-/** short.lua for each algorithm whose states are short. */
+/** fast-path.lua for each algorithm whose states are short. */
 function shorts(): string {
   return FORMATS.map(({ format, algorithm: { type } }) => {
     const blocks = SHORT[type]

@@ -9,7 +9,7 @@ const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 const ENTERED_LATER = -4
 
 /** A step on its way: its keys, each once, and which of them each part has, from 1 on. */
-export class Sent {
+export class AddressedStep {
   readonly step: Step
   readonly keys: readonly string[]
   readonly places: readonly number[]
@@ -25,8 +25,8 @@ export class Sent {
  * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
  * Where that is all there is, and they take or charge by one limit, the limit and the cost are enough.
  */
-export function addArguments(args: string[], sent: readonly Sent[]): void {
-  const [head] = sent as [Sent]
+export function addArguments(args: string[], sent: readonly AddressedStep[]): void {
+  const [head] = sent as [AddressedStep]
   const { nowUs } = head.step
   const isLarge = sent.some(hasLarge)
   const verb = shortVerb(head)
@@ -45,13 +45,13 @@ export function addArguments(args: string[], sent: readonly Sent[]): void {
 }
 
 /** Whether the script has to know how many words there are before it reads them. */
-function hasLarge({ step }: Sent): boolean {
+function hasLarge({ step }: AddressedStep): boolean {
   for (const { rule } of step.parts) if (rule.words > MOST_TAGGED) return true
   return false
 }
 
-function addRun(args: string[], sent: readonly Sent[], first: number, next: number): void {
-  const head = sent[first] as Sent
+function addRun(args: string[], sent: readonly AddressedStep[], first: number, next: number): void {
+  const head = sent[first] as AddressedStep
   const verb = shortVerb(head)
   if (verb === undefined) {
     addAnyRun(args, head, next - first)
@@ -60,7 +60,7 @@ function addRun(args: string[], sent: readonly Sent[], first: number, next: numb
   const [{ rule, limit, cost }] = head.step.parts as [Part]
   args.push(verb, `${next - first}`, knownLabel(rule, limit))
   if (!isOwnEach(verb)) args.push(`${cost}`)
-  else for (let k = first; k < next; k++) addOwn(args, (sent[k] as Sent).step)
+  else for (let k = first; k < next; k++) addOwn(args, (sent[k] as AddressedStep).step)
 }
 
 /** Whether what a decision is about is written down for each of a run. */
@@ -73,7 +73,7 @@ function addOwn(args: string[], { ofUs, parts }: Step): void {
   args.push(`${cost}`, `${ofUs}`, ticket === undefined ? '0' : ticket.words.join(' '))
 }
 
-function addAnyRun(args: string[], { step, keys, places }: Sent, count: number): void {
+function addAnyRun(args: string[], { step, keys, places }: AddressedStep, count: number): void {
   const { op, aheadUs, ofUs, parts } = step
   args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
@@ -88,17 +88,18 @@ function isGiven(op: Step['op']): boolean {
 }
 
 /** Where the run ends that begins there. */
-function runFrom(sent: readonly Sent[], first: number): number {
-  const head = sent[first] as Sent
+function runFrom(sent: readonly AddressedStep[], first: number): number {
+  const head = sent[first] as AddressedStep
   const verb = shortVerb(head)
   const areOwn = isOwnEach(verb)
   let next = first + 1
-  while (next < sent.length && (areOwn ? isOfRun(verb, head, sent[next] as Sent) : isAlike(head, sent[next] as Sent))) next += 1
+  while (next < sent.length && (areOwn ? isOfRun(verb, head, sent[next] as AddressedStep) : isAlike(head, sent[next] as AddressedStep)))
+    next += 1
   return next
 }
 
 /** By the same verb and the same limit: what each is about is written down for each. */
-function isOfRun(verb: ShortVerb | undefined, { step: a }: Sent, sent: Sent): boolean {
+function isOfRun(verb: ShortVerb | undefined, { step: a }: AddressedStep, sent: AddressedStep): boolean {
   const [one, other] = [a.parts[0] as Part, sent.step.parts[0] as Part]
   return one.rule === other.rule && one.limit === other.limit && shortVerb(sent) === verb
 }
@@ -106,7 +107,7 @@ function isOfRun(verb: ShortVerb | undefined, { step: a }: Sent, sent: Sent): bo
 type ShortVerb = 't' | 'c' | 's' | 'g' | 'r'
 
 /** What a step does by one limit, in the script's words. Undefined for anything that takes more words to say. */
-function shortVerb({ step: { op, aheadUs, ofUs, parts } }: Sent): ShortVerb | undefined {
+function shortVerb({ step: { op, aheadUs, ofUs, parts } }: AddressedStep): ShortVerb | undefined {
   const { cost, ticket, rule } = parts[0] as Part
   if (parts.length > 1 || aheadUs >= 0) return undefined
   if (rule.algorithm.untilReleased && op === 'renew') return 'r'
@@ -135,7 +136,7 @@ function knownLabel(rule: Rule, limit: string): string {
 }
 
 /** Whether two steps differ in nothing but their keys. */
-function isAlike({ step: a, places }: Sent, { step: b, places: otherPlaces }: Sent): boolean {
+function isAlike({ step: a, places }: AddressedStep, { step: b, places: otherPlaces }: AddressedStep): boolean {
   if (a.op !== b.op || a.aheadUs !== b.aheadUs || a.ofUs !== b.ofUs || a.parts.length !== b.parts.length) return false
   for (let k = 0; k < a.parts.length; k++) {
     const [one, other] = [a.parts[k] as Part, b.parts[k] as Part]

@@ -2,7 +2,7 @@
  * A store that answers later, made of a driver. It brings the parts that all such stores share: batches, the denial cache, timeouts,
  * circuit breakers and fallbacks. A limiter in memory carries none of them.
  */
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { GuardedStore, type Watch } from './guarded-store.ts'
@@ -31,7 +31,7 @@ export class AsyncStore<D extends StoreDriver = StoreDriver> {
 /** A store of a driver: `createLimiter(limits, { name: 'api', store: asyncStore(driver) })`. */
 export function asyncStore<D extends StoreDriver>(driver: D, options: AsyncStoreOptions = {}): AsyncStore<D> {
   const isDriver = typeof driver === 'object' && driver !== null && typeof driver.apply === 'function' && typeof driver.shared === 'boolean'
-  if (!isDriver) throw refused('asyncStore driver', driver, 'must be an object with apply(steps), and shared, true or false')
+  if (!isDriver) throw invalid('asyncStore driver', driver, 'must be an object with apply(steps), and shared, true or false')
   onlyKnown(options, ASYNC_STORE_OPTIONS, 'asyncStore')
   return new AsyncStore(driver, options)
 }

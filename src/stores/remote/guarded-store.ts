@@ -19,8 +19,8 @@ import type { Failures, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
 import { type Ask, Deadlines, type TimedAsker } from './deadlines.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { type FailurePolicy, type Fallback, fallbackFor } from './fallback.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
-import { type FailurePolicy, type Substitute, substituteFor } from './substitute.ts'
 
 export interface Watch {
   readonly clock: Clock
@@ -103,7 +103,7 @@ export class GuardedStore {
   readonly #dispatcher: Dispatcher
   readonly #watch: Watch
   /** Undefined: nobody decides while the store is down, the failure is thrown. */
-  readonly #substitute: Substitute | undefined
+  readonly #fallback: Fallback | undefined
   readonly #deadlines: Deadlines
   /** By the name of the part; only those that have been open. */
   readonly #breakers = new Map<string, Breaker>()
@@ -121,7 +121,7 @@ export class GuardedStore {
     this.#dispatcher = dispatcher
     this.shared = driver.shared
     this.#watch = watch
-    this.#substitute = substituteFor(watch.onStoreError, watch.localShare)
+    this.#fallback = fallbackFor(watch.onStoreError, watch.localShare)
     this.#deadlines = new Deadlines(watch.clock, watch.timeoutUs)
   }
 
@@ -203,12 +203,12 @@ export class GuardedStore {
 
   /** Answers by the failure policy. Only the store can forget a key. */
   #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
-    if (this.#substitute === undefined || call.step.op === 'forget') {
+    if (this.#fallback === undefined || call.step.op === 'forget') {
       call.refused(error)
       return
     }
     const nowUs = this.#watch.clock.nowUs()
-    call.answered(this.#substitute(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
+    call.answered(this.#fallback(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
   }
 
   /** The first open breaker of the parts that a step needs. */

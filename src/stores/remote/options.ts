@@ -1,5 +1,5 @@
 /** How a store that answers later is asked: what its user may set, checked. */
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import type { DenialBounds } from './denials.ts'
 
 export interface AsyncStoreOptions {
@@ -28,22 +28,22 @@ const MOST_MAX_BATCH = 1_000
 /** `who`: the function that was given them. */
 export function checkedMaxBatch({ maxBatch = DEFAULT_MAX_BATCH }: AsyncStoreOptions, who: string): number {
   if (Number.isInteger(maxBatch) && maxBatch >= 1 && maxBatch <= MOST_MAX_BATCH) return maxBatch
-  throw refused(`${who} maxBatch`, maxBatch, `must be a whole number from 1 to ${MOST_MAX_BATCH}`)
+  throw invalid(`${who} maxBatch`, maxBatch, `must be a whole number from 1 to ${MOST_MAX_BATCH}`)
 }
 
 /** Undefined: nothing is repeated. */
 export function checkedBounds({ denialCache = {} }: AsyncStoreOptions, who: string): DenialBounds | undefined {
   if (denialCache === false) return undefined
   if (typeof denialCache !== 'object' || denialCache === null) {
-    throw refused(`${who} denialCache`, denialCache, 'must be false or an object such as { maxMs: 1000, maxKeys: 10_000 }')
+    throw invalid(`${who} denialCache`, denialCache, 'must be false or an object such as { maxMs: 1000, maxKeys: 10_000 }')
   }
   onlyKnown(denialCache, ['maxMs', 'maxKeys'], `${who} denialCache`)
   const { maxMs = 1_000, maxKeys = 10_000 } = denialCache
   if (typeof maxMs !== 'number' || !(maxMs > 0 && maxMs <= 60_000)) {
-    throw refused(`${who} denialCache maxMs`, maxMs, 'must be above 0 and at most 60000 milliseconds')
+    throw invalid(`${who} denialCache maxMs`, maxMs, 'must be above 0 and at most 60000 milliseconds')
   }
   if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 1_000_000) {
-    throw refused(`${who} denialCache maxKeys`, maxKeys, 'must be a whole number from 1 to 1000000')
+    throw invalid(`${who} denialCache maxKeys`, maxKeys, 'must be a whole number from 1 to 1000000')
   }
   return { maxUs: Math.ceil(maxMs * 1000), maxKeys }
 }

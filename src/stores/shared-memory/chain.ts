@@ -24,7 +24,7 @@ const [NOWHERE, OUTRUN] = [ABSENT, LOST]
 export const LONGEST_KEY = 1024
 
 /** The limiter whose keys are looked for: its number, and the seed of the fingerprints of its keys. */
-export interface Address {
+export interface KeyScope {
   readonly scope: number
   readonly seedLow: number
   readonly seedHigh: number
@@ -36,7 +36,7 @@ export interface Chain {
   /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
   readonly idleAtUs: Float64Array
   /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
-  find(key: string, address: Address, words: Float64Array): number
+  find(key: string, keyScope: KeyScope, words: Float64Array): number
   /** Looks at the whole chain behind a head. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
   look(headAt: number): void
   isAsSeen(): boolean
@@ -65,7 +65,7 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
   const idleAtUs = fixedDoubles(1)
   const { records, tags } = seen
 
-  function find(key: string, { scope, seedLow, seedHigh }: Address, words: Float64Array): number {
+  function find(key: string, { scope, seedLow, seedHigh }: KeyScope, words: Float64Array): number {
     if (key.length > LONGEST_KEY) return NOWHERE
     fingerprint(key, seedLow, seedHigh, sought)
     const low = sought[0] as number

@@ -47,7 +47,7 @@ export interface Seen {
 }
 
 /** The journal that a thread has, or had last: mostly no other wants it. */
-export interface Held {
+export interface HeldJournal {
   at: number
   /** Counted from 1. */
   number: number
@@ -58,7 +58,7 @@ export interface Held {
 export interface Journal {
   /** The chain whose head is swapped. */
   readonly seen: Seen
-  readonly held: Held
+  readonly held: HeldJournal
   /** Claims the journal that the thread had last, if no other has had it since. */
   reclaim(): boolean
   /** Claims the journal at a place, if no thread has it. */
@@ -78,7 +78,7 @@ export interface Journal {
   /** Notes the fingerprint of a record that is to be freed, while it is in its chain: for a swap that uses no spare. */
   noteFreed(record: number): void
   /** The head that was noted was swapped, or not: the note is done with. */
-  settle(swapped: boolean): void
+  finishNote(swapped: boolean): void
   /** Gives the journal back, unless it was taken over meanwhile. */
   release(): void
 }
@@ -89,7 +89,7 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
   const recordsAt = memory.recordAt(0)
   const seen: Seen = { headAt: 0, version: 0, first: 0, length: 0, after: 0, records: fixedInts(SPARES), tags: fixedInts(SPARES) }
   const { records, tags } = seen
-  const held: Held = { at: memory.journalAt(first), number: first + 1, state: 0 }
+  const held: HeldJournal = { at: memory.journalAt(first), number: first + 1, state: 0 }
 
   function reclaim(): boolean {
     // As this thread left it, so no other had it since, and it still bears this thread's name.
@@ -136,7 +136,7 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
     // Last, because it makes the note complete.
     store(at + COUNTS, NOTED | (used << USED_SHIFT) | (freed << FREED_SHIFT) | ((ints[at + HELD] as number) << BEFORE_SHIFT))
     const swapped = swapPair(headAt, seen.first, version, record, (version + 1) | 0)
-    settle(swapped)
+    finishNote(swapped)
     return swapped
   }
 
@@ -151,7 +151,7 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
    * nothing is read that is written here. Where as many are freed as were used, the first spare tells that the head was swapped, before and
    * after it is exchanged; otherwise that is written down first.
    */
-  function settle(swapped: boolean): void {
+  function finishNote(swapped: boolean): void {
     const { at } = held
     if (swapped) {
       const counts = ints[at + COUNTS] as number
@@ -181,5 +181,5 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
     if (ints[at + STATE] === state) store(at + STATE, (state + 1) | 0)
   }
 
-  return { seen, held, reclaim, claim, take, tag, spare, hasSurplus, swapHead, noteFreed, settle, release }
+  return { seen, held, reclaim, claim, take, tag, spare, hasSurplus, swapHead, noteFreed, finishNote, release }
 }

@@ -122,7 +122,7 @@ export class Journals {
   #seize(at: number, state: number, thread: number): boolean {
     // Still odd, but another step: of two that want to take it over one fails here. A thread that dies from here on has left its own name.
     if (!this.journal.take(at, state, thread, (state + 2) | 0)) return false
-    this.journal.settle(wasSwapped(this.#memory, at))
+    this.journal.finishNote(wasSwapped(this.#memory, at))
     return true
   }
 

@@ -48,7 +48,7 @@ export function memoryFrom(from: SharedStoreOptions | SharedHandle): SharedMemor
   whole('maxKeys', maxKeys, 1, MOST_KEYS)
   whole('maxThreads', maxThreads, 1, MOST_JOURNALS)
   whole('reclaimAfterMs', reclaimAfterMs, SECOND_MS, HOUR_MS)
-  if (onFull !== 'deny' && onFull !== 'allow') throw refused('onFull', onFull, "must be 'deny' or 'allow'")
+  if (onFull !== 'deny' && onFull !== 'allow') throw invalid('onFull', onFull, "must be 'deny' or 'allow'")
   const recordWords = wordsFrom(from)
   const allowWhenFull = onFull === 'allow'
   return SharedMemory.create({ maxKeys, maxThreads, recordWords, allowWhenFull, reclaimAfterMs, originUs: originUs() })
@@ -61,13 +61,13 @@ function wordsFrom({ limits, recordWords = DEFAULT_WORDS }: SharedStoreOptions):
   if (limits === undefined) return recordWords
   const words = wordsOfAll(rulesOf(limits))
   if (words <= MOST_WORDS) return words
-  throw refused('limits', limits, `must need at most ${MOST_WORDS} doubles for a key, not ${words}`)
+  throw invalid('limits', limits, `must need at most ${MOST_WORDS} doubles for a key, not ${words}`)
 }
 
 function rulesOf(limits: unknown): Rule[] {
   const all = typeof limits === 'object' && limits !== null ? (RULE in limits ? [limits] : Object.values(limits)) : []
   if (all.length > 0 && all.every(isLimit)) return all.map((limit) => limit[RULE])
-  throw refused('limits', limits, 'must be a limit such as gcra({ ... }), or an object of them by name')
+  throw invalid('limits', limits, 'must be a limit such as gcra({ ... }), or an object of them by name')
 }
 
 function isLimit(value: unknown): value is Limit {
@@ -76,9 +76,9 @@ function isLimit(value: unknown): value is Limit {
 
 function whole(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return
-  throw refused(name, value, `must be a whole number from ${least} to ${most}`)
+  throw invalid(name, value, `must be a whole number from ${least} to ${most}`)
 }
 
-function refused(name: string, value: unknown, rule: string): SluiceError {
+function invalid(name: string, value: unknown, rule: string): SluiceError {
   return new SluiceError('CONFIG', `sharedStore ${name} ${shown(value)} ${rule}`)
 }

@@ -8,11 +8,11 @@ import { type Cell, decide } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
 import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step } from '../store.ts'
-import { ABSENT, type Address, LONGEST_KEY, LOST } from './chain.ts'
+import { ABSENT, type KeyScope, LONGEST_KEY, LOST } from './chain.ts'
 import { enter, holderWords } from './holders.ts'
 import type { Journals } from './journals.ts'
 import { recordCopy } from './record.ts'
-import type { Table } from './table.ts'
+import type { SharedTable } from './shared-table.ts'
 
 // As constants of this module: what is imported is read anew at each use.
 const [NOWHERE, OUTRUN] = [ABSENT, LOST]
@@ -22,7 +22,7 @@ const NOBODY_SEEN_US = 1_000_000
 
 /** What all limiters of a thread share. */
 export interface SharedParts {
-  readonly table: Table
+  readonly table: SharedTable
   readonly journals: Journals
   readonly recordWords: number
   readonly allowWhenFull: boolean
@@ -37,14 +37,14 @@ export interface SharedStates extends OpenStates {
 }
 
 /** A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay until they are idle, so nothing is freed here. */
-export function sharedStates(shared: SharedParts, scope: Scope, address: Address, nowUs: () => number, close: () => void): SharedStates {
+export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeyScope, nowUs: () => number, close: () => void): SharedStates {
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
   const { find, put, idleAtUs } = table.chain
   const { nextLookUs } = journals
   const { rules, starts, figures, words, cellsFor, clear, load, loadOther, holdersAt, idleInUs, packed } = recordCopy(scope.limits)
   const { thread } = journals
   const hasHolders = thread !== 0 && holderWords(rules) > 0
-  const { scope: number } = address
+  const { scope: number } = keyScope
   const count = scope.limits.length
 
   /**
@@ -58,7 +58,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
     const cells = parts.length === count ? parts : cellsFor(parts)
     if (count > 1 || key.length > LONGEST_KEY) checkKeys(parts)
     for (let lost = 0; ; lost++) {
-      let place = find(key, address, words)
+      let place = find(key, keyScope, words)
       let isPresent = place >= 0
       for (let k = 0; isPresent && k < count; k++) {
         const cell = cells[k] as Cell
@@ -123,7 +123,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
     if (found === NOWHERE) clear(cells)
     if (found < 0 || load(cells)) return found
     const whole = new Float64Array(recordWords)
-    const place = find(key, address, whole)
+    const place = find(key, keyScope, whole)
     if (place >= 0) loadOther(cells, whole)
     // The other thread that was faster may have dropped it.
     return place === NOWHERE ? OUTRUN : place
@@ -142,7 +142,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, address: Address
 
   function inspect(limit: string, key: string): StateFields | undefined {
     const cells = cellsFor([])
-    while (readOther(find(key, address, words), key, cells) === OUTRUN);
+    while (readOther(find(key, keyScope, words), key, cells) === OUTRUN);
     const cell = cells[scope.limits.findIndex(({ name }) => name === limit)]
     return cell?.isHeld ? cell.own.algorithm.fields(cell.own, cell.s, cell.i) : undefined
   }

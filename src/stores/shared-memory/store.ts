@@ -16,8 +16,8 @@ import { releaseHeld } from './held.ts'
 import { Journals } from './journals.ts'
 import type { SharedHandle, SharedMemory } from './layout.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
+import { SharedTable } from './shared-table.ts'
 import { type SharedParts, type SharedStates, sharedStates } from './states.ts'
-import { Table } from './table.ts'
 import { otherThread, spin, type WatchedThread } from './thread.ts'
 
 export interface SharedStore extends SyncStore {
@@ -54,7 +54,7 @@ class Shared implements SharedStore {
   collisions = 0
   readonly #memory: SharedMemory
   readonly #journals: Journals
-  readonly #table: Table
+  readonly #table: SharedTable
   readonly #parts: SharedParts
   /** Of the limiters of this thread, by name: what was opened last. */
   readonly #opened = new Map<string, SharedStates>()
@@ -64,7 +64,7 @@ class Shared implements SharedStore {
     this.nowUs = timeFrom(memory.originUs) ?? systemClock.nowUs
     this.#memory = memory
     this.#journals = new Journals(memory)
-    this.#table = new Table(memory, this.#journals)
+    this.#table = new SharedTable(memory, this.#journals)
     const { recordWords, allowWhenFull } = memory
     this.#parts = { table: this.#table, journals: this.#journals, recordWords, allowWhenFull, onLost: (lost) => this.#yield(lost) }
   }
@@ -85,8 +85,8 @@ class Shared implements SharedStore {
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
-    const address = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
-    const states = sharedStates(this.#parts, scope, address, nowUs, () => {
+    const keyScope = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
+    const states = sharedStates(this.#parts, scope, keyScope, nowUs, () => {
       if (this.#opened.get(scope.name) === states) this.#opened.delete(scope.name)
     })
     this.#opened.set(scope.name, states)

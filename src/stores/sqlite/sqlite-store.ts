@@ -1,7 +1,7 @@
 /** State in a file of SQLite, which all processes of a machine share: what a user holds. */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { readState } from '../../algorithms/codec.ts'
-import { onlyKnown, refused } from '../../algorithms/rate.ts'
+import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import { SluiceError } from '../../errors.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
@@ -39,16 +39,16 @@ export function sqliteStore(file: string | SqliteDatabase, options: SqliteStoreO
   onlyKnown(options, ['busyTimeoutMs'], 'sqliteStore')
   const { busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options
   if (typeof busyTimeoutMs !== 'number' || !(busyTimeoutMs >= 0 && busyTimeoutMs <= MOST_BUSY_TIMEOUT_MS)) {
-    throw refused('sqliteStore busyTimeoutMs', busyTimeoutMs, `must be 0 to ${MOST_BUSY_TIMEOUT_MS} milliseconds`)
+    throw invalid('sqliteStore busyTimeoutMs', busyTimeoutMs, `must be 0 to ${MOST_BUSY_TIMEOUT_MS} milliseconds`)
   }
   if (typeof file === 'string') return opened(file, busyTimeoutMs)
   if (isDatabase(file)) return new FileStore(file, false, busyTimeoutMs)
-  throw refused('sqliteStore', file, 'must be the path of a file, or a database of node:sqlite or better-sqlite3')
+  throw invalid('sqliteStore', file, 'must be the path of a file, or a database of node:sqlite or better-sqlite3')
 }
 
 function opened(path: string, busyTimeoutMs: number): FileStore {
   if (path === '' || path.startsWith(':memory:') || path.includes('\0')) {
-    throw refused('sqliteStore', path, 'must be the path of a file; without one, memoryStore() is faster')
+    throw invalid('sqliteStore', path, 'must be the path of a file; without one, memoryStore() is faster')
   }
   const database = openDatabase(path)
   try {

@@ -32,7 +32,7 @@ export function isUpgrade(answered: FetchResponse | undefined): boolean {
 
 export const SWITCHING_PROTOCOLS = 101
 
-export class Fetched implements HttpRequest {
+export class FetchHttpRequest implements HttpRequest {
   readonly address: string | undefined
   readonly #request: FetchRequest
 

@@ -29,7 +29,7 @@ export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], n
   })
 }
 
-export class Holding {
+export class BookedPermits {
   readonly #runs: Run[] = []
   /** The offset from the store's time to the time of this process: the least of all answers, for each was under way some time. */
   offsetUs = 0

@@ -38,7 +38,7 @@ elseif format == --[[FORMAT]] then
           idleAtUs, head, s1, s2, s3, s4 = unpackBytes(form, raw)
         end
         if head ~= known then
-          known, form, length, t1, t2, t3, t4 = shortForm(raw, label, labelSize)
+          known, form, length, t1, t2, t3, t4 = oneRecordForm(raw, label, labelSize)
           if known then
             idleAtUs, known, s1, s2, s3, s4 = unpackBytes(form, raw)
           end

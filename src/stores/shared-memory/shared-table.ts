@@ -14,7 +14,7 @@ const FULL_FOR_US = 5_000
 const SEARCH_LONG_IDLE = 100
 const SEARCH = 2_048
 
-export class Table {
+export class SharedTable {
   readonly #memory: SharedMemory
   readonly #journals: Journals
   readonly chain: Chain

@@ -4,7 +4,7 @@ import { besides } from '../http/headers.ts'
 import type { Refusal } from '../http/refusal.ts'
 import { routeText } from '../http/route.ts'
 import type { Decision } from '../limiter/decision.ts'
-import { leavesLess, type NodeRequest, type NodeResponse } from './incoming.ts'
+import { leavesLess, type NodeRequest, type NodeResponse } from './node-request.ts'
 
 /** The parts of Fastify's request that are needed. */
 export interface FastifyRequestLike {

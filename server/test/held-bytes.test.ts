@@ -1,10 +1,10 @@
 /** What the service holds for clients, by itself. */
 import { describe, expect, test, vi } from 'vitest'
-import { Held, MAX_HELD_BYTES } from '../src/held.ts'
+import { HeldBytes, MAX_HELD_BYTES } from '../src/held-bytes.ts'
 
 describe('bytes that are held for clients', () => {
   test('beyond the bound the oldest are ended, as many as are needed', () => {
-    const held = new Held(100)
+    const held = new HeldBytes(100)
     const ended: string[] = []
     const enter = (name: string, bytes: number) => {
       const holding = held.enter(1_000, (why) => ended.push(`${name} ${why}`))
@@ -26,7 +26,7 @@ describe('bytes that are held for clients', () => {
 
   test('and a client that takes too long, once', () => {
     vi.useFakeTimers()
-    const held = new Held()
+    const held = new HeldBytes()
     const ended: string[] = []
     const late = held.enter(1_000, (why) => ended.push(why))
     held.enter(1_000, (why) => ended.push(why)).leave()

@@ -10,10 +10,10 @@ export const MAX_HELD_BYTES = 67_108_864
 /** Why a client is ended: its time is up, or there was no room for it any longer. */
 export type Ended = 'late' | 'full'
 
-export class Held {
+export class HeldBytes {
   readonly #maxBytes: number
   /** In the order in which they came. */
-  readonly #entries = new Set<Holding>()
+  readonly #entries = new Set<ClientBytes>()
   #bytes = 0
 
   constructor(maxBytes: number = MAX_HELD_BYTES) {
@@ -25,8 +25,8 @@ export class Held {
   }
 
   /** `end` is called at most once, and not after `leave`. */
-  enter(maxMs: number, end: (why: Ended) => void): Holding {
-    const holding: Holding = new Holding(
+  enter(maxMs: number, end: (why: Ended) => void): ClientBytes {
+    const holding: ClientBytes = new ClientBytes(
       maxMs,
       (bytes) => this.#grow(bytes),
       (why) => {
@@ -49,7 +49,7 @@ export class Held {
 }
 
 /** The bytes held for one client. */
-export class Holding {
+export class ClientBytes {
   bytes = 0
   readonly #onGrow: (bytes: number) => void
   readonly #onEnd: (why: Ended | undefined) => void

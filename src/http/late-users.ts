@@ -17,7 +17,7 @@ export interface UserLook {
 /** By key function. */
 export const userLooks = new WeakMap<object, UserLook>()
 
-export class LateLooks {
+export class LateUsers {
   readonly #looks: readonly UserLook[]
   #left: number
 

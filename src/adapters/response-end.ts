@@ -1,7 +1,7 @@
 /** When a `Response` has been sent. A handler is done when it has made one, but its body may go on for as long as a stream does. */
 import { CLIENT_LEFT, type HttpOutcome } from '../http/request.ts'
-import type { FetchRequest, FetchResponse } from './fetched.ts'
-import { signalOf } from './fetched.ts'
+import type { FetchRequest, FetchResponse } from './fetch-request.ts'
+import { signalOf } from './fetch-request.ts'
 
 type Leave = (outcome: HttpOutcome) => void
 

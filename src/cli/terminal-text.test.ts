@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { inWords, wrapped } from './words.ts'
+import { inWords, wrapped } from './terminal-text.ts'
 
 describe('times', () => {
   test.each([

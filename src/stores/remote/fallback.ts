@@ -10,10 +10,10 @@ import { shareOf } from './share.ts'
 export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
 
 /** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. `sinceUs`: since when it is down. */
-export type Substitute = (step: Step, nowUs: number, retryUs: number, sinceUs: number) => Verdict[]
+export type Fallback = (step: Step, nowUs: number, retryUs: number, sinceUs: number) => Verdict[]
 
 /** Undefined: nobody decides, and the failure is the answer. */
-export function substituteFor(policy: FailurePolicy, localShare: number): Substitute | undefined {
+export function fallbackFor(policy: FailurePolicy, localShare: number): Fallback | undefined {
   if (policy === 'allow') return allowing()
   if (policy === 'deny') return denied
   return policy === 'local' ? deciding(localShare) : undefined
@@ -45,7 +45,7 @@ class FallbackMemory {
 }
 
 /** As if the key had never been used: an empty memory is asked. */
-function allowing(): Substitute {
+function allowing(): Fallback {
   const memory = new FallbackMemory()
   return (step, nowUs) => {
     const isCharge = step.op === 'charge'
@@ -71,7 +71,7 @@ function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
 }
 
 /** By the memory of this process, with a share of each limit. It outlives the outage: the next one begins where this one ended. */
-function deciding(share: number): Substitute {
+function deciding(share: number): Fallback {
   const memory = new FallbackMemory()
   const shares = new WeakMap<Rule, Rule>()
   const shareFor = (rule: Rule): Rule => {

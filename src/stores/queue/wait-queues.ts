@@ -9,19 +9,19 @@ import { type Abortable, Signals } from './signals.ts'
 import { type Turn, Waiter } from './waiter.ts'
 
 /** How its queues are, apart from who waits in them. */
-export type WaitingOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
+export type WaitQueuesOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
   /** Whether a process stays alive for those who wait. */
   readonly keepAlive: boolean
 }
 
-export class Waiting {
+export class WaitQueues {
   readonly #room: Room
   readonly #Queue: QueueClass
   readonly #clock: Clock
   /** Under which a caller has waited. */
   readonly #plans = new Set<string | undefined>()
 
-  constructor(Queue: QueueClass, options: WaitingOptions) {
+  constructor(Queue: QueueClass, options: WaitQueuesOptions) {
     const { clock, keepAlive } = options
     this.#Queue = Queue
     this.#clock = clock

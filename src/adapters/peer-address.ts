@@ -4,6 +4,6 @@ export interface Connection {
   readonly requestIP?: (request: unknown) => { readonly address: string } | null
 }
 
-export function toldAddress(request: unknown, connection: Connection | undefined): string | undefined {
+export function peerAddress(request: unknown, connection: Connection | undefined): string | undefined {
   return typeof connection?.requestIP === 'function' ? connection.requestIP(request)?.address : connection?.remoteAddr?.hostname
 }

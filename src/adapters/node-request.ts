@@ -42,7 +42,7 @@ export interface NodeResponse {
 }
 
 /** `native` is the framework's own request, whose route `routeOf` knows. One class for all: one that extends another takes longer to make. */
-export class Incoming<Native = NodeRequest> implements HttpRequest {
+export class NodeHttpRequest<Native = NodeRequest> implements HttpRequest {
   readonly #request: NodeRequest
   readonly #native: Native
   readonly #routeOf: (native: Native) => string | undefined
