@@ -1557,7 +1557,8 @@ local function newLongRun(verb, label)
     held = { key = '', raw = false, size = 0 },
     known = false,
     fresh = { nil, nil },
-    freshCost = -1,
+    -- None: to settle, a cost may be below 0.
+    freshCost = false,
     freshSize = 0,
     freshText = '',
     freshUntilUs = 0,
