@@ -1,6 +1,7 @@
 /** Threads that are terminated while they hold places: what they held is free at once, and nobody else's is. */
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../src/clock/clock.ts'
 import { limitsFrom } from '../../src/config/config.ts'
 import { type ConcurrencyLimit, concurrency, createLimiter, SluiceError } from '../../src/index.ts'
 import { releaseHeld } from '../../src/stores/shared-memory/held.ts'
@@ -152,7 +153,7 @@ test('a chain that another thread writes anew while it is looked at is looked at
     isTorn = limiter.consume('a').allowed
     chain.seen.tags[0] = memory.ints[memory.recordAt(chain.seen.records[0] as number) + SCOPE_AND_TAG] as number
   }
-  releaseHeld(memory, { ...chain, look }, threadNumber(), store.nowUs)
+  releaseHeld(memory, { ...chain, look }, threadNumber(), systemClock.nowUs)
   expect(isTorn).toBe(true)
   expect(used('a')).toBe(0)
 })
