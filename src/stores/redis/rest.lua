@@ -53,7 +53,7 @@ local function isDropped(key)
   if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
     return false
   end
-  heldBy[key], hasWritten = not isLarge and false or nil, true
+  heldBy[key], hasWritten = false, true
   return true
 end
 
