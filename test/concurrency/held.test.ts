@@ -1,9 +1,15 @@
 /** Threads that are terminated while they hold places: what they held is free at once, and nobody else's is. */
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../src/clock/clock.ts'
 import { limitsFrom } from '../../src/config/config.ts'
 import { type ConcurrencyLimit, concurrency, createLimiter, SluiceError } from '../../src/index.ts'
+import { releaseHeld } from '../../src/stores/shared-memory/held.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { Journals } from '../../src/stores/shared-memory/journals.ts'
+import { SCOPE_AND_TAG, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { Table } from '../../src/stores/shared-memory/table.ts'
+import { threadNumber } from '../../src/stores/shared-memory/thread.ts'
 import { Random } from '../model/random.ts'
 import { audit } from './audit.ts'
 
@@ -131,6 +137,25 @@ test('also where the numbers have changed meanwhile, and a state is longer or sh
   expect(used('a')).toBe(5)
   await worker.terminate()
   expect(used('a')).toBe(3)
+})
+
+test('a chain that another thread writes anew while it is looked at is looked at again', () => {
+  const store = sharedStore({ maxKeys: 1, limits: concurrency({ max: 40 }) })
+  const { limiter, used } = limiterOn(store, WITHOUT_LEASE)
+  limiter.consume('a')
+  const memory = new SharedMemory(store.handle)
+  const { chain } = new Table(memory, new Journals(memory, 1_000_000))
+  let isTorn = false
+  /** Reads the head before a step of another thread, and the records after it, once: the records are free by then. */
+  const look = (headAt: number) => {
+    chain.look(headAt)
+    if (isTorn || chain.seen.length === 0) return
+    isTorn = limiter.consume('a').allowed
+    chain.seen.tags[0] = memory.ints[memory.recordAt(chain.seen.records[0] as number) + SCOPE_AND_TAG] as number
+  }
+  releaseHeld(memory, { ...chain, look }, threadNumber(), systemClock.nowUs)
+  expect(isTorn).toBe(true)
+  expect(used('a')).toBe(0)
 })
 
 test('a pool that keeps the ids of its threads says which has ended', async () => {

@@ -1,23 +1,28 @@
 /**
- * Runs of takes, charges and settlements, mixed in one turn and thus in one script call, on few keys, by two plans, with a clock that steps back now and then: every answer is the one
- * that the memory store gives, and what stands in Redis are the bytes that codec.ts would write.
+ * Runs of takes, charges and settlements, of releases and renewals, mixed in one turn and thus in one script call, on few keys, by two plans, with a clock that
+ * steps back now and then: every answer is the one that the memory store gives, and what stands in Redis are the bytes that codec.ts would write.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
 import { readState, writeState } from '../../src/algorithms/codec.ts'
 import {
+  concurrency,
   createLimiter,
   type Decision,
   fixedWindow,
   gcra,
   type Limit,
   leakyBucket,
+  memoryStore,
   slidingLog,
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import { RedisDriver } from '../../src/stores/redis/driver.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
+import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -106,4 +111,50 @@ test.each(LIMITS)('%s', async (_, limit, other) => {
   expect([...seen]).toEqual(expect.arrayContaining(['allowed', 'limited']))
   memory.close()
   remote.close()
+})
+
+/** There a key that holds nothing any more is deleted. Tokens occur twice in a call, were released before, or were never given out. */
+test.each([1, 3, 40])('permits of %d places, by the time of the server', async (max) => {
+  const random = new Random(max)
+  const rules = [concurrency({ max, lease: 100 })[RULE], concurrency({ max: max + 1, lease: '1h' })[RULE]] as const
+  const scopeOf = (rule: (typeof rules)[number]): Scope => ({ name: 'held', limits: [{ name: 'default', rule }] })
+  const driver = new RedisDriver({ prefix: randomUUID(), hashTag: undefined }, redis)
+  const memory = memoryStore()
+  let nowUs = Date.now() * 1000
+  let tokens: (readonly [key: string, token: number])[] = []
+  const seen = new Set<string>()
+
+  /** The same step as often as it is asked for. */
+  const anyStep = () => {
+    const op = random.pick(['take', 'take', 'take', 'give', 'give', 'give', 'renew', 'renew', 'line', 'charge', 'ask'] as const)
+    const rule = random.pick([rules[0], rules[0], rules[0], rules[1]])
+    const [key, token] = random.pick([...tokens, [random.pick(KEYS), nowUs - random.whole(0, 1_000_000)] as const])
+    const cost = op === 'renew' ? random.whole(0, 1) : random.pick([1, 1, 2])
+    const others = tokens.flatMap(([of, other]) => (of === key && random.whole(1, 3) === 1 ? [other] : []))
+    const words = op === 'renew' ? [token, ...others] : [token]
+    const ticket = op === 'renew' || op === 'line' ? { numbers: rule.numbers, words: Float64Array.from(words) } : undefined
+    return () => new Step(op, scopeOf(rule), [new Part('default', rule, key, cost, ticket)], -1, op === 'give' ? token : -1, undefined)
+  }
+  const verdictOf = ({ op, parts: [part] }: Step) => {
+    const { given, ...verdict } = (part as Part).verdict
+    return { ...verdict, given: op === 'give' || op === 'renew' || op === 'line' ? given : 0, atUs: 0 }
+  }
+
+  for (let turn = 0; turn < 150; turn++) {
+    const makers = Array.from({ length: random.whole(1, 10) }, anyStep)
+    const steps = makers.map((make) => make())
+    expect(await driver.apply(steps)).toEqual([])
+    const [[first]] = steps.map(({ parts }) => parts) as [[Part]]
+    nowUs = first.verdict.atUs
+    makers.forEach((make, k) => {
+      const [step, { op }] = [make(), steps[k] as Step]
+      memory.open(step.scope, () => nowUs).apply(step, true)
+      const expected = verdictOf(step)
+      expect(verdictOf(steps[k] as Step), `turn ${turn}, ${k}: ${op}`).toEqual(expected)
+      seen.add(`${op} ${expected.outcome}`)
+      if (op === 'take' || op === 'line') tokens.push([(step.parts[0] as Part).key, expected.enteredUs])
+    })
+    tokens = tokens.slice(-12)
+  }
+  expect([...seen]).toEqual(expect.arrayContaining(['take allowed', 'give allowed', 'give limited', 'renew allowed', 'renew limited']))
 })

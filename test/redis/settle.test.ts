@@ -174,3 +174,12 @@ test('on a cluster, limits whose keys lie on different servers are charged and s
     await cluster.stop()
   }
 })
+
+test.each(LIMITS)('$type: a permit that is given back to a key that holds nothing, beside other calls', async (limit) => {
+  const limiter = limiterOn(limit)
+  const decision = await limiter.consume('u1', 5)
+  await limiter.reset('u1')
+  const [, other] = await Promise.all([decision.settle(4), limiter.consume('u2', 3)])
+  expect([other.outcome, other.remaining]).toEqual(['allowed', 7])
+  expect((await limiter.peek('u1', 0)).remaining).toBe(10)
+})

@@ -34,7 +34,7 @@ export function releaseHeld(memory: SharedMemory, chain: Chain, thread: number, 
       const scope = scopes.get(number)
       if (scope !== undefined && (!chain.pick(place, record) || isReleased(place, number, scope))) return true
     }
-    return false
+    return !chain.isAsSeen()
   }
 
   function isReleased(place: number, number: number, { name, copy }: HeldScope): boolean {
