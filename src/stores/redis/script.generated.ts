@@ -950,7 +950,7 @@ local function isDropped(key)
   if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
     return false
   end
-  heldBy[key], hasWritten = not isLarge and false or nil, true
+  heldBy[key], hasWritten = false, true
   return true
 end
 
@@ -1560,7 +1560,8 @@ local function newLongRun(verb, label)
     held = { key = '', raw = false, size = 0 },
     known = false,
     fresh = { nil, nil },
-    freshCost = -1,
+    -- None: to settle, a cost may be below 0.
+    freshCost = false,
     freshSize = 0,
     freshText = '',
     freshUntilUs = 0,
