@@ -66,7 +66,7 @@ test('who chooses a tab with the keyboard stands on it', async () => {
   await page.waitForSelector('[data-tab=try][aria-current=page]')
   expect(await page.$eval(':focus', (element) => element.textContent)).toBe('Try')
   // Without a service the browser says that nobody answered.
-  await page.waitForSelector('text=nobody to ask')
+  await page.waitForSelector('text=no service to ask')
   pages.opened.troubles.length = 0
 })
 
