@@ -133,6 +133,13 @@ limiters:
     [forged(['reports', null, [['rate', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'reports' has no limit "rate" that is held`],
     [forged(['plain', null, [['default', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'plain' has no limit "default" that is held`],
     [forged(['none', null, [['inflight', 'k', 1, 5, 0]]]), 404, 'LIMITER', 'there is no limiter "none"'],
+    [
+      forged(['reports', null, [['constructor', 'k', 1, 5, 0]]]),
+      400,
+      'CONFIG',
+      `limiter 'reports' has no limit "constructor" that is held`,
+    ],
+    [forged(['reports', null, [['__proto__', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'reports' has no limit "__proto__" that is held`],
   ])('a permit that is none is refused before anything is touched: %j', async (permit, status, code, detail) => {
     for (const path of ['/v1/release', '/v1/renew']) {
       const reply = await call(service.url, 'POST', path, { permit })

@@ -336,8 +336,8 @@ export class RunningLimiter {
   }
 
   #isHeld(limit: string): boolean {
-    const { [limit]: found } = this.#config.limits
-    return found?.[RULE].algorithm.untilReleased === true
+    const { limits } = this.#config
+    return Object.hasOwn(limits, limit) && limits[limit]?.[RULE].algorithm.untilReleased === true
   }
 
   /** What the library's listeners do not count. */
