@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { asyncStore } from '../../src/stores/index.ts'
+import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { readConfig } from '../src/config/read.ts'
 import { type OpenedStore, openStore } from '../src/store.ts'
 import { call, type Reply } from './support/client.ts'
@@ -154,6 +156,24 @@ limiters:
       expect([status, body.detail]).toEqual([400, expect.stringContaining('held until they are released: see /v1/release')])
     }
   })
+})
+
+test.each(['local', 'allow'])('what was lent in place of a store that is down counts until its lease is over: %s', async (policy) => {
+  const clock = fakeClock(1_000_000)
+  const store = asyncStore({ shared: true, apply: () => Promise.reject(new Error('down')) })
+  const config = `limiters: { held: { limits: { type: concurrency, max: 5, lease: 30s }, onStoreError: ${policy} } }`
+  const service = await serviceOn(config, store, undefined, { clock })
+  const taken = [
+    await post(service, '/v1/decide', { limiter: 'held', key: 'k' }),
+    await post(service, '/v1/decide', { limiter: 'held', key: 'l' }),
+  ]
+  expect(taken.map(({ degraded, permit }) => [degraded, typeof permit])).toEqual([true, true].map((degraded) => [degraded, 'string']))
+  await post(service, '/v1/release', { permit: taken[0].permit })
+  expect(await inflightAt(service)).toBe(1)
+  // The holder of the other one has died.
+  clock.advanceMs(30_000)
+  expect(await inflightAt(service)).toBe(0)
+  await service.stop(0)
 })
 
 describe('two copies on one Redis', () => {
