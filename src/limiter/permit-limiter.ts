@@ -427,7 +427,13 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
       store.ask(step, ([verdict]) => verdict).then(onVerdict, (error) => onVerdict(undefined, error))
       return
     }
-    ;(plan.states as OpenStates).apply(step, true)
+    try {
+      ;(plan.states as OpenStates).apply(step, true)
+    } catch (error) {
+      // It may be a timer that sends, and nobody catches what that throws.
+      onVerdict(undefined, error)
+      return
+    }
     onVerdict(part.verdict)
   }
 
