@@ -134,6 +134,7 @@ limiters:
     [forged(['reports', null, [['inflight', 'k', 1e12, 5, 0]]]), 400, 'COST', 'cost'],
     [forged(['reports', null, [['rate', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'reports' has no limit "rate" that is held`],
     [forged(['plain', null, [['default', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'plain' has no limit "default" that is held`],
+    [forged(['reports', null, Array(3).fill(['inflight', 'k', 1, 5, 0])]), 400, 'CONFIG', 'lends no permit of 3 limits: it has 2'],
     [forged(['none', null, [['inflight', 'k', 1, 5, 0]]]), 404, 'LIMITER', 'there is no limiter "none"'],
     [
       forged(['reports', null, [['constructor', 'k', 1, 5, 0]]]),

@@ -181,6 +181,12 @@ export class RunningLimiter {
 
   /** Throws what is wrong with a permit, and touches nothing. */
   checkLent({ loans }: Entrusted): void {
+    if (loans.length > this.#names.length) {
+      throw new SluiceError(
+        'CONFIG',
+        `limiter '${this.#config.name}' lends no permit of ${loans.length} limits: it has ${this.#names.length}`,
+      )
+    }
     for (const { limit, key, cost } of loans) {
       if (!this.#isHeld(limit)) throw new SluiceError('CONFIG', `limiter '${this.#config.name}' has no limit ${shown(limit)} that is held`)
       keyFor(key, limit)
