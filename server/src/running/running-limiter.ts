@@ -323,7 +323,7 @@ export class RunningLimiter {
     return this.#withPermit(decision)
   }
 
-  /** What is told of a decision that took. Nothing of what it holds is kept here: the text says it all. */
+  /** What is told of a decision that took. The text says all that is needed to renew and to release it, here or at another copy. */
   #withPermit(decision: Decision): Answer {
     const told = this.#told(decision)
     const lent = decision.allowed ? this.#limiter.entrust?.(decision) : undefined
