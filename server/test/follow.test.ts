@@ -121,6 +121,13 @@ describe('the service', () => {
     use(config(FOLLOW, '50/s'))
     expect([await rateNow(), open]).toEqual([50, 1])
   })
+
+  test('a reload goes to bounds that the rate so far could not have with a much larger burst', async () => {
+    const use = (text: string) => service.limiters.use(readConfig(text, 'test.yaml'))
+    use(config(FOLLOW.replace('20/s', '1/h').replace('100/s', '2/h'), '1/h'))
+    use(config(FOLLOW).replace('burst: 10', 'burst: 4000000'))
+    expect([await rateNow(), open]).toEqual([20, 1])
+  })
 })
 
 describe('a configuration', () => {
@@ -175,8 +182,9 @@ describe('a configuration', () => {
     const rule = (limit: string) =>
       `domains: { d: { descriptors: [{ key: k, ${limit}follow: { signal: heap, min: 1/s, max: 2/s, from: 0, to: 1 } }] } }`
     expect(messageFor(rule('unlimited: true, '))).toContain('follow must stand beside a limit')
-    const text = explained(readConfig(rule('limit: { type: gcra, rate: 2/s, burst: 1 }, '), 'x.yaml'))
-    expect(text).toContain('the rate follows heap of this process: 2 per s up to 0, 1 per s from 1 on')
+    const shared = rule('limit: { type: gcra, rate: 2/s, burst: 1 }, ').replace('to: 1', 'to: 1, share: 0.29')
+    const text = explained(readConfig(shared, 'x.yaml'))
+    expect(text).toContain('the rate follows heap of this process: 2 per s up to 0, 1 per s from 1 on, and 29 % of that')
   })
 })
 

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { asyncStore } from '../../src/stores/index.ts'
+import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { readConfig } from '../src/config/read.ts'
 import { type OpenedStore, openStore } from '../src/store.ts'
 import { call, type Reply } from './support/client.ts'
@@ -132,7 +134,15 @@ limiters:
     [forged(['reports', null, [['inflight', 'k', 1e12, 5, 0]]]), 400, 'COST', 'cost'],
     [forged(['reports', null, [['rate', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'reports' has no limit "rate" that is held`],
     [forged(['plain', null, [['default', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'plain' has no limit "default" that is held`],
+    [forged(['reports', null, Array(3).fill(['inflight', 'k', 1, 5, 0])]), 400, 'CONFIG', 'lends no permit of 3 limits: it has 2'],
     [forged(['none', null, [['inflight', 'k', 1, 5, 0]]]), 404, 'LIMITER', 'there is no limiter "none"'],
+    [
+      forged(['reports', null, [['constructor', 'k', 1, 5, 0]]]),
+      400,
+      'CONFIG',
+      `limiter 'reports' has no limit "constructor" that is held`,
+    ],
+    [forged(['reports', null, [['__proto__', 'k', 1, 5, 0]]]), 400, 'CONFIG', `limiter 'reports' has no limit "__proto__" that is held`],
   ])('a permit that is none is refused before anything is touched: %j', async (permit, status, code, detail) => {
     for (const path of ['/v1/release', '/v1/renew']) {
       const reply = await call(service.url, 'POST', path, { permit })
@@ -147,6 +157,24 @@ limiters:
       expect([status, body.detail]).toEqual([400, expect.stringContaining('held until they are released: see /v1/release')])
     }
   })
+})
+
+test.each(['local', 'allow'])('what was lent in place of a store that is down counts until its lease is over: %s', async (policy) => {
+  const clock = fakeClock(1_000_000)
+  const store = asyncStore({ shared: true, apply: () => Promise.reject(new Error('down')) })
+  const config = `limiters: { held: { limits: { type: concurrency, max: 5, lease: 30s }, onStoreError: ${policy} } }`
+  const service = await serviceOn(config, store, undefined, { clock })
+  const taken = [
+    await post(service, '/v1/decide', { limiter: 'held', key: 'k' }),
+    await post(service, '/v1/decide', { limiter: 'held', key: 'l' }),
+  ]
+  expect(taken.map(({ degraded, permit }) => [degraded, typeof permit])).toEqual([true, true].map((degraded) => [degraded, 'string']))
+  await post(service, '/v1/release', { permit: taken[0].permit })
+  expect(await inflightAt(service)).toBe(1)
+  // The holder of the other one has died.
+  clock.advanceMs(30_000)
+  expect(await inflightAt(service)).toBe(0)
+  await service.stop(0)
 })
 
 describe('two copies on one Redis', () => {

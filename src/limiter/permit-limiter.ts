@@ -175,7 +175,9 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   /** From now on the holder is in another process, and renews it there. Here it counts as in flight until it is given back here, or its lease is over. */
   entrust(permit: HeldDecision): Entrusted & { readonly leaseMs: number } {
-    const { loans, plan } = HeldDecision.lent(permit)
+    const { loans, plan, sinceUs } = HeldDecision.lent(permit)
+    // What a substitute lent ends with its lease, too: nobody here sees that the holder has died.
+    for (const loan of loans) if (loan.leaseUs > 0 && loan.degraded) this.#leases.add(permit, loan, sinceUs)
     this.#leases.leave(permit)
     for (const loan of loans) this.#entrusted.set(loanId(loan), permit)
     return { plan, loans, leaseMs: this.#leaseMs({ plan, loans }) }
@@ -425,7 +427,13 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
       store.ask(step, ([verdict]) => verdict).then(onVerdict, (error) => onVerdict(undefined, error))
       return
     }
-    ;(plan.states as OpenStates).apply(step, true)
+    try {
+      ;(plan.states as OpenStates).apply(step, true)
+    } catch (error) {
+      // It may be a timer that sends, and nobody catches what that throws.
+      onVerdict(undefined, error)
+      return
+    }
     onVerdict(part.verdict)
   }
 

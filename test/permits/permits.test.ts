@@ -589,3 +589,27 @@ describe('what other libraries get wrong', () => {
     expect([limiter.inflight('key'), limiter.peek('key').remaining]).toEqual([0, 2])
   })
 })
+
+test('a lease whose renewal fails at a store that answers at once is renewed the next time, and nothing is thrown in a timer', () => {
+  const clock = fakeClock(START_MS)
+  const memory = memoryStore()
+  let isDown = false
+  const open: typeof memory.open = (scope, nowUs) => {
+    const states = memory.open(scope, nowUs)
+    const apply: typeof states.apply = (step, isTold) => {
+      if (isDown) throw new SluiceError('STORE', 'the file is locked')
+      return states.apply(step, isTold)
+    }
+    return { apply, close: () => states.close() }
+  }
+  const limiter = createLimiter(places(1, '30s'), { clock, name: 'api', store: { mode: 'sync', shared: false, open } })
+  const permit = limiter.consume('key')
+  isDown = true
+  clock.advanceMs(15_000)
+  isDown = false
+  clock.advanceMs(30_000)
+  expect([permit.held, limiter.consume('key').allowed]).toEqual([true, false])
+  isDown = true
+  clock.advanceMs(30_000)
+  expect([permit.held, limiter.inflight('key')]).toEqual([false, 0])
+})

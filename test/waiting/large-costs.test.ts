@@ -6,7 +6,17 @@ import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
 import { limitFrom } from '../../src/config/index.ts'
-import { createLimiter, type Limit, type Limiter, memoryStore, type Step, type Store, slidingLog, slidingWindow } from '../../src/index.ts'
+import {
+  createLimiter,
+  gcra,
+  type Limit,
+  type Limiter,
+  memoryStore,
+  type Step,
+  type Store,
+  slidingLog,
+  slidingWindow,
+} from '../../src/index.ts'
 import { claimedParts } from '../../src/stores/queue/claim.ts'
 import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
@@ -214,6 +224,51 @@ describe('what a claim leaves alone', () => {
     expect(isServed).toBe(true)
     // Ten in each second, of which two or three are charged and five were waited for.
     expect(base.admitted).toBeGreaterThanOrEqual(40)
+    for (const limiter of [busy, waits]) limiter.close()
+  })
+
+  test.each([
+    ['at hand', near],
+    ['far away', far],
+  ])('what has drained of it meanwhile is not taken off debt, on a store %s', async (_, storesOf) => {
+    const clock = fakeClock()
+    const startMs = clock.nowUs() / 1_000
+    const storeOf = storesOf(clock)
+    // Two kinds of limits, so that nothing can be booked.
+    const limits = { level: gcra({ rate: '10/s', burst: 10 }), log: slidingLog({ limit: 1_000, window: '1s' }) }
+    const [busy, waits] = [0, 1].map(() => createLimiter(limits, { name: 'api', store: storeOf(), clock, ...PATIENT })) as [
+      Limiter<typeof limits, Store>,
+      Limiter<typeof limits, Store>,
+    ]
+    const gone = new AbortController()
+    let wait: Promise<unknown> | undefined
+    let [used, refusedMs] = [0, Number.NaN]
+    for (let ms = 0; ms < 3_000 && !(ms > refusedMs + 800); ms++) {
+      if (Number.isNaN(refusedMs) && ms % 100 === 0) {
+        const cost = ms === 0 ? 3 : 1
+        void Promise.resolve(busy.consume('k', cost)).then(({ allowed }) => {
+          if (allowed) used += cost
+          else refusedMs = ms
+        })
+      }
+      if (ms === 50) wait = waits.acquire('k', { cost: 10, signal: gone.signal }).catch((reason: Error) => reason.name)
+      // It is claimed by now, and lasts longer than what was used before it.
+      if (ms === refusedMs + 50) void busy.charge('k', 20)
+      if (ms === refusedMs + 700) gone.abort()
+      clock.advanceMs(1)
+      await told()
+    }
+    expect([await wait, refusedMs]).toEqual(['AbortError', expect.any(Number)])
+    const asked = Promise.resolve(busy.peek('k'))
+    for (let k = 0; k < 4; k++) {
+      clock.advanceMs(1)
+      await told()
+    }
+    const { atMs, parts } = await asked
+    // The key was never idle: all that was used and written down drains, from the beginning on.
+    const permits = (atMs + parts.level.resetAfterMs - startMs) / 100
+    expect(permits).toBeGreaterThanOrEqual(used + 20)
+    expect(permits).toBeLessThan(used + 21)
     for (const limiter of [busy, waits]) limiter.close()
   })
 

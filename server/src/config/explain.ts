@@ -63,7 +63,7 @@ function limitLines(limits: NamedLimits): string[] {
 }
 
 function followLine({ limit, signal, min, max, from, to, share = 1 }: FollowConfig): string {
-  const ofShare = share === 1 ? '' : `, and ${share * 100} % of that`
+  const ofShare = share === 1 ? '' : `, and ${Number((share * 100).toPrecision(4))} % of that`
   return `${limit ?? 'the rate'} follows ${signal} of this process: ${pace(max)} up to ${from}, ${pace(min)} from ${to} on${ofShare}`
 }
 

@@ -1,7 +1,7 @@
 /** Lets the rate of a limiter follow the load of this process, as its configuration says. */
-import { type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
+import { type FollowConfig, type LimiterConfig, type NamedLimits, titleOf } from '../config/config.ts'
 import type { Tally } from '../metrics/tally.ts'
-import { atRate, type Following, followLoad, type Limit, limitOf, RULE, type Scope } from '../sluice.ts'
+import { atRate, type Following, followLoad, type Limit, limitOf, paceOf, type Rate, RULE, type Scope } from '../sluice.ts'
 import type { Ground } from './running-limiter.ts'
 
 interface FollowingLimiter {
@@ -45,11 +45,20 @@ export class Follower {
     const before = this.#following
     this.#following = undefined
     before?.now.close()
-    const { limits } = next
-    if (before === undefined || followedIn(next) !== before.limit) return limits
+    const { limits, follow } = next
+    if (before === undefined || follow === undefined || followedIn(next) !== before.limit) return limits
     const { type, [RULE]: rule } = limits[before.limit] as Limit
-    return { ...limits, [before.limit]: limitOf({ type }, atRate(rule, before.now.rate)) }
+    return { ...limits, [before.limit]: limitOf({ type }, atRate(rule, within(follow, before.now.rate))) }
   }
+}
+
+/** A rate within the bounds of a follower. Beyond them there may be rates that the limit cannot have. */
+function within({ min, max, share = 1 }: FollowConfig, rate: number): number {
+  const perSecond = (bound: Rate) => {
+    const { permits, periodUs } = paceOf(bound, 'rate')
+    return (permits / periodUs) * 1_000_000 * share
+  }
+  return Math.max(perSecond(min), Math.min(perSecond(max), rate))
 }
 
 /** The name of the limit that follows the load. */

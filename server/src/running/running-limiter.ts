@@ -181,6 +181,12 @@ export class RunningLimiter {
 
   /** Throws what is wrong with a permit, and touches nothing. */
   checkLent({ loans }: Entrusted): void {
+    if (loans.length > this.#names.length) {
+      throw new SluiceError(
+        'CONFIG',
+        `limiter '${this.#config.name}' lends no permit of ${loans.length} limits: it has ${this.#names.length}`,
+      )
+    }
     for (const { limit, key, cost } of loans) {
       if (!this.#isHeld(limit)) throw new SluiceError('CONFIG', `limiter '${this.#config.name}' has no limit ${shown(limit)} that is held`)
       keyFor(key, limit)
@@ -317,7 +323,7 @@ export class RunningLimiter {
     return this.#withPermit(decision)
   }
 
-  /** What is told of a decision that took. Nothing of what it holds is kept here: the text says it all. */
+  /** What is told of a decision that took. The text says all that is needed to renew and to release it, here or at another copy. */
   #withPermit(decision: Decision): Answer {
     const told = this.#told(decision)
     const lent = decision.allowed ? this.#limiter.entrust?.(decision) : undefined
@@ -336,8 +342,8 @@ export class RunningLimiter {
   }
 
   #isHeld(limit: string): boolean {
-    const { [limit]: found } = this.#config.limits
-    return found?.[RULE].algorithm.untilReleased === true
+    const { limits } = this.#config
+    return Object.hasOwn(limits, limit) && limits[limit]?.[RULE].algorithm.untilReleased === true
   }
 
   /** What the library's listeners do not count. */

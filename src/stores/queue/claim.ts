@@ -109,7 +109,9 @@ function claimRule(rule: Rule, isFar: boolean): Rule {
 export function restOf(claimed: readonly Part[], ofUs: number, verdicts: readonly Verdict[]): Part[] {
   return claimed.flatMap((part, k) => {
     const { given = 0, remaining, atUs } = verdicts[k] as Verdict
-    const { capacity, windowUs } = part.rule
+    const { algorithm, capacity, windowUs } = part.rule
+    // Only a log grows. What others do not give back has drained.
+    if (algorithm.neededWords === undefined) return []
     const rest = -part.cost - given
     const isInDebt = 2 * remaining < capacity
     return rest > 0 && isInDebt && ofUs + windowUs > atUs ? [part.with({ cost: rest })] : []
