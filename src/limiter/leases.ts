@@ -115,10 +115,14 @@ export class Leases {
   release(plan: string | undefined, loan: Loan, onEnd: () => void): void {
     this.#holder.release(plan, loan, (isTold) => {
       onEnd()
-      const againUs = this.#clock.nowUs() + RESEND_US
-      const isLent = loan.lease !== undefined && againUs < loan.lease.untilUs
-      if (!isTold && isLent) this.#alarms.set(againUs, () => this.release(plan, loan, () => {}))
+      if (!isTold && loan.lease !== undefined) this.releaseAgain(plan, loan, loan.lease)
     })
+  }
+
+  /** A second later, unless the lease is over by then. */
+  releaseAgain(plan: string | undefined, loan: Loan, { untilUs }: Lease): void {
+    const againUs = this.#clock.nowUs() + RESEND_US
+    if (againUs < untilUs) this.#alarms.set(againUs, () => this.release(plan, loan, () => {}))
   }
 
   /** Also of leases that have become shorter since they were lent. */

@@ -441,12 +441,18 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const { loans, plan: planName } = HeldDecision.lent(permit)
     const plan = this.plans.still(planName)
     for (let k = 0; k < loans.length; k++) {
-      const { limit, key, cost, token } = loans[k] as Loan
-      const { part, step } = this.#givingTo(plan, limit)
-      part.key = key
-      part.cost = cost
-      step.ofUs = token
-      ;(plan.states as OpenStates).apply(step, false)
+      const loan = loans[k] as Loan
+      const { part, step } = this.#givingTo(plan, loan.limit)
+      part.key = loan.key
+      part.cost = loan.cost
+      step.ofUs = loan.token
+      try {
+        ;(plan.states as OpenStates).apply(step, false)
+      } catch (error) {
+        // Without a lease nothing but the caller could try again.
+        if (loan.lease === undefined) throw error
+        this.#leases.releaseAgain(planName, loan, loan.lease)
+      }
     }
   }
 

@@ -8,7 +8,7 @@ import { releaseHeld } from '../../src/stores/shared-memory/held.ts'
 import { type SharedStore, sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Journals } from '../../src/stores/shared-memory/journals.ts'
 import { SCOPE_AND_TAG, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
-import { Table } from '../../src/stores/shared-memory/table.ts'
+import { SharedTable } from '../../src/stores/shared-memory/shared-table.ts'
 import { threadNumber } from '../../src/stores/shared-memory/thread.ts'
 import { Random } from '../model/random.ts'
 import { audit } from './audit.ts'
@@ -144,7 +144,7 @@ test('a chain that another thread writes anew while it is looked at is looked at
   const { limiter, used } = limiterOn(store, WITHOUT_LEASE)
   limiter.consume('a')
   const memory = new SharedMemory(store.handle)
-  const { chain } = new Table(memory, new Journals(memory, 1_000_000))
+  const { chain } = new SharedTable(memory, new Journals(memory, 1_000_000))
   let isTorn = false
   /** Reads the head before a step of another thread, and the records after it, once: the records are free by then. */
   const look = (headAt: number) => {

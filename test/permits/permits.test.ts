@@ -590,26 +590,51 @@ describe('what other libraries get wrong', () => {
   })
 })
 
+/** A store that answers at once, and fails while it is told to: as SQLite does whose file is locked. */
+function failingStore() {
+  const memory = memoryStore()
+  const store = {
+    isDown: false,
+    mode: 'sync' as const,
+    shared: false,
+    open: ((scope, nowUs) => {
+      const states = memory.open(scope, nowUs)
+      const apply: typeof states.apply = (step, isTold) => {
+        if (store.isDown) throw new SluiceError('STORE', 'the file is locked')
+        return states.apply(step, isTold)
+      }
+      return { apply, close: () => states.close() }
+    }) as typeof memory.open,
+  }
+  return store
+}
+
 test('a lease whose renewal fails at a store that answers at once is renewed the next time, and nothing is thrown in a timer', () => {
   const clock = fakeClock(START_MS)
-  const memory = memoryStore()
-  let isDown = false
-  const open: typeof memory.open = (scope, nowUs) => {
-    const states = memory.open(scope, nowUs)
-    const apply: typeof states.apply = (step, isTold) => {
-      if (isDown) throw new SluiceError('STORE', 'the file is locked')
-      return states.apply(step, isTold)
-    }
-    return { apply, close: () => states.close() }
-  }
-  const limiter = createLimiter(places(1, '30s'), { clock, name: 'api', store: { mode: 'sync', shared: false, open } })
+  const store = failingStore()
+  const limiter = createLimiter(places(1, '30s'), { clock, name: 'api', store })
   const permit = limiter.consume('key')
-  isDown = true
+  store.isDown = true
   clock.advanceMs(15_000)
-  isDown = false
+  store.isDown = false
   clock.advanceMs(30_000)
   expect([permit.held, limiter.consume('key').allowed]).toEqual([true, false])
-  isDown = true
+  store.isDown = true
   clock.advanceMs(30_000)
   expect([permit.held, limiter.inflight('key')]).toEqual([false, 0])
+})
+
+test('a release that fails at a store that answers at once is sent again, and what ran keeps its result', async () => {
+  const clock = fakeClock(START_MS)
+  const store = failingStore()
+  const limiter = createLimiter(places(1, '30s'), { clock, name: 'api', store })
+  const work = async () => {
+    store.isDown = true
+    return 'done'
+  }
+  expect(await limiter.run('key', work)).toBe('done')
+  store.isDown = false
+  expect(limiter.consume('key').allowed).toBe(false)
+  clock.advanceMs(1_000)
+  expect(limiter.consume('key').allowed).toBe(true)
 })
