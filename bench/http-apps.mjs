@@ -132,7 +132,7 @@ export const FRAMEWORKS = {
       if (contestant === 'usual') imports.push(ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }]))
       const providers = contestant === 'usual' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : []
       Module({ imports, providers, controllers: [Home] })(Root)
-      const app = await NestFactory.create(Root, { logger: false })
+      const app = await NestFactory.create(Root, { logger: false, abortOnError: false })
       if (contestant === 'headers') app.use(onlyHeaders(DRAFT_6))
       await app.init()
       const handler = app.getHttpAdapter().getInstance()
