@@ -131,7 +131,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       server.closeIdleConnections()
       const impatience = setTimeout(() => limiters.close(), graceMs)
       await Promise.all([closed, grpc.stop()])
-      // Whoever looks after the service may see it to its end.
+      // Health is answered until the end.
       healthServer?.close()
       healthServer?.closeAllConnections()
       clearTimeout(impatience)

@@ -176,7 +176,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   /** From now on the holder is in another process, and renews it there. Here it counts as in flight until it is given back here, or its lease is over. */
   entrust(permit: HeldDecision): Entrusted & { readonly leaseMs: number } {
     const { loans, plan, sinceUs } = HeldDecision.lent(permit)
-    // What a substitute lent ends with its lease, too: nobody here sees that the holder has died.
+    // Places that a fallback lent end with their lease, too: this process does not see that the holder has died.
     for (const loan of loans) if (loan.leaseUs > 0 && loan.degraded) this.#leases.add(permit, loan, sinceUs)
     this.#leases.leave(permit)
     for (const loan of loans) this.#entrusted.set(loanId(loan), permit)
@@ -407,7 +407,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     else this.#send('give', plan, part, token, (verdict) => onReleased(verdict !== undefined && (degraded || !verdict.degraded)))
   }
 
-  /** Whether a substitute decides in place of the store. */
+  /** Whether a fallback decides in place of the store. */
   #isDown(part: Part): boolean {
     return (this.guarded as GuardedStore).isDownFor(new Step('give', this.scope(), [part], -1, -1, undefined))
   }

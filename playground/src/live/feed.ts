@@ -74,7 +74,7 @@ export class Feed {
     this.#listener.event(JSON.parse(data) as LiveEvent)
   }
 
-  /** If there was a service, it is stopping or starting; if not, nobody serves it, and asking again is for whoever looks. */
+  /** If there was a service, it is stopping or starting; if not, there is no service, and asking again is left to the reader. */
   #lost(): void {
     this.#listener.state(this.#wasLive ? 'reconnecting' : 'none')
     if (this.#wasLive) this.#timer = setTimeout(() => void this.#open(), AGAIN_MS)

@@ -23,7 +23,7 @@ export function playBar(texts: Texts, player: Player, listener: PlayBarListener,
   let isSpeedChosen = false
   const toggle = h('button', { type: 'button', class: 'primary', 'data-part': 'play', onclick: playOrPause }, `▶ ${texts.play.play}`)
   const place = h('input', { type: 'range', min: 1, max: 1, value: 1, step: 1, 'aria-label': texts.play.position, 'data-part': 'place' })
-  // Not read out by itself: the slider says it to whoever moves it, and while playing it changes with every frame.
+  // Not read out by itself: the slider says it when it is moved, and while playing it changes with every frame.
   const said = h('output', { class: 'said', 'aria-live': 'off' })
   place.addEventListener('input', () => step(Number(place.value) - 1))
   const speeds = select(

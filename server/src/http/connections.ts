@@ -27,7 +27,7 @@ interface Connection {
   isOver: boolean
 }
 
-/** Whoever sent a request. */
+/** The sender of a request. */
 export class Client {
   /** It may only ask how the service is. */
   readonly isSpare: boolean

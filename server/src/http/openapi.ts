@@ -320,7 +320,7 @@ const document = {
       post: {
         operationId: 'acquire',
         security: TOKEN,
-        summary: 'Waits its turn, first come, first served. Whoever hangs up leaves the queue and takes nothing.',
+        summary: 'Waits its turn, first come, first served. A caller that hangs up leaves the queue and takes nothing.',
         requestBody: body(ref('Wait')),
         responses: {
           200: answer('It is your turn.', ref('Acquired')),

@@ -42,7 +42,7 @@ interface WatchedLimiter {
   readonly health: Health
 }
 
-/** What is looked at when somebody asks. */
+/** The limiters, looked at when the metrics are asked for. */
 export interface Watched {
   all(): Iterable<WatchedLimiter>
 }
