@@ -3,14 +3,19 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
+import type { AsyncStore } from '../../src/index.ts'
 import { concurrency } from '../../src/index.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import { inspectRows } from '../../src/stores/postgres/inspect.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
+import type { SyncStore } from '../../src/stores/store.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
+import { sharedTable } from '../support/postgres-client.ts'
 import { connectRedis } from '../support/redis-client.ts'
+import { openSqlite } from '../support/stores.ts'
 import { ConcurrencyOracle, type Numbers, type Question } from './concurrency-oracle.ts'
 import { Random } from './random.ts'
 
@@ -30,7 +35,12 @@ function scopeOf(rules: readonly Rule[]): Scope {
   return { name: NAME, limits: [{ name: 'default', rule: rules[0] as Rule }] }
 }
 
-function syncStage(store: ReturnType<typeof memoryStore> | ReturnType<typeof sharedStore>, rules: readonly Rule[]): Stage {
+/** What synchronous stores have for looking. */
+interface Inspectable extends SyncStore {
+  inspect(limiter: string, limit: string, key: string): StateFields | undefined
+}
+
+function syncStage(store: Inspectable, rules: readonly Rule[], close: () => void = () => undefined): Stage {
   let nowUs = START_US
   const opened = rules.map((rule) => store.open(scopeOf([rule]), () => nowUs))
   return {
@@ -41,7 +51,23 @@ function syncStage(store: ReturnType<typeof memoryStore> | ReturnType<typeof sha
       return step.parts.map(({ verdict }) => verdict)
     },
     fields: async () => store.inspect(NAME, 'default', KEY),
-    close: () => undefined,
+    close,
+  }
+}
+
+function remoteStage(
+  store: AsyncStore,
+  rules: readonly Rule[],
+  inspected: () => Promise<readonly { readonly state: StateFields }[]>,
+  close: () => void = () => undefined,
+): Stage {
+  const clock = fakeClock()
+  const guarded = store.connect({ clock, timeoutUs: Number.POSITIVE_INFINITY, onStoreError: 'throw', localShare: 1, onHealth() {} })
+  guarded.open(scopeOf(rules))
+  return {
+    apply: (step) => guarded.ask(step, (verdicts) => verdicts),
+    fields: async () => (await inspected())[0]?.state,
+    close,
   }
 }
 
@@ -51,15 +77,16 @@ const STAGES: Readonly<Record<string, (rules: readonly Rule[]) => Promise<Stage>
   redis: async (rules) => {
     const client = await connectRedis()
     const prefix = `test:${randomUUID()}`
-    const store = redisStore(client, { prefix })
-    const clock = fakeClock()
-    const guarded = store.connect({ clock, timeoutUs: Number.POSITIVE_INFINITY, onStoreError: 'throw', localShare: 1, onHealth() {} })
-    guarded.open(scopeOf(rules))
-    return {
-      apply: (step) => guarded.ask(step, (verdicts) => verdicts),
-      fields: async () => (await inspectKey(client, `${prefix}:${NAME}:{${KEY}}`))[0]?.state,
-      close: () => client.close(),
-    }
+    const inspected = () => inspectKey(client, `${prefix}:${NAME}:{${KEY}}`)
+    return remoteStage(redisStore(client, { prefix }), rules, inspected, () => client.close())
+  },
+  SQLite: async (rules) => {
+    const { store, close } = openSqlite()
+    return syncStage(store, rules, close)
+  },
+  Postgres: async (rules) => {
+    const owned = sharedTable()
+    return remoteStage(owned.store(), rules, () => inspectRows(owned.pool, owned.table, NAME, KEY))
   },
 }
 
@@ -201,8 +228,8 @@ async function playTrace(
   return happened
 }
 
-/** How many traces: Redis answers later. */
-const TRACES: Readonly<Record<string, number>> = { memory: 40, 'shared memory': 25, redis: 4 }
+/** How many traces: some stores answer later, or write to a file. */
+const TRACES: Readonly<Record<string, number>> = { memory: 40, 'shared memory': 25, redis: 4, SQLite: 4, Postgres: 4 }
 const tracesOn = (name: string) => Number(process.env.SLUICE_TRACES ?? TRACES[name])
 
 test.each(Object.entries(STAGES))('on %s every step is answered, and leaves the state, as the list of leases does', async (name, open) => {
