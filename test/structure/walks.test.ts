@@ -140,7 +140,7 @@ const SCENARIOS: readonly (() => Promise<Call[]>)[] = [
 /** What is called upwards: the answer of a remote store is read where it arrives, a timer rings, a request is read through what its adapter says of it. */
 const UPWARDS: readonly (readonly string[])[] = [
   [],
-  ['limiter/decision.ts decisionOf', 'limiter/store-limiter.ts tell'],
+  ['limiter/decision.ts decisionOf', 'limiter/asking.ts tell'],
   ['stores/queue/queue.ts goOn'],
   ['adapters/node-request.ts header'],
 ]
