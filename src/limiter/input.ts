@@ -2,11 +2,10 @@
 import { MAX_USED } from '../algorithms/decide.ts'
 import { invalid, MAX_NOW_US, MAX_PERMITS } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { checkKey, isKey } from '../stores/key.ts'
 import type { Abortable } from '../stores/queue/signals.ts'
 
 export type { Abortable } from '../stores/queue/signals.ts'
-
-export const MAX_KEY_LENGTH = 1024
 
 /** The options of the verbs. */
 export const VERB_OPTIONS = ['plan']
@@ -25,16 +24,6 @@ export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 /** The limits that a key or a cost may be given for. */
 type Named<Name extends string> = readonly { readonly name: Name }[]
 
-/** Half a surrogate pair has no UTF-8: in Redis two such keys would become one. */
-export function isKey(key: unknown): key is string {
-  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH && (key as string & WellFormed).isWellFormed()
-}
-
-/** Declared here, because the types are those of ES2023. */
-interface WellFormed {
-  isWellFormed(): boolean
-}
-
 export function isCost(cost: unknown, most: number = MAX_PERMITS): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= most
 }
@@ -45,11 +34,8 @@ export function keyFor<Name extends string>(keys: Key<Name>, name: Name): string
 
 function keyNamed<Name extends string>(keys: Key<Name>, name: Name): string {
   const key = typeof keys === 'object' && keys !== null ? keys[name] : keys
-  if (isKey(key)) return key
-  throw new SluiceError(
-    'KEY',
-    `key ${shown(key)}${ofLimit(keys, name)} must be a string of 1 to ${MAX_KEY_LENGTH} characters, without lone surrogates`,
-  )
+  checkKey(key, ofLimit(keys, name))
+  return key
 }
 
 export function costFor<Name extends string>(costs: Cost<Name>, name: Name): number {

@@ -267,7 +267,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     if (plan.states !== undefined) {
       plan.states.apply(filled(plan, key, cost), true)
       const askedUs = (plan.verdicts[0] as Verdict).atUs
-      return this.#decided(plan, plan.step.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, waitedMs)
+      return this.#decided(plan, plan.take.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, waitedMs)
     }
     const askedUs = this.ownClock.nowUs()
     const parts = partsOf(plan, key, cost)

@@ -1,10 +1,11 @@
 /** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
 import type { Verdict } from '../algorithms/decide.ts'
 import { invalid } from '../algorithms/rate.ts'
+import { hasLengthOfKey, isKey } from '../stores/key.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
-import { type Cost, checkNames, costFor, isCost, isKey, type Key, keyFor, usedOf } from './input.ts'
+import { type Cost, checkNames, costFor, isCost, type Key, keyFor, usedOf } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 import type { Settler } from './settling.ts'
 
@@ -13,11 +14,15 @@ export interface Plan<Name extends string> {
   readonly scope: NamedScope<Name>
   /** Whether one of the limits lets callers act only some time after they were charged. */
   readonly spaced: boolean
-  /** The states of a synchronous store for it. */
+  /** The states of a synchronous store for it, and whether it checks the characters of keys. */
   readonly states: OpenStates | undefined
-  /** The step that is filled in for each call to a synchronous store, so that nothing has to be made. */
-  readonly step: Step
-  /** The verdicts of its parts. */
+  readonly checksKeys: boolean
+  /** The steps that are filled in for each call to a synchronous store, so that nothing has to be made. They have the same parts. */
+  readonly take: Step
+  readonly charge: Step
+  /** The part of a plan of one limit. */
+  readonly only: Part | undefined
+  /** The verdicts of the parts. */
   readonly verdicts: readonly Verdict[]
   /** What the decisions made by it are settled through. */
   readonly settler: Settler
@@ -139,13 +144,16 @@ export class Plans<Name extends string> {
   #open(limits: readonly NamedRule<Name>[], plan: string | undefined): Plan<Name> {
     const store = this.#store
     const scope = { name: this.#limiter, limits }
-    const states = store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)
+    const states = (store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)) as OpenStates | undefined
     const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
     return {
       scope,
       spaced: limits.some(({ rule }) => rule.algorithm.spaced),
-      states: states as OpenStates | undefined,
-      step: new Step('take', scope, parts, -1, -1, undefined),
+      states,
+      checksKeys: states?.checksKeys === true,
+      take: new Step('take', scope, parts, -1, -1, undefined),
+      charge: new Step('charge', scope, parts, -1, -1, undefined),
+      only: parts.length === 1 ? parts[0] : undefined,
       verdicts: parts.map(({ verdict }) => verdict),
       settler: this.#settlerFor(limits, plan),
     }
@@ -159,24 +167,25 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costOf(cost, name)))
 }
 
-/** The same in the plan's own step. Wrong input ends here and reaches no store. */
-export function filled<Name extends string>({ step }: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
-  const { parts } = step
-  if (parts.length > 1 || !isKey(key) || !isCost(cost)) return filledByName('take', step, key, cost, costFor)
-  const part = parts[0] as Part
-  part.key = key
-  part.cost = cost
-  step.op = 'take'
-  return step
+/**
+ * The same in the plan's own step. Wrong input ends here and reaches no store, but for the characters of a key: a store that checks those of new keys need not
+ * have them read in every call.
+ */
+export function filled<Name extends string>(plan: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
+  const { take, only } = plan
+  if (only === undefined || !isCost(cost) || !(plan.checksKeys ? hasLengthOfKey(key) : isKey(key)))
+    return filledByName(take, key, cost, costFor)
+  only.key = key as string
+  only.cost = cost
+  return take
 }
 
 /** The same to charge what was used, which may be above any capacity. */
-export function filledWithUsed<Name extends string>({ step }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Step {
-  return filledByName('charge', step, key, used, usedOf)
+export function filledWithUsed<Name extends string>({ charge }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Step {
+  return filledByName(charge, key, used, usedOf)
 }
 
 function filledByName<Name extends string>(
-  op: Step['op'],
   step: Step,
   key: Key<Name>,
   cost: Cost<Name>,
@@ -187,6 +196,5 @@ function filledByName<Name extends string>(
     part.key = keyFor(key, part.limit as Name)
     part.cost = costOf(cost, part.limit as Name)
   }
-  step.op = op
   return step
 }

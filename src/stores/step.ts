@@ -66,7 +66,7 @@ const NOTHING = new Float64Array(0)
 
 export class Step {
   /** `forget` drops the states of all parts; the rest is `decide`'s. */
-  declare op: Op | 'forget'
+  declare readonly op: Op | 'forget'
   declare readonly scope: Scope
   declare readonly parts: readonly Part[]
   /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */

@@ -34,6 +34,8 @@ export interface SyncStore {
 
 /** The states of one limiter under one set of numbers. */
 export interface OpenStates {
+  /** Whether it looks for lone surrogates in the keys that it does not hold, as memory does. Otherwise the limiter does so, in every key. */
+  readonly checksKeys?: boolean
   /**
    * Decides a step. Tells whether every limit agreed. The time is read here, where other threads write not before the states were seen: an earlier
    * reading may be older than what is seen, and a state from the future looks like a clock that stepped back.

@@ -104,6 +104,29 @@ describe('a store that is full of keys in use', () => {
   })
 })
 
+test.each([
+  ['full, denying', { maxKeys: 1 }],
+  ['full, allowing', { maxKeys: 1, onFull: 'allow' }],
+  ['with room', {}],
+] as const)('a key with a lone surrogate is refused each time, and leaves nothing behind: %s', (_, options) => {
+  const store = memoryStore(options)
+  const plans = { pro: gcra({ rate: '1/h', burst: 2 }) }
+  const limiter = createLimiter(gcra({ rate: '1/h', burst: 1 }), { store, plans, clock: fakeClock() })
+  limiter.tryAcquire('held')
+  const wrong = 'user:\ud83d'
+  const calls = [
+    () => limiter.tryAcquire(wrong),
+    () => limiter.tryAcquire(wrong, 0),
+    () => limiter.tryAcquire(wrong, 5),
+    () => limiter.tryAcquire(wrong, 1, { plan: 'pro' }),
+    () => limiter.consume(wrong),
+    () => limiter.charge(wrong),
+  ]
+  for (let k = 0; k < 2; k++) for (const call of calls) expect(call).toThrow(expect.objectContaining({ code: 'KEY' }))
+  expect(store.size).toBe(1)
+  expect(limiter.tryAcquire('held')).toBe(false)
+})
+
 describe('a flood of new keys on a full table', () => {
   const limit = gcra({ rate: '1/s', burst: 1 })
 

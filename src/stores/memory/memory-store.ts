@@ -4,6 +4,7 @@
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { decide } from '../../algorithms/decide.ts'
 import { invalid, onlyKnown } from '../../algorithms/rate.ts'
+import { checkKey } from '../key.ts'
 import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
@@ -168,6 +169,7 @@ class ProcessMemory implements MemoryStore {
 }
 
 class MemoryStates implements OpenStates {
+  readonly checksKeys = true
   readonly #store: ProcessMemory
   readonly #tables: readonly Table[]
   /** Of a limiter with one limit, its table. */
@@ -218,7 +220,7 @@ class MemoryStates implements OpenStates {
     return true
   }
 
-  /** Points the parts at the states of their keys. Tells whether all are held. */
+  /** Points the parts at the states of their keys, and checks those that are new. Tells whether all are held. */
   #load(parts: readonly Part[]): boolean {
     let areHeld = true
     for (let k = 0; k < parts.length; k++) {
@@ -226,7 +228,9 @@ class MemoryStates implements OpenStates {
       const table = tableOf(this.#tables, part, k)
       // A step may bring numbers that were never opened. A row that is too short would run into the next one.
       table.makeRoomFor(part.rule)
-      if (!table.load(part, k)) areHeld = false
+      if (table.load(part, k)) continue
+      checkKey(part.key)
+      areHeld = false
     }
     return areHeld
   }

@@ -1,0 +1,177 @@
+/** The verbs that wait: a call that cannot go at once stands in a queue, and acts when its turn has come. */
+import { onlyKnown } from '../algorithms/rate.ts'
+import { shown } from '../errors.ts'
+import type { Turn, Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import type { Part } from '../stores/step.ts'
+import type { Store } from '../stores/store.ts'
+import { AskingLimiter } from './asking.ts'
+import { atItsTime, type Decision, decisionOf } from './decision.ts'
+import { type Abortable, ACQUIRE_OPTIONS, checkSignal, promised, TIMED_OPTIONS, timeoutUs } from './input.ts'
+import type { Acquired, AcquireOptions, Answer, Settleable, WaitOptions } from './limiter.ts'
+import type { CostOf, DecisionOf, KeyOf, LimitName, Limits, NamedRule } from './options.ts'
+import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
+import { type Plan, partsOf } from './plans.ts'
+import { WaitError } from './wait-error.ts'
+
+const NO_SIGNALS: readonly Abortable[] = []
+
+/** A decision that took something. */
+export type Taken<L extends Limits, S> = DecisionOf<L> & Settleable<LimitName<L>, S>
+
+export abstract class WaitingLimiter<L extends Limits, S extends Store, P extends string> extends AskingLimiter<L, S, P> {
+  #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
+    undefined
+
+  abstract tryAcquire(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, boolean>
+  abstract consume(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, Taken<L, S>>
+
+  acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
+    return promised(this.acquireAnd<Acquired<LimitName<L>, S>>, this, key, options, undefined, (acquired) => acquired)
+  }
+
+  /** `ended`: what else ends the wait, besides the signal among the options. `act`: what is done with what was acquired. */
+  protected acquireAnd<T>(
+    key: KeyOf<L>,
+    options: AcquireOptions<LimitName<L>, P>,
+    ended: Abortable | undefined,
+    act: (acquired: Acquired<LimitName<L>, S>) => T | Promise<T>,
+  ): Promise<T> {
+    onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
+    const { cost = 1, timeoutMs, signal, plan } = options
+    if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
+      const decision = this.consume(key, cost) as Taken<L, S>
+      if (decision.allowed) return Promise.resolve(act(Object.assign(decision, { waitedMs: 0 })))
+    }
+    return this.#wait('acquire', key, cost, options, ended, act as (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>)
+  }
+
+  /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
+  protected goesAtOnce(): boolean {
+    return this.guarded.mode === 'sync' && this.queues.isEmpty && !this.listeners.any && !this.plans.base.spaced
+  }
+
+  wrap<Fn extends AnyFunction>(
+    key: KeyOf<L> | ((...args: Parameters<Fn>) => KeyOf<L>),
+    fn: Fn,
+    options: PaceOptions<LimitName<L>, P, Parameters<Fn>> = {},
+  ): Wrapped<Fn> {
+    return wrapped<LimitName<L>, P, Fn>(
+      (of, cost, bounds, act) => {
+        const isTaken = bounds === undefined && this.goesAtOnce() && this.tryAcquire(of, cost)
+        return isTaken ? act() : this.acquireAnd(of, { ...bounds, cost }, undefined, act)
+      },
+      key,
+      fn,
+      options,
+    )
+  }
+
+  pace<Item>(
+    key: KeyOf<L> | ((item: Item) => KeyOf<L>),
+    source: Iterable<Item> | AsyncIterable<Item>,
+    options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
+  ): AsyncGenerator<Item, void, undefined> {
+    return paced((of, bounds, ended) => this.acquireAnd(of, bounds, ended, (acquired) => acquired), key, source, options)
+  }
+
+  waiting(key?: KeyOf<L>): number {
+    if (key === undefined) return this.queues.count()
+    return this.queues.queues(partsOf(this.plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+  }
+
+  protected async tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
+    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
+    return this.#wait('tryAcquire', key, cost, options, undefined, (acquired) => !(acquired instanceof WaitError))
+  }
+
+  /**
+   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` acts on it. One promise from the queue to the
+   * caller: of those who wait there may be many.
+   */
+  #wait<T>(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    options: WaitOptions<P>,
+    ended: Abortable | undefined,
+    act: (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>,
+  ): Promise<T> {
+    const plan = this.planOf(options, ACQUIRE_OPTIONS)
+    const planName = options.plan
+    const parts = this.#wantedParts(plan, key, cost)
+    const withinUs = timeoutUs(options.timeoutMs)
+    const { signal } = options
+    checkSignal(signal)
+    this.checkOpen()
+    const sinceUs = this.ownClock.nowUs()
+    const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
+    this.waits(key)
+    return this.queues.wait(parts, planName, plan, withinUs, signals).then(
+      (turn) => {
+        this.waitEnded(key)
+        return act(this.#turnOf(verb, key, cost, planName, parts, sinceUs, turn))
+      },
+      (error) => {
+        this.waitEnded(key)
+        return this.failed(error)
+      },
+    )
+  }
+
+  /** Mostly many wait for the same. Queues only read these parts, and ask by copies, so all of them can have the same. */
+  #wantedParts(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>): readonly Part[] {
+    const last = this.#lastWanted
+    if (last !== undefined && last.plan === plan && last.key === key && last.cost === cost) return last.parts
+    const parts = partsOf(plan, key, cost)
+    // What a caller passed by name, the caller may change.
+    if (typeof key === 'string' && typeof cost === 'number') this.#lastWanted = { plan, key, cost, parts }
+    return parts
+  }
+
+  /** Told of every call that waits. */
+  protected waits(_key: KeyOf<L>): void {}
+
+  /** And when it waits no longer, however that ended. */
+  protected waitEnded(_key: KeyOf<L>): void {}
+
+  #turnOf(
+    verb: 'acquire' | 'tryAcquire',
+    key: KeyOf<L>,
+    cost: CostOf<L>,
+    planName: P | undefined,
+    parts: readonly Part[],
+    sinceUs: number,
+    { refusal, answer, delayUs, servedUs }: Turn,
+  ): Acquired<LimitName<L>, S> | WaitError {
+    const settler = this.plans.still(planName).settler
+    const decision =
+      answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
+    const tell = (told: Decision) => this.tell(verb, key, cost, { plan: planName }, told, sinceUs, servedUs)
+    if (refusal !== undefined) {
+      const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
+      // A booking from before a change of numbers is no decision on a wait that ended.
+      if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
+      else tell(decision)
+      if (verb === 'tryAcquire') return error
+      throw error
+    }
+    const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
+    const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
+    const waitedMs = (servedUs - sinceUs) / 1000
+    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, planName, key, () => tell(acquired))
+  }
+
+  /** The result of a wait. `tell`: calls the listeners, one of which may throw. */
+  protected acquired(
+    decision: Decision<LimitName<L>>,
+    waitedMs: number,
+    _answer: WaitAnswer,
+    _parts: readonly Part[],
+    _planName: P | undefined,
+    _key: KeyOf<L>,
+    tell: () => void,
+  ): Acquired<LimitName<L>, S> {
+    tell()
+    return Object.assign(decision, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
+  }
+}
