@@ -300,7 +300,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     const settle = (settled: Settled) => this.#settle(limits, planName as P | undefined, settled as Settled<LimitName<L>>)
     return {
       chargesOf: (decision) => chargesIn(limits, decision),
-      settle: (settled) => (this.guarded.mode === 'sync' ? settle(settled) : new Promise((resolve) => resolve(settle(settled)))),
+      settle: (settled) => {
+        if (this.guarded.mode === 'sync') return settle(settled)
+        return promised(settle as (settled: Settled) => Promise<void>, undefined, settled)
+      },
     }
   }
 
@@ -311,20 +314,20 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
   ): Answer<S, void> {
     const isSync = this.guarded.mode === 'sync'
-    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     const differences = differencesOf(limits, cost, actual)
     onAccepted?.()
-    if (key === undefined || differences.every((difference) => difference === 0)) return done
+    if (key === undefined || differences.every((difference) => difference === 0)) {
+      return (isSync ? undefined : Promise.resolve()) as Answer<S, void>
+    }
     const plan = this.plans.still(planName)
-    const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
+    const parts = partsOf(plan, key, 0)
+    for (let k = 0; k < parts.length; k++) (parts[k] as Part).cost = differences[k] as number
     const steps = settlements(parts, charges)
-    const answers = steps.map((settlement) =>
-      this.applyTo(plan, settlement, (verdicts) => {
-        if (steps.length === 1) this.queues.given(parts, verdicts, planName)
-        else this.tryAgain(parts)
-      }),
-    )
-    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
+    if (steps.length === 1) {
+      return this.applyTo(plan, steps[0] as Asked, (verdicts) => this.queues.given(parts, verdicts, planName))
+    }
+    const answers = steps.map((settlement) => this.applyTo(plan, settlement, () => this.tryAgain(parts)))
+    return (isSync ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
   }
 
   /** Takes, and tells the listeners. By itself, because a function with a closure in it makes room for what that refers to at each call. */

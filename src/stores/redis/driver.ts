@@ -12,7 +12,7 @@ import { hasOneKey, type Part, type Scope, type Step } from '../step.ts'
 import type { Failures, StoreDriver } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
-import { bySlot, type KeyScheme, redisKey, slotOf } from './keys.ts'
+import { bySlot, type KeyScheme, keyBehind, keyHead, slotOf } from './keys.ts'
 import { script } from './script.ts'
 import { addArguments, type Keys, Reply, ScriptCall } from './wire.ts'
 
@@ -32,6 +32,9 @@ export class RedisDriver implements StoreDriver {
   /** Whether one script call reaches the keys of one slot only. */
   #isCluster: boolean
   #hasWarned = false
+  /** The limiter whose keys were written down last, and their beginning. */
+  #limiter: string | undefined = undefined
+  #head = ''
   /** How often the text of the script was sent. */
   #texts = 0
 
@@ -47,7 +50,7 @@ export class RedisDriver implements StoreDriver {
   }
 
   groupOf({ name }: Scope, { key }: Part): number | undefined {
-    return this.#isCluster ? slotOf(redisKey(this.#scheme, name, key)) : undefined
+    return this.#isCluster ? slotOf(this.#redisKey(name, key)) : undefined
   }
 
   together(applyAll: () => void): void {
@@ -56,7 +59,7 @@ export class RedisDriver implements StoreDriver {
 
   /** The server of a cluster that has a key, if the client says. */
   shardOf({ name }: Scope, { key }: Part): string | undefined {
-    return this.#sender.nodeOf?.(slotOf(redisKey(this.#scheme, name, key)))
+    return this.#sender.nodeOf?.(slotOf(this.#redisKey(name, key)))
   }
 
   apply(steps: readonly Step[]): Promise<Failures> {
@@ -114,11 +117,19 @@ export class RedisDriver implements StoreDriver {
     return calls
   }
 
+  #redisKey(limiter: string, key: string): string {
+    if (limiter !== this.#limiter) {
+      this.#limiter = limiter
+      this.#head = keyHead(this.#scheme, limiter)
+    }
+    return keyBehind(this.#head, this.#scheme, key)
+  }
+
   /** Mostly all parts have the same. */
   #keysOf(step: Step): Keys {
     const { scope, parts } = step
-    if (hasOneKey(step)) return redisKey(this.#scheme, scope.name, (parts[0] as Part).key)
-    return parts.map(({ key }) => redisKey(this.#scheme, scope.name, key))
+    if (hasOneKey(step)) return this.#redisKey(scope.name, (parts[0] as Part).key)
+    return parts.map(({ key }) => this.#redisKey(scope.name, key))
   }
 
   /** By the name of the script. The first calls wait until that is computed: the text is large, and there may be a call for each slot of a cluster. */
@@ -194,7 +205,7 @@ export class RedisDriver implements StoreDriver {
 
   /** For each slot the places of its parts. */
   #slotsOf({ scope, parts }: Step): number[][] {
-    return bySlot([...parts.keys()], (k) => redisKey(this.#scheme, scope.name, (parts[k] as Part).key))
+    return bySlot([...parts.keys()], (k) => this.#redisKey(scope.name, (parts[k] as Part).key))
   }
 
   async #decided(step: Step): Promise<readonly Verdict[]> {

@@ -179,7 +179,8 @@ export function verdictsOf({ op, parts }: Step): readonly Verdict[] {
 function batchesOf(askers: readonly Asker[], groups: readonly Group[], maxWeight: number): Asker[][] {
   const batches: Asker[][] = []
   const open = new Map<Group, { batch: Asker[]; weight: number }>()
-  for (const [k, asker] of askers.entries()) {
+  for (let k = 0; k < askers.length; k++) {
+    const asker = askers[k] as Asker
     const weight = weightOf(asker.step)
     const last = open.get(groups[k])
     if (last !== undefined && last.weight + weight <= maxWeight) {
