@@ -12,7 +12,7 @@ import { type Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { SETTLE_OPTIONS, VERB_OPTIONS } from './input.ts'
+import { promised, SETTLE_OPTIONS, VERB_OPTIONS } from './input.ts'
 import type { Answer, SettleOptions, VerbOptions } from './limiter.ts'
 import {
   type CostOf,
@@ -121,7 +121,10 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     const settle = (settled: Settled) => this.#settle(limits, planName as P | undefined, settled as Settled<LimitName<L>>)
     return {
       chargesOf: (decision) => chargesIn(limits, decision),
-      settle: (settled) => (this.guarded.mode === 'sync' ? settle(settled) : new Promise((resolve) => resolve(settle(settled)))),
+      settle: (settled) => {
+        if (this.guarded.mode === 'sync') return settle(settled)
+        return promised(settle as (settled: Settled) => Promise<void>, undefined, settled)
+      },
     }
   }
 
@@ -132,20 +135,20 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
   ): Answer<S, void> {
     const isSync = this.guarded.mode === 'sync'
-    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
     const differences = differencesOf(limits, cost, actual)
     onAccepted?.()
-    if (key === undefined || differences.every((difference) => difference === 0)) return done
+    if (key === undefined || differences.every((difference) => difference === 0)) {
+      return (isSync ? undefined : Promise.resolve()) as Answer<S, void>
+    }
     const plan = this.plans.still(planName)
-    const parts = partsOf(plan, key, 0).map((part, k) => part.with({ cost: differences[k] as number }))
+    const parts = partsOf(plan, key, 0)
+    for (let k = 0; k < parts.length; k++) (parts[k] as Part).cost = differences[k] as number
     const steps = settlements(parts, charges)
-    const answers = steps.map((settlement) =>
-      this.applyTo(plan, settlement, (verdicts) => {
-        if (steps.length === 1) this.queues.given(parts, verdicts, planName)
-        else this.tryAgain(parts)
-      }),
-    )
-    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
+    if (steps.length === 1) {
+      return this.applyTo(plan, steps[0] as Asked, (verdicts) => this.queues.given(parts, verdicts, planName))
+    }
+    const answers = steps.map((settlement) => this.applyTo(plan, settlement, () => this.tryAgain(parts)))
+    return (isSync ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
   }
 
   /** The time, for listeners; -1, without a look at the clock, if there are none. */

@@ -24,17 +24,29 @@ export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: r
 /** A step that gives back or settles, without its limiter. */
 export type Settlement = Pick<Step, 'op' | 'aheadUs' | 'ofUs' | 'parts'>
 
-/** Settles charges by the costs of these parts: below 0 is given back. In one step what was entered at one time: mostly all. */
+/**
+ * Settles charges by the costs of these parts: below 0 is given back. In one step what was entered at one time: mostly all. The parts, which no
+ * other step has, are told what the charges left behind.
+ */
 export function settlements(parts: readonly Part[], charges: readonly Charge[]): Settlement[] {
-  const times = new Set(charges.map(({ enteredUs }) => enteredUs))
-  if (times.size === 0) return []
-  const settled = parts.map((part, k) => part.with({ ticket: leftBy(part.rule, charges[k] as Charge) }))
-  return [...times].map((ofUs) => ({
-    op: 'settle',
-    aheadUs: -1,
-    ofUs,
-    parts: times.size === 1 ? settled : settled.filter((_, k) => charges[k]?.enteredUs === ofUs),
-  }))
+  if (charges.length === 0) return []
+  const { enteredUs } = charges[0] as Charge
+  for (let k = 0; k < parts.length; k++) {
+    const part = parts[k] as Part
+    part.ticket = leftBy(part.rule, charges[k] as Charge)
+  }
+  if (charges.every((charge) => charge.enteredUs === enteredUs)) return [settlement(enteredUs, parts)]
+  const times = new Set(charges.map((charge) => charge.enteredUs))
+  return [...times].map((ofUs) =>
+    settlement(
+      ofUs,
+      parts.filter((_, k) => charges[k]?.enteredUs === ofUs),
+    ),
+  )
+}
+
+function settlement(ofUs: number, parts: readonly Part[]): Settlement {
+  return { op: 'settle', aheadUs: -1, ofUs, parts }
 }
 
 /** Gives charges back, whole as far as they are still in use. */

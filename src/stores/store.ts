@@ -88,15 +88,6 @@ export interface StoreDriver {
 export type Failures = readonly unknown[]
 export type Group = string | number | undefined
 
-/**
- * Who is told the answer of a question: one of the two is called, once. An object, because two functions for every call that is under way take the garbage
- * collector several times as long.
- */
-export interface Asker<T = readonly Verdict[]> {
-  answered(answer: T): void
-  failed(error: unknown): void
-}
-
 /** The stores that a limiter takes. */
 export type Store = SyncStore | AsyncStore
 

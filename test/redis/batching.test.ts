@@ -500,7 +500,7 @@ describe('a listener that throws', () => {
             if (key === 'a') throw new Error(`of ${key}`)
           }
           const step = new Step('take', scope, [new Part(name, rule, key, 1)], -1, -1, undefined)
-          dispatcher.submit(step, { answered: () => tell('yes'), failed: () => tell('no') })
+          dispatcher.submit({ step, answered: () => tell('yes'), failed: () => tell('no') })
         }),
     )
     const thrown = new Promise((resolve) => process.once('unhandledRejection', resolve))

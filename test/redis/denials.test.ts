@@ -6,7 +6,7 @@ import { RULE as OF } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
-import { Denials } from '../../src/stores/remote/denials.ts'
+import { Denials, type Sent } from '../../src/stores/remote/denials.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { Opened } from '../support/opened.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -78,9 +78,18 @@ function played(steps: readonly { readonly step: Step; readonly atUs: number }[]
 
 const BOUNDS = { maxUs: 1_000_000, maxKeys: 3 }
 
+/** How many batches have left: each step here is one. */
+let batches = 0
+
+function send(denials: Denials, step = stepOf(), atUs = 1_000): Sent {
+  denials.asked(step)
+  batches += 1
+  return { number: batches, atUs }
+}
+
 /** Sent, and answered before anything else is. */
 function refuse(denials: Denials, step = stepOf(), verdict = refusal(10_000)): void {
-  denials.refused(step, [verdict], denials.sent(step), 1_000, 1_200)
+  denials.refused(step, [verdict], send(denials, step), batches, 1_200)
 }
 
 /** Sent at 1,000, refused with a wait of 10,000, received at 1,200. */
@@ -147,11 +156,11 @@ describe('a refusal', () => {
 
   test.each(['give', 'forget'] as const)('%s drops it when it is sent, and again when it is answered', (op) => {
     const denials = learned()
-    denials.sent(stepOf({ op }))
+    send(denials, stepOf({ op }))
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
     // A store of many connections may have decided it before what gives back.
     refuse(denials)
-    denials.granted(stepOf({ op }))
+    denials.granted(stepOf({ op }), batches)
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
   })
 
@@ -162,12 +171,12 @@ describe('a refusal', () => {
     ['a reservation', { aheadUs: 1_000 }],
   ] as const)('%s that was granted drops it, and what was under way then', (_, changes) => {
     const denials = new Denials(BOUNDS)
-    denials.sent(stepOf(changes))
-    const grants = denials.sent(stepOf())
+    send(denials, stepOf(changes))
+    const sent = send(denials)
     refuse(denials)
-    denials.granted(stepOf(changes))
+    denials.granted(stepOf(changes), batches)
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
-    denials.refused(stepOf(), [refusal(10_000)], grants, 1_000, 1_200)
+    denials.refused(stepOf(), [refusal(10_000)], sent, batches, 1_200)
     expect(denials.answer(stepOf(), 2_000)).toBeUndefined()
     refuse(denials)
     expect(denials.answer(stepOf(), 2_000)).toBeDefined()
@@ -175,9 +184,9 @@ describe('a refusal', () => {
 
   test('is kept though another key was granted meanwhile, or something was asked', () => {
     const denials = new Denials(BOUNDS)
-    const grants = denials.sent(stepOf())
-    for (const changes of [{ op: 'ask' }, { key: 'other' }] as const) denials.granted(stepOf(changes))
-    denials.refused(stepOf(), [refusal(10_000)], grants, 1_000, 1_200)
+    const sent = send(denials)
+    for (const changes of [{ op: 'ask' }, { key: 'other' }] as const) denials.granted(stepOf(changes), batches)
+    denials.refused(stepOf(), [refusal(10_000)], sent, batches, 1_200)
     expect(denials.answer(stepOf(), 2_000)).toBeDefined()
   })
 
@@ -222,11 +231,10 @@ describe('a refusal', () => {
           continue
         }
         seen.asked += 1
-        const grants = denials.sent(step)
-        const sentUs = nowUs
+        const sent = send(denials, step, nowUs)
         store.send(step, nowUs + upUs, nowUs + upUs + downUs, (verdicts, receivedUs) => {
-          if (verdicts.every(({ outcome }) => outcome === 'allowed')) denials.granted(step)
-          else denials.refused(step, verdicts, grants, sentUs, receivedUs)
+          if (verdicts.every(({ outcome }) => outcome === 'allowed')) denials.granted(step, batches)
+          else denials.refused(step, verdicts, sent, batches, receivedUs)
         })
       }
     })

@@ -85,7 +85,7 @@ async function answersOf(seed: number, calls: number, maxBatch: number, groups: 
       answers[number] = (answers[number] as number) + 1
       if (random.chance(0.5)) call()
     }
-    batches.run(step, group, { answered, failed: answered })
+    batches.run({ step, answered, failed: answered }, group)
   }
   while (made < calls) {
     await new Promise<void>((resolve) => {

@@ -94,7 +94,7 @@ export class WaitQueues {
    * the others try again.
    */
   given(parts: readonly Part[], verdicts: readonly Verdict[], plan: string | undefined): void {
-    if (verdicts[0]?.degraded) return
+    if (this.isEmpty || verdicts[0]?.degraded) return
     const own = this.queue(parts, plan)
     // Read now: a synchronous store overwrites its verdicts with the next step.
     const costs = parts.map(({ rule }, k) => Math.min(verdicts[k]?.given ?? 0, rule.capacity))

@@ -12,9 +12,9 @@ import { hasOneKey, type Part, type Scope, type Step } from '../step.ts'
 import type { Failures, StoreDriver } from '../store.ts'
 import type { RedisSender } from './client.ts'
 import { isCrossSlot, isForbidden, isNotRun, isTryAgain, storeError } from './failure.ts'
-import { bySlot, type KeyScheme, redisKey, slotOf } from './keys.ts'
+import { bySlot, type KeyScheme, keyBehind, keyHead, slotOf } from './keys.ts'
 import { script } from './script.ts'
-import { AddressedStep, addArguments, Reply } from './wire.ts'
+import { addArguments, type Keys, Reply, ScriptCall } from './wire.ts'
 
 /** No name of a limit has such a sign in it. */
 const PROBE = ':%probe'
@@ -25,16 +25,6 @@ const MOST_LIMITS = 4_000
 /** How often a call is sent by the name of the script before it sends the text itself: each time another node of a cluster may have learned it. */
 const MOST_ATTEMPTS = 4
 
-/** One step of a script call, and its place in the batch. */
-class SentStep extends AddressedStep {
-  readonly place: number
-
-  constructor(step: Step, keys: readonly string[], places: readonly number[], place: number) {
-    super(step, keys, places)
-    this.place = place
-  }
-}
-
 export class RedisDriver implements StoreDriver {
   readonly shared = true
   readonly #scheme: KeyScheme
@@ -42,6 +32,9 @@ export class RedisDriver implements StoreDriver {
   /** Whether one script call reaches the keys of one slot only. */
   #isCluster: boolean
   #hasWarned = false
+  /** The limiter whose keys were written down last, and their beginning. */
+  #limiter: string | undefined = undefined
+  #head = ''
   /** How often the text of the script was sent. */
   #texts = 0
 
@@ -57,7 +50,7 @@ export class RedisDriver implements StoreDriver {
   }
 
   groupOf({ name }: Scope, { key }: Part): number | undefined {
-    return this.#isCluster ? slotOf(redisKey(this.#scheme, name, key)) : undefined
+    return this.#isCluster ? slotOf(this.#redisKey(name, key)) : undefined
   }
 
   together(applyAll: () => void): void {
@@ -66,19 +59,19 @@ export class RedisDriver implements StoreDriver {
 
   /** The server of a cluster that has a key, if the client says. */
   shardOf({ name }: Scope, { key }: Part): string | undefined {
-    return this.#sender.nodeOf?.(slotOf(redisKey(this.#scheme, name, key)))
+    return this.#sender.nodeOf?.(slotOf(this.#redisKey(name, key)))
   }
 
   apply(steps: readonly Step[]): Promise<Failures> {
     const failures: unknown[] = []
     const calls = this.#callsFor(steps, failures)
-    if (calls.length === 1) return this.#run(calls[0] as SentStep[], failures)
+    if (calls.length === 1) return this.#run(calls[0] as ScriptCall, failures)
     return Promise.all(calls.map((call) => this.#run(call, failures))).then(() => failures)
   }
 
   /** Writes nothing, but is refused as long as a decision on the keys would be. */
   async probe(step: Step): Promise<void> {
-    const { keys } = this.#addressed(step, 0)
+    const { keys } = new ScriptCall(step, 0, this.#keysOf(step))
     await Promise.all(keys.map((key) => this.#probe(`${key}${PROBE}`)))
   }
 
@@ -105,18 +98,18 @@ export class RedisDriver implements StoreDriver {
   }
 
   /** Nearly always one. A step whose keys cannot be written down fails here, and is not sent. */
-  #callsFor(steps: readonly Step[], failures: unknown[]): SentStep[][] {
-    const calls: SentStep[][] = []
-    let call: SentStep[] = []
+  #callsFor(steps: readonly Step[], failures: unknown[]): ScriptCall[] {
+    const calls: ScriptCall[] = []
+    let call: ScriptCall | undefined
     for (let place = 0; place < steps.length; place++) {
       const step = steps[place] as Step
       try {
-        const sent = this.#addressed(step, place)
-        if (call.length === 0 || !mayFollow((call.at(-1) as SentStep).step, step)) {
-          call = []
+        const keys = this.#keysOf(step)
+        if (call !== undefined && mayFollow(call.steps.at(-1) as Step, step)) call.add(step, place, keys)
+        else {
+          call = new ScriptCall(step, place, keys)
           calls.push(call)
         }
-        call.push(sent)
       } catch (error) {
         failures[place] = error
       }
@@ -124,19 +117,23 @@ export class RedisDriver implements StoreDriver {
     return calls
   }
 
-  #addressed(step: Step, place: number): SentStep {
+  #redisKey(limiter: string, key: string): string {
+    if (limiter !== this.#limiter) {
+      this.#limiter = limiter
+      this.#head = keyHead(this.#scheme, limiter)
+    }
+    return keyBehind(this.#head, this.#scheme, key)
+  }
+
+  /** Mostly all parts have the same. */
+  #keysOf(step: Step): Keys {
     const { scope, parts } = step
-    const [{ key: first }] = parts as [Part]
-    // Mostly they are all in one key.
-    if (hasOneKey(step)) return new SentStep(step, [redisKey(this.#scheme, scope.name, first)], inFirst(parts.length), place)
-    const keyOfEach = parts.map(({ key }) => redisKey(this.#scheme, scope.name, key))
-    const keys = [...new Set(keyOfEach)]
-    const places = keyOfEach.map((key) => keys.indexOf(key) + 1)
-    return new SentStep(step, keys, places, place)
+    if (hasOneKey(step)) return this.#redisKey(scope.name, (parts[0] as Part).key)
+    return parts.map(({ key }) => this.#redisKey(scope.name, key))
   }
 
   /** By the name of the script. The first calls wait until that is computed: the text is large, and there may be a call for each slot of a cluster. */
-  #run(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
+  #run(call: ScriptCall, failures: unknown[]): Promise<Failures> {
     const { sha1, named } = script()
     if (sha1 !== undefined) return this.#runByName(sha1, call, failures, 1)
     return named.then(() => {
@@ -146,7 +143,7 @@ export class RedisDriver implements StoreDriver {
   }
 
   /** A server that does not know the script has not run it. One call sends the text then, and those that failed with it try again by the name. */
-  #runByName(sha1: string, call: readonly SentStep[], failures: unknown[], attempt: number): Promise<Failures> {
+  #runByName(sha1: string, call: ScriptCall, failures: unknown[], attempt: number): Promise<Failures> {
     const textsBefore = this.#texts
     return this.#send(['EVALSHA', sha1], call).then(
       (values) => readReply(call, values, failures),
@@ -158,7 +155,7 @@ export class RedisDriver implements StoreDriver {
     )
   }
 
-  #runText(call: readonly SentStep[], failures: unknown[]): Promise<Failures> {
+  #runText(call: ScriptCall, failures: unknown[]): Promise<Failures> {
     this.#texts += 1
     return this.#send(['EVAL', script().text], call).then(
       (values) => readReply(call, values, failures),
@@ -166,42 +163,49 @@ export class RedisDriver implements StoreDriver {
     )
   }
 
-  #send(args: string[], call: readonly SentStep[]): Promise<unknown> {
-    addKeys(args, call)
+  /** `name`: the command, and the script or its name. */
+  #send(name: readonly string[], call: ScriptCall): Promise<unknown> {
+    const args = [...name, `${call.keys.length}`, ...call.keys]
     addArguments(args, call)
     try {
-      return Promise.resolve(this.#sender.send(args, args[FIRST_KEY] as string))
+      return Promise.resolve(this.#sender.send(args, call.keys[0] as string))
     } catch (error) {
       // A sender of the caller's own may throw where it should reject.
       return Promise.reject(error)
     }
   }
 
-  async #failed(call: readonly SentStep[], error: unknown, failures: unknown[]): Promise<Failures> {
+  async #failed(call: ScriptCall, error: unknown, failures: unknown[]): Promise<Failures> {
+    const { steps, places } = call
     // A cluster behind one address.
     if (isCrossSlot(error)) this.#isCluster = true
-    if (call.length > 1 && (isForbidden(error) || isTryAgain(error) || isCrossSlot(error))) {
+    if (steps.length > 1 && (isForbidden(error) || isTryAgain(error) || isCrossSlot(error))) {
       // Nothing was done because of one of the keys: the others need not suffer for it.
-      await Promise.all(call.map((sent) => this.#run([sent], failures)))
-    } else if (isCrossSlot(error) && slotsOf(call[0] as SentStep).length > 1) {
-      await this.#decideBySlot(call[0] as SentStep, failures)
+      await Promise.all(steps.map((step, k) => this.#run(new ScriptCall(step, places[k] as number, this.#keysOf(step)), failures)))
+    } else if (isCrossSlot(error) && this.#slotsOf(steps[0] as Step).length > 1) {
+      await this.#decideBySlot(steps[0] as Step, places[0] as number, failures)
     } else {
-      for (const { place } of call) failures[place] = storeError(error)
+      for (const place of places) failures[place] = storeError(error)
     }
     return failures
   }
 
   /** A step on several servers of a cluster that was not known to be one. From now on `groupOf` tells. */
-  async #decideBySlot(sent: SentStep, failures: unknown[]): Promise<void> {
-    const { parts } = sent.step
+  async #decideBySlot(step: Step, place: number, failures: unknown[]): Promise<void> {
+    const { parts } = step
     try {
-      const verdicts = await acrossGroups(sent.step, slotsOf(sent), (each) => this.#decided(each))
+      const verdicts = await acrossGroups(step, this.#slotsOf(step), (each) => this.#decided(each))
       verdicts.forEach((verdict, k) => {
         Object.assign((parts[k] as Part).verdict, verdict)
       })
     } catch (error) {
-      failures[sent.place] = error
+      failures[place] = error
     }
+  }
+
+  /** For each slot the places of its parts. */
+  #slotsOf({ scope, parts }: Step): number[][] {
+    return bySlot([...parts.keys()], (k) => this.#redisKey(scope.name, (parts[k] as Part).key))
   }
 
   async #decided(step: Step): Promise<readonly Verdict[]> {
@@ -216,38 +220,16 @@ function mayFollow(before: Step, step: Step): boolean {
   return before.nowUs === step.nowUs && (before.op !== 'forget' || step.op === 'forget')
 }
 
-const IN_FIRST: readonly number[] = [1]
-
-/** So many parts that are all in the first key. */
-function inFirst(parts: number): readonly number[] {
-  return parts === 1 ? IN_FIRST : new Array(parts).fill(1)
-}
-
-/** For each slot the places of its parts. */
-function slotsOf({ step, keys, places }: AddressedStep): number[][] {
-  return bySlot([...step.parts.keys()], (part) => keys[(places[part] as number) - 1] as string)
-}
-
-/** Where the keys begin in the arguments of a call, behind their number. */
-const FIRST_KEY = 3
-
-function addKeys(args: string[], call: readonly AddressedStep[]): void {
-  args.push('')
-  for (const { keys } of call) for (const key of keys) args.push(key)
-  args[FIRST_KEY - 1] = `${args.length - FIRST_KEY}`
-}
-
-function readReply(call: readonly SentStep[], values: unknown, failures: unknown[]): Failures {
+function readReply({ steps, places }: ScriptCall, values: unknown, failures: unknown[]): Failures {
   let read = 0
   try {
     const reply = new Reply(values)
-    for (; read < call.length; read++) {
-      const { step, place } = call[read] as SentStep
-      const failure = reply.read(step)
-      if (failure !== undefined) failures[place] = storeError(new Error(failure))
+    for (; read < steps.length; read++) {
+      const failure = reply.read(steps[read] as Step)
+      if (failure !== undefined) failures[places[read] as number] = storeError(new Error(failure))
     }
   } catch (error) {
-    for (const { place } of call.slice(read)) failures[place] = storeError(error)
+    for (const place of places.slice(read)) failures[place] = storeError(error)
   }
   return failures
 }

@@ -16,9 +16,17 @@ const SLOTS = 16_384
  * names of limiters have no colon and the key's braces are escaped, so a key can be read back in one way only. All limits of a limiter have
  * their states for a key in one place: see codec.ts.
  */
-export function redisKey({ prefix, hashTag }: KeyScheme, limiter: string, key: string): string {
-  const place = hashTag === undefined ? `{${escaped(key)}}` : `{${escaped(tagOf(hashTag, key))}}:${escaped(key)}`
-  return `${prefix}:${limiter}:${place}`
+export function redisKey(scheme: KeyScheme, limiter: string, key: string): string {
+  return keyBehind(keyHead(scheme, limiter), scheme, key)
+}
+
+/** The beginning of all keys of a limiter. */
+export function keyHead({ prefix }: KeyScheme, limiter: string): string {
+  return `${prefix}:${limiter}:{`
+}
+
+export function keyBehind(head: string, { hashTag }: KeyScheme, key: string): string {
+  return hashTag === undefined ? `${head}${escaped(key)}}` : `${head}${escaped(tagOf(hashTag, key))}}:${escaped(key)}`
 }
 
 /** Nearly every key is written as it is: one look tells. */

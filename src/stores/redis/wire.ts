@@ -8,59 +8,88 @@ import type { Part, Step } from '../store.ts'
 const OUTCOMES: readonly Outcome[] = ['allowed', 'limited', 'impossible']
 const ENTERED_LATER = -4
 
-/** A step on its way: its keys, each once, and which of them each part has, from 1 on. */
-export class AddressedStep {
-  readonly step: Step
-  readonly keys: readonly string[]
-  readonly places: readonly number[]
+/** The steps of one script call. */
+export class ScriptCall {
+  readonly steps: Step[]
+  /** The place of each in its batch. */
+  readonly places: number[]
+  /** Their keys, step after step. */
+  readonly keys: string[]
+  /** Of steps of several keys, each in its place, which keys its parts have. */
+  spreads: Spread[] | undefined = undefined
 
-  constructor(step: Step, keys: readonly string[], places: readonly number[]) {
-    this.step = step
-    this.keys = keys
-    this.places = places
+  /** `keys`: of all parts, or of each. */
+  constructor(step: Step, place: number, keys: Keys) {
+    this.steps = [step]
+    this.places = [place]
+    this.keys = typeof keys === 'string' ? [keys] : this.#spread(0, keys)
   }
+
+  add(step: Step, place: number, keys: Keys): void {
+    if (typeof keys === 'string') this.keys.push(keys)
+    else this.keys.push(...this.#spread(this.steps.length, keys))
+    this.steps.push(step)
+    this.places.push(place)
+  }
+
+  /** Notes which keys the parts of a step have. Answers them, each once. */
+  #spread(at: number, keyOfEach: readonly string[]): string[] {
+    const keys = [...new Set(keyOfEach)]
+    this.spreads ??= []
+    this.spreads[at] = { keys: keys.length, ofParts: keyOfEach.map((key) => keys.indexOf(key) + 1) }
+    return keys
+  }
+}
+
+/** The one key of all parts of a step, or the key of each. */
+export type Keys = string | readonly string[]
+
+/** How many keys a step has, and which of them each part has, from 1 on. */
+interface Spread {
+  readonly keys: number
+  readonly ofParts: readonly number[]
 }
 
 /**
  * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
  * Where that is all there is, and they take or charge by one limit, the limit and the cost are enough.
  */
-export function addArguments(args: string[], sent: readonly AddressedStep[]): void {
-  const [head] = sent as [AddressedStep]
-  const { nowUs } = head.step
-  const isLarge = sent.some(hasLarge)
+export function addArguments(args: string[], call: ScriptCall): void {
+  const { steps } = call
+  const [head] = steps as [Step]
+  const isLarge = steps.some(hasLarge)
   const verb = shortVerb(head)
-  let next = runFrom(sent, 0)
-  if (next === sent.length && nowUs === undefined && !isLarge && (verb === 't' || verb === 'c')) {
-    const [{ rule, limit, cost }] = head.step.parts as [Part]
+  let next = runFrom(call, 0)
+  if (next === steps.length && head.nowUs === undefined && !isLarge && (verb === 't' || verb === 'c')) {
+    const [{ rule, limit, cost }] = head.parts as [Part]
     args.push(knownLabel(rule, limit), `${cost}`)
     if (verb === 'c') args.push(verb)
     return
   }
-  args.push(nowUs === undefined ? '' : `${nowUs}`, isLarge ? '1' : '0')
-  for (let first = 0; first < sent.length; first = next) {
-    next = runFrom(sent, first)
-    addRun(args, sent, first, next)
+  args.push(head.nowUs === undefined ? '' : `${head.nowUs}`, isLarge ? '1' : '0')
+  for (let first = 0; first < steps.length; first = next) {
+    next = runFrom(call, first)
+    addRun(args, call, first, next)
   }
 }
 
 /** Whether the script has to know how many words there are before it reads them. */
-function hasLarge({ step }: AddressedStep): boolean {
-  for (const { rule } of step.parts) if (rule.words > MOST_TAGGED) return true
+function hasLarge({ parts }: Step): boolean {
+  for (const { rule } of parts) if (rule.words > MOST_TAGGED) return true
   return false
 }
 
-function addRun(args: string[], sent: readonly AddressedStep[], first: number, next: number): void {
-  const head = sent[first] as AddressedStep
+function addRun(args: string[], call: ScriptCall, first: number, next: number): void {
+  const head = call.steps[first] as Step
   const verb = shortVerb(head)
   if (verb === undefined) {
-    addAnyRun(args, head, next - first)
+    addAnyRun(args, head, call.spreads?.[first], next - first)
     return
   }
-  const [{ rule, limit, cost }] = head.step.parts as [Part]
+  const [{ rule, limit, cost }] = head.parts as [Part]
   args.push(verb, `${next - first}`, knownLabel(rule, limit))
   if (!isOwnEach(verb)) args.push(`${cost}`)
-  else for (let k = first; k < next; k++) addOwn(args, (sent[k] as AddressedStep).step)
+  else for (let k = first; k < next; k++) addOwn(args, call.steps[k] as Step)
 }
 
 /** Whether what a decision is about is written down for each of a run. */
@@ -73,11 +102,10 @@ function addOwn(args: string[], { ofUs, parts }: Step): void {
   args.push(`${cost}`, `${ofUs}`, ticket === undefined ? '0' : ticket.words.join(' '))
 }
 
-function addAnyRun(args: string[], { step, keys, places }: AddressedStep, count: number): void {
-  const { op, aheadUs, ofUs, parts } = step
-  args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${keys.length}`)
+function addAnyRun(args: string[], { op, aheadUs, ofUs, parts }: Step, spread: Spread | undefined, count: number): void {
+  args.push(`${op} ${aheadUs} ${ofUs}`, `${count}`, `${parts.length}`, `${spread?.keys ?? 1}`)
   parts.forEach(({ rule, limit, cost, ticket }, k) => {
-    args.push(knownLabel(rule, limit), `${places[k]}`, `${cost}`)
+    args.push(knownLabel(rule, limit), `${spread?.ofParts[k] ?? 1}`, `${cost}`)
     if (isGiven(op)) args.push(ticket?.numbers ?? '', ticket?.words.join(' ') ?? '')
   })
 }
@@ -88,26 +116,26 @@ function isGiven(op: Step['op']): boolean {
 }
 
 /** Where the run ends that begins there. */
-function runFrom(sent: readonly AddressedStep[], first: number): number {
-  const head = sent[first] as AddressedStep
+function runFrom(call: ScriptCall, first: number): number {
+  const { steps } = call
+  const head = steps[first] as Step
   const verb = shortVerb(head)
   const areOwn = isOwnEach(verb)
   let next = first + 1
-  while (next < sent.length && (areOwn ? isOfRun(verb, head, sent[next] as AddressedStep) : isAlike(head, sent[next] as AddressedStep)))
-    next += 1
+  while (next < steps.length && (areOwn ? isOfRun(verb, head, steps[next] as Step) : isAlike(call, first, next))) next += 1
   return next
 }
 
 /** By the same verb and the same limit: what each is about is written down for each. */
-function isOfRun(verb: ShortVerb | undefined, { step: a }: AddressedStep, sent: AddressedStep): boolean {
-  const [one, other] = [a.parts[0] as Part, sent.step.parts[0] as Part]
-  return one.rule === other.rule && one.limit === other.limit && shortVerb(sent) === verb
+function isOfRun(verb: ShortVerb | undefined, a: Step, b: Step): boolean {
+  const [one, other] = [a.parts[0] as Part, b.parts[0] as Part]
+  return one.rule === other.rule && one.limit === other.limit && shortVerb(b) === verb
 }
 
 type ShortVerb = 't' | 'c' | 's' | 'g' | 'r'
 
 /** What a step does by one limit, in the script's words. Undefined for anything that takes more words to say. */
-function shortVerb({ step: { op, aheadUs, ofUs, parts } }: AddressedStep): ShortVerb | undefined {
+function shortVerb({ op, aheadUs, ofUs, parts }: Step): ShortVerb | undefined {
   const { cost, ticket, rule } = parts[0] as Part
   if (parts.length > 1 || aheadUs >= 0) return undefined
   if (rule.algorithm.untilReleased && op === 'renew') return 'r'
@@ -136,14 +164,19 @@ function knownLabel(rule: Rule, limit: string): string {
 }
 
 /** Whether two steps differ in nothing but their keys. */
-function isAlike({ step: a, places }: AddressedStep, { step: b, places: otherPlaces }: AddressedStep): boolean {
+function isAlike({ steps, spreads }: ScriptCall, first: number, next: number): boolean {
+  const [a, b] = [steps[first] as Step, steps[next] as Step]
   if (a.op !== b.op || a.aheadUs !== b.aheadUs || a.ofUs !== b.ofUs || a.parts.length !== b.parts.length) return false
   for (let k = 0; k < a.parts.length; k++) {
     const [one, other] = [a.parts[k] as Part, b.parts[k] as Part]
     if (one.rule !== other.rule || one.cost !== other.cost || one.ticket !== undefined || other.ticket !== undefined) return false
-    if (one.limit !== other.limit || places[k] !== otherPlaces[k]) return false
+    if (one.limit !== other.limit) return false
   }
-  return true
+  return spreads === undefined || isAlikeSpread(spreads[first], spreads[next])
+}
+
+function isAlikeSpread(a: Spread | undefined, b: Spread | undefined): boolean {
+  return a?.keys === b?.keys && (a === undefined || a.ofParts.every((key, k) => key === b?.ofParts[k]))
 }
 
 /** Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings as bytes. */

@@ -7,21 +7,17 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import type { Part, Step } from '../step.ts'
-import type { Asker, Failures, Group, StoreDriver } from '../store.ts'
+import type { Failures, Group, StoreDriver } from '../store.ts'
+import type { DenialCache, Sent } from './denials.ts'
 
-/** One decision on its way, and who is told of it. */
-class PendingStep {
+/**
+ * What asks for a step: one of the two is called, once. An object, because two functions for every call that is under way take the garbage
+ * collector several times as long.
+ */
+export interface Asker {
   readonly step: Step
-  readonly group: Group
-  readonly weight: number
-  readonly asker: Asker
-
-  constructor(step: Step, group: Group, asker: Asker) {
-    this.step = step
-    this.group = group
-    this.weight = weightOf(step)
-    this.asker = asker
-  }
+  answered(verdicts: readonly Verdict[]): void
+  failed(error: unknown): void
 }
 
 /** The weight of a decision by one small limit. */
@@ -49,8 +45,10 @@ export function weightOf({ parts }: Step): number {
 export class Batches {
   readonly #driver: StoreDriver
   readonly #maxWeight: number
-  /** What leaves at the end of the turn, and what it weighs. */
-  #turn: PendingStep[] | undefined = undefined
+  readonly #denials: DenialCache | undefined
+  /** What leaves at the end of the turn, the groups of those that have one, each in its place, and what all weigh. */
+  #turn: Asker[] | undefined = undefined
+  #groups: Group[] = []
   #weight = 0
   /** Whether a full batch has left in this turn: what comes next leaves after it. */
   #hasSent = false
@@ -63,27 +61,33 @@ export class Batches {
     else process.nextTick(this.#flushLater)
   }
 
-  /** `maxBatch`: how many decisions by one small limit fill a batch; 1: each leaves at once and by itself. */
-  constructor(driver: StoreDriver, maxBatch: number) {
+  /** `maxBatch`: how many decisions by one small limit fill a batch; 1: each leaves at once and by itself. `denials`: is told of all answers. */
+  constructor(driver: StoreDriver, maxBatch: number, denials?: DenialCache) {
     this.#driver = driver
     this.#maxWeight = maxBatch * PLAIN
+    this.#denials = denials
   }
 
   /** Decides a step, all of whose parts are in that group, and tells the asker, later. */
-  run(step: Step, group: Group, asker: Asker): void {
-    const pending = new PendingStep(step, group, asker)
+  run(asker: Asker, group: Group): void {
     if (this.#maxWeight === PLAIN) {
-      this.#send([pending])
+      this.#send([asker])
       return
     }
+    const weight = weightOf(asker.step)
     const mayFill = group === undefined && !this.#hasSent
-    if (mayFill && this.#turn !== undefined && this.#weight + pending.weight > this.#maxWeight) this.#flushFull()
-    if (this.#turn === undefined) {
-      this.#turn = [pending]
-      void NOW.then(this.#atTheEndOfTheTurn)
-    } else this.#turn.push(pending)
-    this.#weight += pending.weight
+    if (mayFill && this.#turn !== undefined && this.#weight + weight > this.#maxWeight) this.#flushFull()
+    this.#add(asker, group)
+    this.#weight += weight
     if (mayFill && this.#weight >= this.#maxWeight) this.#flushFull()
+  }
+
+  #add(asker: Asker, group: Group): void {
+    if (group !== undefined) this.#groups[this.#turn?.length ?? 0] = group
+    if (this.#turn === undefined) {
+      this.#turn = [asker]
+      void NOW.then(this.#atTheEndOfTheTurn)
+    } else this.#turn.push(asker)
   }
 
   /**
@@ -104,17 +108,19 @@ export class Batches {
     const turn = this.#turn
     // It may have left already, because it was full.
     if (turn === undefined) return
-    const isOne = this.#weight <= this.#maxWeight && isOneGroup(turn)
+    const groups = this.#groups
+    const isOne = this.#weight <= this.#maxWeight && (groups.length === 0 || turn.every((_, k) => groups[k] === groups[0]))
     this.#turn = undefined
     this.#weight = 0
+    if (groups.length > 0) this.#groups = []
     if (isOne) this.#send(turn)
-    else this.#sendAll(batchesOf(turn, this.#maxWeight))
+    else this.#sendAll(batchesOf(turn, groups, this.#maxWeight))
   }
 
-  #sendAll(batches: readonly (readonly PendingStep[])[]): void {
+  #sendAll(batches: readonly (readonly Asker[])[]): void {
     let sent = 0
     const sendAll = () => {
-      while (sent < batches.length) this.#send(batches[sent++] as PendingStep[])
+      while (sent < batches.length) this.#send(batches[sent++] as Asker[])
     }
     try {
       if (batches.length > 1) this.#driver.together?.(sendAll)
@@ -124,33 +130,42 @@ export class Batches {
     sendAll()
   }
 
-  #send(batch: readonly PendingStep[]): void {
-    const steps = batch.map(({ step }) => step)
+  #send(askers: readonly Asker[]): void {
+    const sent = this.#denials?.sending()
     try {
-      this.#driver.apply(steps).then(
+      this.#driver.apply(askers.map(({ step }) => step)).then(
         (failures) => {
-          for (let k = 0; k < batch.length; k++) tell(batch[k] as PendingStep, (failures as Failures | undefined)?.[k])
+          for (let k = 0; k < askers.length; k++) this.#tell(askers[k] as Asker, (failures as Failures | undefined)?.[k], sent)
         },
-        (error) => tellAll(batch, error),
+        (error) => this.#tellAll(askers, error),
       )
     } catch (error) {
       // A driver may throw where it should reject.
-      tellAll(batch, error)
+      this.#tellAll(askers, error)
     }
   }
-}
 
-function tellAll(batch: readonly PendingStep[], failure: unknown): void {
-  for (const pending of batch) tell(pending, failure ?? new Error('the driver rejected with nothing'))
-}
+  #tellAll(askers: readonly Asker[], failure: unknown): void {
+    for (const asker of askers) this.#tell(asker, failure ?? new Error('the driver rejected with nothing'), undefined)
+  }
 
-/** An asker that throws is alone with it: the others are told all the same. */
-function tell({ step, asker }: PendingStep, failure: unknown): void {
-  try {
-    if (failure === undefined) asker.answered(verdictsOf(step))
-    else asker.failed(failure)
-  } catch (error) {
-    void Promise.reject(error)
+  /** An asker that throws is alone with it: the others are told all the same. */
+  #tell(asker: Asker, failure: unknown, sent: Sent | undefined): void {
+    try {
+      if (failure === undefined) this.#answer(asker, sent)
+      else {
+        this.#denials?.failed(asker.step)
+        asker.failed(failure)
+      }
+    } catch (error) {
+      void Promise.reject(error)
+    }
+  }
+
+  #answer(asker: Asker, sent: Sent | undefined): void {
+    const verdicts = verdictsOf(asker.step)
+    if (sent !== undefined) this.#denials?.answered(asker.step, verdicts, sent)
+    asker.answered(verdicts)
   }
 }
 
@@ -160,25 +175,21 @@ export function verdictsOf({ op, parts }: Step): readonly Verdict[] {
   return parts.length === 1 ? [(parts[0] as Part).verdict] : parts.map(({ verdict }) => verdict)
 }
 
-function isOneGroup(turn: readonly PendingStep[]): boolean {
-  const [{ group }] = turn as [PendingStep]
-  for (const pending of turn) if (pending.group !== group) return false
-  return true
-}
-
 /** Those of each group, in their order, no batch heavier than that unless one alone is. */
-function batchesOf(steps: readonly PendingStep[], maxWeight: number): PendingStep[][] {
-  const batches: PendingStep[][] = []
-  const open = new Map<Group, { batch: PendingStep[]; weight: number }>()
-  for (const pending of steps) {
-    const last = open.get(pending.group)
-    if (last !== undefined && last.weight + pending.weight <= maxWeight) {
-      last.batch.push(pending)
-      last.weight += pending.weight
+function batchesOf(askers: readonly Asker[], groups: readonly Group[], maxWeight: number): Asker[][] {
+  const batches: Asker[][] = []
+  const open = new Map<Group, { batch: Asker[]; weight: number }>()
+  for (let k = 0; k < askers.length; k++) {
+    const asker = askers[k] as Asker
+    const weight = weightOf(asker.step)
+    const last = open.get(groups[k])
+    if (last !== undefined && last.weight + weight <= maxWeight) {
+      last.batch.push(asker)
+      last.weight += weight
     } else {
-      const batch = [pending]
+      const batch = [asker]
       batches.push(batch)
-      open.set(pending.group, { batch, weight: pending.weight })
+      open.set(groups[k], { batch, weight })
     }
   }
   return batches

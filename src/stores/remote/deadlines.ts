@@ -2,106 +2,156 @@
  * Every question to a store is answered, or given up, in time. Only time in which the event loop runs counts: while a process stands still
  * (a long computation, a machine that sleeps) it neither writes questions nor reads answers, and the store cannot be blamed for that.
  *
- * The time of a question is cut into slices, each with a timer. A timer that fires late says that the loop stood still for so long, and its
+ * Running time is measured in slices, each with a timer. A timer that fires late says that the loop stood still for so long, and its
  * slice counts no longer than it should have taken. So a question is given up after its time and that of the standstills, and, where the
  * last slice was one of them, after one slice more: timers fire before answers are read.
+ *
+ * All questions have the same time, so they are due in the order in which they were asked: they are a list, and each is added at its end.
  */
-import { Alarms } from '../../clock/alarms.ts'
-import type { Clock } from '../../clock/clock.ts'
+import type { Clock, StopTimer } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { Asker, Step } from '../store.ts'
-
-/** Asks, and has the asker told. */
-export type Ask<T> = (step: Step, asker: Asker<T>) => void
-
-/** One that is told in time, and of a failure also when the question was asked. */
-export interface TimedAsker<T> {
-  answered(answer: T): void
-  failed(error: unknown, sentUs: number): void
-}
+import type { Step } from '../step.ts'
 
 const SLICES = 4
 /** A timer that fires so late says that nothing else could run either. */
 const STOOD_STILL_US = 10_000
 
 export class Deadlines {
-  readonly clock: Clock
-  readonly timeoutUs: number
-  readonly sliceUs: number
-  readonly alarms: Alarms
+  readonly #clock: Clock
+  readonly #timeoutUs: number
+  readonly #sliceUs: number
+  /** The questions under way, the oldest first. */
+  #first: AnyQuestion | undefined = undefined
+  #last: AnyQuestion | undefined = undefined
+  /** The running time when the present slice began, when that was by the clock, and how long the slice should take. */
+  #ranUs = 0
+  #sinceUs = 0
+  #spanUs = 0
+  #stopTimer: StopTimer | undefined = undefined
+  #isClosed = false
+  readonly #onSlice = () => this.#sliceEnded()
 
   /** `timeoutUs`: how long a question may take; Infinity for as long as it does. */
   constructor(clock: Clock, timeoutUs: number) {
-    this.clock = clock
-    this.timeoutUs = timeoutUs
-    this.sliceUs = Math.min(timeoutUs, Math.max(Math.ceil(timeoutUs / SLICES), STOOD_STILL_US))
-    // A timer for each decision that is alone would cost more than its way through here.
-    this.alarms = new Alarms(clock, true, true)
+    this.#clock = clock
+    this.#timeoutUs = timeoutUs
+    this.#sliceUs = Math.min(timeoutUs, Math.max(Math.ceil(timeoutUs / SLICES), STOOD_STILL_US))
   }
 
-  /** Asks, and tells the asker, once and in time. */
-  ask<T>(ask: Ask<T>, step: Step, asker: TimedAsker<T>): void {
-    const question = new Question(this, step, asker)
-    this.alarms.add(question)
-    try {
-      ask(step, question)
-    } catch (error) {
-      // A store that others wrote may throw where it should reject.
-      question.failed(error)
-    }
+  /** To be called before a question is asked. */
+  begin(question: AnyQuestion): void {
+    const nowUs = this.#clock.nowUs()
+    if (this.#first === undefined) this.#wake(nowUs)
+    question.sentUs = nowUs
+    question.dueUs = this.#ranUs + Math.min(nowUs - this.#sinceUs, this.#spanUs + STOOD_STILL_US) + this.#timeoutUs
+    question.isUnderWay = true
+    question.before = this.#last
+    if (this.#last === undefined) this.#first = question
+    else this.#last.after = question
+    this.#last = question
+  }
+
+  /** Whether a question was under way until now. */
+  end(question: AnyQuestion): boolean {
+    if (!question.isUnderWay) return false
+    const { before, after } = question
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    question.isUnderWay = false
+    // A question that is over must not keep others from being swept.
+    question.before = undefined
+    question.after = undefined
+    if (this.#first === undefined) this.#rest()
+    return true
   }
 
   close(): void {
-    this.alarms.close()
+    this.#isClosed = true
+    if (this.#first === undefined) this.#rest()
+  }
+
+  #wake(nowUs: number): void {
+    if (this.#stopTimer === undefined) this.#startSlice(nowUs)
+    else this.#stopTimer.keepAlive?.(true)
+  }
+
+  /** Nothing is under way. The timer runs on for the next question, where no process stays alive for it: a timer for each would cost more than all else here. */
+  #rest(): void {
+    if (!this.#isClosed && this.#stopTimer?.keepAlive !== undefined) {
+      this.#stopTimer.keepAlive(false)
+      return
+    }
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+  }
+
+  #startSlice(nowUs: number): void {
+    const leftUs = this.#first === undefined ? 0 : this.#first.dueUs - this.#ranUs
+    this.#sinceUs = nowUs
+    this.#spanUs = leftUs > 0 ? Math.min(leftUs, this.#sliceUs) : this.#sliceUs
+    if (this.#spanUs < Number.POSITIVE_INFINITY) this.#stopTimer = this.#clock.setTimer(this.#onSlice, this.#spanUs, true)
+  }
+
+  #sliceEnded(): void {
+    const nowUs = this.#clock.nowUs()
+    const tookUs = nowUs - this.#sinceUs
+    const stoodStill = tookUs - this.#spanUs > STOOD_STILL_US
+    const beforeUs = this.#ranUs
+    this.#ranUs += stoodStill ? this.#spanUs : tookUs
+    this.#sinceUs = nowUs
+    this.#stopTimer = undefined
+    this.#giveUp(stoodStill ? beforeUs : this.#ranUs)
+    // What was told of it may have asked anew.
+    if (this.#first !== undefined && this.#stopTimer === undefined) this.#startSlice(nowUs)
+  }
+
+  /** Those that were due by then. */
+  #giveUp(ranUs: number): void {
+    for (let next = this.#first; next !== undefined && next.dueUs <= ranUs; next = this.#first) {
+      this.end(next)
+      next.step.isGivenUp = true
+      next.onFailure(timedOut(this.#timeoutUs))
+    }
   }
 }
 
-/** A question that is under way: who is told, and the alarm of the slice that runs. The first that happens stops the alarm. */
-class Question<T> implements Asker<T> {
-  declare atUs: number
-  declare place: number
-  declare readonly sentUs: number
-  /** What is left behind the slice that runs; negative once there was one more. */
-  declare leftUs: number
-  declare readonly deadlines: Deadlines
-  declare readonly step: Step
-  declare readonly asker: TimedAsker<T>
+/** A question about a step, whatever its answer is. */
+type AnyQuestion = Question<never>
 
-  constructor(deadlines: Deadlines, step: Step, asker: TimedAsker<T>) {
-    const sentUs = deadlines.clock.nowUs()
-    this.atUs = sentUs + deadlines.sliceUs
-    this.place = -1
-    this.sentUs = sentUs
-    this.leftUs = deadlines.timeoutUs - deadlines.sliceUs
-    this.deadlines = deadlines
+/** A question to a store. What it is asked for says what becomes of its answer, or its failure: one of the two is called, once and in time. */
+export abstract class Question<T> {
+  declare readonly step: Step
+  /** When it was asked. */
+  declare sentUs: number
+  /** When it is given up, in running time. */
+  declare dueUs: number
+  declare isUnderWay: boolean
+  /** Those that were asked before and after it. */
+  declare before: AnyQuestion | undefined
+  declare after: AnyQuestion | undefined
+  declare readonly deadlines: Deadlines
+
+  constructor(step: Step, deadlines: Deadlines) {
     this.step = step
-    this.asker = asker
+    this.sentUs = 0
+    this.dueUs = 0
+    this.isUnderWay = false
+    this.before = undefined
+    this.after = undefined
+    this.deadlines = deadlines
   }
 
+  abstract onAnswer(answer: T): void
+  abstract onFailure(error: unknown): void
+
   answered(answer: T): void {
-    if (this.deadlines.alarms.stop(this)) this.asker.answered(answer)
+    if (this.deadlines.end(this)) this.onAnswer(answer)
   }
 
   failed(error: unknown): void {
-    if (this.deadlines.alarms.stop(this)) this.asker.failed(error, this.sentUs)
-  }
-
-  /** The end of a slice. */
-  ring(): void {
-    const { clock, timeoutUs, sliceUs, alarms } = this.deadlines
-    const nowUs = clock.nowUs()
-    const lateUs = nowUs - this.atUs
-    const stoodStill = lateUs > STOOD_STILL_US
-    if (!stoodStill) this.leftUs -= lateUs
-    if (this.leftUs < 0 || (this.leftUs === 0 && !stoodStill)) {
-      this.step.isGivenUp = true
-      this.asker.failed(timedOut(timeoutUs), this.sentUs)
-      return
-    }
-    const nextUs = this.leftUs > 0 ? Math.min(this.leftUs, sliceUs) : sliceUs
-    this.leftUs -= nextUs
-    this.atUs = nowUs + nextUs
-    alarms.add(this)
+    if (this.deadlines.end(this)) this.onFailure(error)
   }
 }
 

@@ -10,7 +10,9 @@
  * So everything that this process was granted about a key drops its refusal. Calls of other processes are not seen here: hence `maxUs`.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { anyUntilReleased, hasOneKey, type Part, type Step } from '../step.ts'
+import { systemClock } from '../../clock/clock.ts'
+import { anyUntilReleased, hasOneKey, type Part, type Scope, type Step } from '../step.ts'
+import { allAllowed } from '../store.ts'
 
 interface Denial {
   readonly parts: readonly Part[]
@@ -27,6 +29,66 @@ export interface DenialBounds {
   readonly maxKeys: number
 }
 
+/** A batch on its way: its number, and when it left. */
+export interface Sent {
+  readonly number: number
+  readonly atUs: number
+}
+
+/** The refusals of all limiters at a store. */
+export class DenialCache {
+  readonly #bounds: DenialBounds
+  /** By the name of the limiter, as long as one of that name is open. */
+  readonly #byLimiter = new Map<string, Denials>()
+  /** How many batches have left. */
+  #sent = 0
+
+  constructor(bounds: DenialBounds) {
+    this.#bounds = bounds
+  }
+
+  open({ name }: Scope): void {
+    const denials = this.#byLimiter.get(name) ?? new Denials(this.#bounds)
+    this.#byLimiter.set(name, denials)
+    denials.users += 1
+  }
+
+  release({ name }: Scope): void {
+    const denials = this.#byLimiter.get(name)
+    if (denials === undefined) return
+    denials.users -= 1
+    if (denials.users === 0) this.#byLimiter.delete(name)
+  }
+
+  /** The answer to this step, if it is known. */
+  known(step: Step): Verdict[] | undefined {
+    const denials = this.#byLimiter.get(step.scope.name)
+    return denials === undefined || denials.isEmpty ? undefined : denials.answer(step, systemClock.nowUs())
+  }
+
+  /** To be called when a step is asked for. */
+  asked(step: Step): void {
+    this.#byLimiter.get(step.scope.name)?.asked(step)
+  }
+
+  /** To be called when a batch leaves, for `answered`. */
+  sending(): Sent {
+    this.#sent += 1
+    return { number: this.#sent, atUs: systemClock.nowUs() }
+  }
+
+  answered(step: Step, verdicts: readonly Verdict[], sent: Sent): void {
+    const denials = this.#byLimiter.get(step.scope.name)
+    if (allAllowed(verdicts) || step.op === 'charge' || step.op === 'settle') denials?.granted(step, this.#sent)
+    else denials?.refused(step, verdicts, sent, this.#sent, systemClock.nowUs())
+  }
+
+  /** That a step failed does not say that nothing was done. */
+  failed(step: Step): void {
+    this.#byLimiter.get(step.scope.name)?.granted(step, this.#sent)
+  }
+}
+
 /** The refusals of one limiter, by key. */
 export class Denials {
   /** How many scopes of the limiter are open. */
@@ -34,8 +96,7 @@ export class Denials {
   readonly #bounds: DenialBounds
   readonly #held = new Map<string, Denial>()
   #oldest = this.#held.keys()
-  /** How many steps were granted, and for each place of a key (`placeOf`) the number of the last one: what was under way then may hold no longer. */
-  #grants = 0
+  /** For each place of a key (`placeOf`) how many batches had left at the last grant: what was under way then may hold no longer. */
   readonly #lastGrant = new Float64Array(PLACES)
 
   constructor(bounds: DenialBounds) {
@@ -46,40 +107,35 @@ export class Denials {
     return this.#held.size === 0
   }
 
-  /** The answer to this step, if it is known. */
   answer(step: Step, nowUs: number): Verdict[] | undefined {
     const denial = this.#held.get((step.parts[0] as Part).key)
     if (denial === undefined || nowUs >= denial.untilUs || !isPlainTake(step) || !isAlike(denial.parts, step.parts)) return undefined
     return denial.verdicts.map((verdict) => later(verdict, nowUs - denial.receivedUs))
   }
 
-  /** To be called before a step is sent. Answers how many were granted before it, for `refused`. */
-  sent({ op, parts }: Step): number {
-    // A call behind it is to see what it gave back, or wrote down.
+  /** A call behind it is to see what it gave back, or wrote down. */
+  asked({ op, parts }: Step): void {
     if (op !== 'take' && op !== 'ask') for (const { key } of parts) this.#held.delete(key)
-    return this.#grants
   }
 
-  /** To be called when a step was granted, or failed, which does not say that nothing was done. */
-  granted({ op, parts }: Step): void {
+  /** `batches`: how many have left. */
+  granted({ op, parts }: Step, batches: number): void {
     if (op === 'ask') return
-    this.#grants += 1
     for (const { key } of parts) {
-      this.#lastGrant[placeOf(key)] = this.#grants
+      this.#lastGrant[placeOf(key)] = batches
       this.#held.delete(key)
     }
   }
 
-  /** To be called when a step was refused. `grants`: what `sent` answered. */
-  refused(step: Step, verdicts: readonly Verdict[], grants: number, sentUs: number, receivedUs: number): void {
+  refused(step: Step, verdicts: readonly Verdict[], sent: Sent, batches: number, receivedUs: number): void {
     // Of several keys, some may have been charged for a moment: what was refused meanwhile holds no longer.
-    if (!hasOneKey(step)) this.granted(step)
+    if (!hasOneKey(step)) this.granted(step, batches)
     // A release may come at any moment.
     if (!isPlainTake(step) || anyUntilReleased(step.parts)) return
     const { key } = step.parts[0] as Part
-    if ((this.#lastGrant[placeOf(key)] as number) > grants) return
+    if ((this.#lastGrant[placeOf(key)] as number) >= sent.number) return
     const waitUs = longestWaitUs(verdicts)
-    const untilUs = sentUs + Math.min(waitUs, this.#bounds.maxUs)
+    const untilUs = sent.atUs + Math.min(waitUs, this.#bounds.maxUs)
     if (waitUs === Number.POSITIVE_INFINITY || untilUs <= receivedUs) return
     this.#held.delete(key)
     if (this.#held.size >= this.#bounds.maxKeys) this.#held.delete(this.#oldestKey())

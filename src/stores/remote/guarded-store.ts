@@ -17,7 +17,7 @@ import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
 import type { Failures, StoreDriver } from '../store.ts'
 import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
-import { type Ask, Deadlines, type TimedAsker } from './deadlines.ts'
+import { Deadlines, Question } from './deadlines.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { type FailurePolicy, type Fallback, fallbackFor } from './fallback.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
@@ -41,56 +41,68 @@ const WHOLE = ''
  */
 const MOST_IN_A_ROW = 256
 
-/** A pending call, whatever it makes of its verdicts. */
-type AnyCall = Pick<PendingCall, 'step' | 'answered' | 'refused'>
-
 /** What a pending call needs of its store. */
 interface Guard {
-  failed(call: AnyCall, error: unknown, sentUs: number): void
+  failed(call: AnyCall, error: unknown): void
   /** Settles a promise that needed no store. */
   inTurn(settle: () => void): void
 }
 
-/** A call that waits for its verdicts: its promise, and what is made of them. */
-class PendingCall<T = unknown> implements TimedAsker<readonly Verdict[]> {
-  readonly promise: Promise<T>
-  readonly step: Step
-  /** Whether the call has not returned yet: what is answered by then needed no store. */
-  isAtOnce = true
-  readonly #read: (verdicts: readonly Verdict[]) => T
-  readonly #guard: Guard
-  #resolve!: (answer: T) => void
-  #reject!: (error: unknown) => void
+/** A pending call, whatever it makes of its verdicts. */
+type AnyCall = Pick<PendingCall<unknown>, 'step' | 'sentUs' | 'onAnswer' | 'refused'>
 
-  constructor(step: Step, read: (verdicts: readonly Verdict[]) => T, guard: Guard) {
-    this.step = step
-    this.#read = read
-    this.#guard = guard
+/** A call that waits for its verdicts: its promise, and what is made of them. */
+class PendingCall<T> extends Question<readonly Verdict[]> {
+  declare readonly promise: Promise<T>
+  /** Whether the call has not returned yet: what is answered by then needed no store. */
+  declare isAtOnce: boolean
+  declare readonly read: (verdicts: readonly Verdict[]) => T
+  declare readonly guard: Guard
+  declare resolve: (answer: T) => void
+  declare reject: (error: unknown) => void
+
+  constructor(step: Step, deadlines: Deadlines, read: (verdicts: readonly Verdict[]) => T, guard: Guard) {
+    super(step, deadlines)
+    this.isAtOnce = true
+    this.read = read
+    this.guard = guard
     this.promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
+      this.resolve = resolve
+      this.reject = reject
     })
   }
 
-  answered(verdicts: readonly Verdict[]): void {
+  onAnswer(verdicts: readonly Verdict[]): void {
     try {
-      const answer = this.#read(verdicts)
-      if (this.isAtOnce) this.#guard.inTurn(() => this.#resolve(answer))
-      else this.#resolve(answer)
+      const answer = this.read(verdicts)
+      if (this.isAtOnce) this.guard.inTurn(() => this.resolve(answer))
+      else this.resolve(answer)
     } catch (error) {
-      this.#reject(error)
+      this.reject(error)
     }
   }
 
   /** The store failed: the policy decides. */
-  failed(error: unknown, sentUs: number): void {
-    this.#guard.failed(this, error, sentUs)
+  onFailure(error: unknown): void {
+    this.guard.failed(this, error)
   }
 
   /** There is no other answer than the error. */
   refused(error: unknown): void {
-    if (this.isAtOnce) this.#guard.inTurn(() => this.#reject(error))
-    else this.#reject(error)
+    if (this.isAtOnce) this.guard.inTurn(() => this.reject(error))
+    else this.reject(error)
+  }
+}
+
+/** A question whether the store is well again. */
+class ProbeQuestion extends Question<void> {
+  readonly onAnswer: () => void
+  readonly onFailure: (error: unknown) => void
+
+  constructor(step: Step, deadlines: Deadlines, onAnswer: () => void, onFailure: (error: unknown) => void) {
+    super(step, deadlines)
+    this.onAnswer = onAnswer
+    this.onFailure = onFailure
   }
 }
 
@@ -110,9 +122,8 @@ export class GuardedStore {
   #health: Health = UP_SINCE_EVER
   #inARow = 0
   #isClosed = false
-  readonly #submit: Ask<readonly Verdict[]> = (step, asker) => this.#dispatcher.submit(step, asker)
   readonly #guard: Guard = {
-    failed: (call, error, sentUs) => this.#failed(call, error, sentUs),
+    failed: (call, error) => this.#failed(call, error),
     inTurn: (settle) => this.#inTurn(settle),
   }
 
@@ -147,10 +158,13 @@ export class GuardedStore {
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     const known = this.#known(step)
     if (known !== undefined) return this.#atOnce(known, read)
-    const call = new PendingCall(step, read, this.#guard)
+    const call = new PendingCall(step, this.#deadlines, read, this.#guard)
     const open = this.#openFor(step)
     if (open?.error !== undefined) this.#instead(call, open.error, open)
-    else this.#deadlines.ask(this.#submit, step, call)
+    else {
+      this.#deadlines.begin(call)
+      this.#dispatcher.submit(call)
+    }
     call.isAtOnce = false
     return call.promise
   }
@@ -191,13 +205,13 @@ export class GuardedStore {
     afterThisTurn(settle)
   }
 
-  #failed(call: AnyCall, error: unknown, sentUs: number): void {
+  #failed(call: AnyCall, error: unknown): void {
     if (!isOfTheStore(error)) {
       call.refused(error)
       return
     }
     const failure = asStoreError(error)
-    if (!failure.isolated) this.#goDown(call.step, failure, sentUs)
+    if (!failure.isolated) this.#goDown(call.step, failure, call.sentUs)
     this.#instead(call, failure, this.#openFor(call.step))
   }
 
@@ -208,7 +222,7 @@ export class GuardedStore {
       return
     }
     const nowUs = this.#watch.clock.nowUs()
-    call.answered(this.#fallback(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
+    call.onAnswer(this.#fallback(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
   }
 
   /** The first open breaker of the parts that a step needs. */
@@ -248,20 +262,17 @@ export class GuardedStore {
   }
 
   #probing(step: Step): Probe {
-    const ask: Ask<void> = (_, asker) => {
+    return (onWell, onIll) => {
+      const probe = new ProbeQuestion(step, this.#deadlines, onWell, (error) => {
+        if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
+        else if (!this.#isClosed) onIll()
+      })
+      this.#deadlines.begin(probe)
       this.#probed(step).then(
-        () => asker.answered(),
-        (error) => asker.failed(error),
+        () => probe.answered(),
+        (error) => probe.failed(error),
       )
     }
-    return (onWell, onIll) =>
-      this.#deadlines.ask(ask, step, {
-        answered: onWell,
-        failed: (error) => {
-          if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
-          else if (!this.#isClosed) onIll()
-        },
-      })
   }
 
   async #probed(step: Step): Promise<void> {
