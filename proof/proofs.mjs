@@ -325,7 +325,7 @@ export const PROOFS = [
     proof: 'The level says whose place stands before the text of an error. A table has none.',
   },
   {
-    file: 'src/stores/redis/general-path.lua',
+    file: 'src/stores/redis/slow-path.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",
     becomes: [
@@ -336,7 +336,7 @@ export const PROOFS = [
       'string.find begins with the first byte where it is told to begin before it; and as a pattern these letters stand for themselves.',
   },
   {
-    file: 'src/stores/redis/general-path.lua',
+    file: 'src/stores/redis/slow-path.lua',
     scope: 'failAs',
     line: 'error(isOther and { what = reply.err } or { said = reply.err }, 0)',
     becomes: ['error(isOther and { what = reply.err } or { said = reply.err }, 1)'],

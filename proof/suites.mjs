@@ -11,10 +11,13 @@ export const SEED = 20_260_417
 /** The Lua that is written by hand. */
 export const LUA_SOURCES = [
   'src/algorithms/tags.lua',
+  'src/algorithms/word-tag.lua',
   'src/algorithms/codec.lua',
   'src/algorithms/labels.lua',
   'src/stores/redis/run.lua',
   'src/stores/redis/fast-path.lua',
+  'src/stores/redis/slow-path.lua',
+  'src/stores/redis/long-path.lua',
   'src/stores/redis/general-path.lua',
   'scripts/lua/prelude.lua',
 ]

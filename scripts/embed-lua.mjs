@@ -12,13 +12,16 @@ export const GENERATED = 'src/stores/redis/script.generated.ts'
 export function luaSources() {
   return {
     tags: 'src/algorithms/tags.lua',
+    wordTag: 'src/algorithms/word-tag.lua',
     codec: 'src/algorithms/codec.lua',
     labels: 'src/algorithms/labels.lua',
     largeStates: 'src/algorithms/large-states.lua',
     pages: 'src/stores/redis/pages.lua',
     run: 'src/stores/redis/run.lua',
     short: 'src/stores/redis/fast-path.lua',
-    rest: 'src/stores/redis/general-path.lua',
+    slow: 'src/stores/redis/slow-path.lua',
+    long: 'src/stores/redis/long-path.lua',
+    general: 'src/stores/redis/general-path.lua',
   }
 }
 

@@ -11,10 +11,10 @@ local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
--- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
+-- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four (behind TAGS),
 -- the two that those behind them take in turn; and for which run of decisions the limit that it is about was looked
 -- up, its cell, and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -180,38 +180,22 @@ local function shapeOf(head, label)
   return shape
 end
 
--- The first four words, of their numbers as they were unpacked.
-local function leadOf(shape, idleAtUs, a, b, c, d)
-  local tag = shape[TAGS]
-  if tag >= BACK then
-    a = tag < MINUS_ONE and idleAtUs - a or -1
-  end
-  tag = shape[TAGS + 1]
-  if tag >= BACK then
-    b = tag < MINUS_ONE and idleAtUs - b or -1
-  end
-  tag = shape[TAGS + 2]
-  if tag >= BACK then
-    c = tag < MINUS_ONE and idleAtUs - c or -1
-  end
-  tag = shape[TAGS + 3]
-  if tag >= BACK then
-    d = tag < MINUS_ONE and idleAtUs - d or -1
-  end
-  return a, b, c, d
-end
-
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes begin; they are all there. Those of a long state
 -- may be in a table of their own, the others are in `s`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words = shape[WORDS]
   if words > LEAD then
     s = long.read(shape, raw, at, idleAtUs, s)
-    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, s[1], s[2], s[3], s[4])
   else
-    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+    s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
     words = LEAD
   end
+  --[[WORDS]]
+  local tN = shape[TAGS + N]
+  if tN >= BACK then
+    s[N] = tN < MINUS_ONE and idleAtUs - s[N] or -1
+  end
+  --[[END]]
   for k = words + 1, least do
     s[k] = 0
   end
@@ -220,32 +204,31 @@ end
 
 -- The record of a state that is idle at a time: its first four words, and if there are more, `s` with all of them, so many at most. `written`: the
 -- forms and the heads of records that were written with this label.
-local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
+local function recordOf(label, written, s1, s2, s3, s4, s, most, untilUs)
   local forms, heads, count = written.forms, written.heads, most
   while count > LEAD and s[count] == 0 do
     count = count - 1
   end
-  if not (idleAtUs < NO_NUMBER) then
+  if not (untilUs < NO_NUMBER) then
     foreign('a state has no end')
   end
-  local first, second, third, fourth
-  first, a = tagOf(a, idleAtUs)
-  second, b = tagOf(b, idleAtUs)
-  third, c = tagOf(c, idleAtUs)
-  fourth, d = tagOf(d, idleAtUs)
-  if not (first and second and third and fourth) then
+  local n1, n2, n3, n4 = 0, 0, 0, 0
+  --[[WORDS]]
+  --[[TAG]]
+  --[[END]]
+  if not (n1 and n2 and n3 and n4) then
     foreign('a word is out of range')
   end
-  local tags = ((first * 16 + second) * 16 + third) * 16 + fourth
+  local tags = ((n1 * 16 + n2) * 16 + n3) * 16 + n4
   if count > LEAD then
     long = long or newLong()
-    return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
+    return long.write(label, forms, heads, s, count, tags, s1, s2, s3, s4, untilUs)
   end
   local form, head = forms[tags], heads[tags]
   if not form then
-    form = '>I7Bc0' .. FORMS[first] .. FORMS[second] .. FORMS[third] .. FORMS[fourth]
-    head = label .. leadTags(first, second, third, fourth)
+    form = '>I7Bc0' .. FORMS[n1] .. FORMS[n2] .. FORMS[n3] .. FORMS[n4]
+    head = label .. leadTags(n1, n2, n3, n4)
     forms[tags], heads[tags] = form, head
   end
-  return pack(form, idleAtUs, #head, head, a, b, c, d)
+  return pack(form, untilUs, #head, head, s1, s2, s3, s4)
 end

@@ -20,26 +20,6 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
--- The tag of a word, and the number that is packed. Nil for a word that is out of range.
-local function tagOf(word, idleAtUs)
-  if word == 0 then
-    return 0, 0
-  elseif word == -1 then
-    return MINUS_ONE, 0
-  end
-  local tag, back = 0, idleAtUs - word
-  if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
-    if back == 0 then
-      return BACK, 0
-    end
-    word, tag = back, BACK
-  end
-  if word < 16777216 then
-    return word > 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word
-  end
-  return word < NO_NUMBER and tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or 7) or nil, word
-end
-
 -- The bytes of the tags of the first four words, as few as there have to be.
 local function leadTags(first, second, third, fourth)
   local char = string.char
@@ -49,11 +29,17 @@ local function leadTags(first, second, third, fourth)
   return (first > 0 or second > 0) and char(first * 16 + second) or ''
 end
 
--- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all.
+-- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
   local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
   local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
-  return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), 7 + headSize + a + b + c + d
+  local length = 7 + headSize + a + b + c + d
+  if c + d > 0 then
+    return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length
+  elseif a + b > 0 then
+    return string.format('>I7c%dI%dI%d', headSize, a, b), length
+  end
+  return string.format('>I7c%d', headSize), length
 end
 
 -- How a string is unpacked that is one record of a state with a label, of four words at most: whether it is that, its form, its length, and the tags.

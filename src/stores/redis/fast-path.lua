@@ -1,6 +1,6 @@
--- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; `rest.one` decides all others. This stands in a
+-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. This stands in a
 -- script once for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and lines about WORDS stand once for each word, with its number in place
--- of N.
+-- of N (word-tag.lua in place of TAG).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -46,9 +46,16 @@ elseif format == --[[FORMAT]] then
         isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
         if isUsual and idleAtUs > nowUs then
           isHeld = true
+          -- A word that takes no bytes was not unpacked.
           --[[WORDS]]
-          if tN >= BACK then
-            sN = tN < MINUS_ONE and idleAtUs - sN or -1
+          if tN < BACK then
+            sN = tN > 0 and sN or 0
+          elseif tN == BACK then
+            sN = idleAtUs
+          elseif tN == MINUS_ONE then
+            sN = -1
+          else
+            sN = idleAtUs - sN
           end
           --[[END]]
         end
@@ -66,21 +73,18 @@ elseif format == --[[FORMAT]] then
         if changed then
           local n1, n2, n3, n4 = 0, 0, 0, 0
           --[[WORDS]]
-          if sN == untilUs then
-            nN, sN = BACK, 0
-          elseif sN == -1 then
-            nN, sN = MINUS_ONE, 0
-          elseif sN ~= 0 then
-            nN, sN = tagOf(sN, untilUs)
-          end
+          --[[TAG]]
           --[[END]]
-          isUsual = n1 and n2 and n3 and n4 and untilUs < NO_NUMBER
-          if isUsual then
-            if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
+          isUsual = untilUs < NO_NUMBER
+          if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
+            isUsual = n1 and n2 and n3 and n4 and isUsual
+            if isUsual then
               local tags = leadTags(n1, n2, n3, n4)
               t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
               form, length = packedForm(#known, n1, n2, n3, n4)
             end
+          end
+          if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
@@ -101,8 +105,8 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-          size = rest.failed(failed, name, size)
+          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+          size = general.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
             reply[size + 1], reply[size + 2] = remaining, resetUs
@@ -117,8 +121,8 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-        size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
+        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
     key, verb = last + 1, argv[at]

@@ -1,723 +1,442 @@
--- Everything that few calls need: decisions by several limits, on states under other numbers, by other verbs, on long states, and what failed. This is the body of a function,
--- which is called when it is needed.
+-- Any decisions: by several limits, on states under other numbers, by other verbs; and what failed. This is the body of a function, which is called when it is needed.
 --
 -- Every decision goes one way: find the states, decide, write (`decideEach`). What decides is generated from decide.ts: a take by several limits (`takeAll`), and everything
--- (`decide`). Decisions by one limit whose states are long, on keys that hold nothing or one state under the same numbers, have a short head before that (`longEach`),
--- for which there is a function for each verb; it leaves all others to it.
-
-local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
--- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
-local MOST_GROWTH, MOST_HEAD = 16, 263
--- A small state of permits, with its head, nearly always has fewer bytes.
-local SMALL_BYTES = 192
-
--- How much is answered; where the keys of the decision begin that is being made, and the key that is being read.
-local size, current, reading = 0, 1, 1
-local hasWritten = false
-
--- How many decisions could not be made, the error of the first, and whether all have the same.
-local failures, firstError, areAlike = 0, nil, true
-
--- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
-local function failAs(reply)
-  local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
-  error(isOther and { what = reply.err } or { said = reply.err }, 0)
-end
-
--- The time to live until a time. Many keys may have the same.
-local knownUs, knownTtl = -1, ''
-local function ttlOf(untilUs)
-  if untilUs ~= knownUs then
-    local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
-    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
-  end
-  return knownTtl
-end
-
--- Sets a key and its time to live. A key that holds one state, which is idle at the same time as before (`keptUs`), keeps the time to live that it has.
-local function write(key, value, untilUs, keptUs)
-  local done = untilUs == keptUs and try('SET', key, value, 'XX', 'KEEPTTL')
-  if not done then
-    -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
-    done = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
-  end
-  if done and done.err then
-    failAs(done)
-  end
-  heldBy[key], hasWritten = not isLarge and value or nil, true
-end
-
--- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
--- refused, so that is one which a full server refuses.
-local function isDropped(key)
-  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
-    return false
-  end
-  heldBy[key], hasWritten = false, true
-  return true
-end
-
--- What is made when it is first needed.
-local pages, others
-
--- The numbers in a text, from 0 on.
-local function wordsIn(text)
-  local words, count = { [0] = tonumber(text), length = 1 }, 0
-  if words[0] then
-    return words
-  end
-  for word in string.gmatch(text, '%S+') do
-    words[count], count = tonumber(word), count + 1
-  end
-  words.length = count
-  return words
-end
+-- (`decide`).
 
 -- The verbs of short runs.
 local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
 
--- The bytes from one place to another, which are all there.
-local function bytesOf(held, from, to)
-  return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)
+-- What a take by several limits does with a cell of an algorithm, and that take.
+local function phasesOf(format, figures)
+  --[[PHASES]]
 end
+--[[TAKE ALL]]
 
--- Makes the functions for large states.
-function pages()
-  --[[PAGES]]
-  local made = { open = open, rangeOf = rangeOf, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
-  function pages()
+-- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
+local library
+function library()
+  --[[LIBRARY]]
+  local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+  function library()
     return made
   end
   return made
 end
 
--- What a key holds that is not known yet.
-local function look(key)
-  local raw = try('GET', key)
-  if type(raw) == 'table' then
-    failAs(raw)
-  end
-  heldBy[key] = raw
-  return raw
+-- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
+-- are in use, and what it shall hold and until when.
+local places = { nil }
+local function newPlace()
+  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
 end
 
--- Makes what decides anything else than what has a function of its own.
-function others()
-  -- What a take by several limits does with a cell of an algorithm, and that take.
-  local function phasesOf(format, figures)
-    --[[PHASES]]
-  end
-  --[[TAKE ALL]]
-
-  -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
-  local library
-  function library()
-    --[[LIBRARY]]
-    local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
-    function library()
-      return made
+-- The numbers that a state of a cell is written by: the cell's, or others.
+local function numbersOf(shape, cell)
+  local label, numbers = shape[LABEL], cell.numbers
+  if label ~= numbers.label then
+    local format, wanted = byte(label), library().formats[byte(numbers.label)]
+    local kind = library().formats[format]
+    if not kind then
+      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
+    elseif kind ~= wanted then
+      foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
     end
-    return made
+    numbers = library().ruleBy(label)
   end
-
-  -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
-  -- are in use, and what it shall hold and until when.
-  local places = { nil }
-  local function newPlace()
-    return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  if shape[WORDS] > numbers.words then
+    foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
   end
+  return numbers
+end
 
-  -- The numbers that a state of a cell is written by: the cell's, or others.
-  local function numbersOf(shape, cell)
-    local label, numbers = shape[LABEL], cell.numbers
-    if label ~= numbers.label then
-      local format, wanted = byte(label), library().formats[byte(numbers.label)]
-      local kind = library().formats[format]
-      if not kind then
-        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
-      elseif kind ~= wanted then
-        foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
-      end
-      numbers = library().ruleBy(label)
+-- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+local function cellOf(run, shape, head)
+  local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
+  shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
+  shape[RUN] = run
+  return cell
+end
+
+-- What a key that has lost its time to live shall hold: what it holds, or nothing.
+local function kept(held)
+  if held.untilUs > 0 then
+    return held.pieces and true or held.raw
+  end
+  try('DEL', held.key)
+  heldBy[held.key] = false
+  return false
+end
+
+local function decideRun(run)
+  for k = 0, run.cells.length - 1 do
+    local cell = run.cells[k]
+    local label = cell.numbers.label
+    cell.rule = library().ruleBy(label, true)
+    if cell.ticket == cell.left then
+      cell.left.numbers = cell.rule.numbers
     end
-    if shape[WORDS] > numbers.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
+    if cell.own == cell.numbers then
+      cell.own = cell.rule
     end
-    return numbers
-  end
-
-  -- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
-  local function cellOf(run, shape, head)
-    local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
-    shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
-    shape[RUN] = run
-    return cell
-  end
-
-  -- What a key that has lost its time to live shall hold: what it holds, or nothing.
-  local function kept(held)
-    if held.untilUs > 0 then
-      return held.pieces and true or held.raw
-    end
-    try('DEL', held.key)
-    heldBy[held.key] = false
-    return false
-  end
-
-  local function decideRun(run)
-    for k = 0, run.cells.length - 1 do
-      local cell = run.cells[k]
-      local label = cell.numbers.label
-      cell.rule = library().ruleBy(label, true)
-      if cell.ticket == cell.left then
-        cell.left.numbers = cell.rule.numbers
-      end
-      if cell.own == cell.numbers then
-        cell.own = cell.rule
-      end
-      -- A large state may be written under numbers that have more words.
-      local length = cell.s.length
-      if length and length <= cell.rule.words then
-        cell.s.length = cell.rule.words + 1
-      end
-    end
-    library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
-  end
-
-  -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
-  local function checkRights(count)
-    for place = 1, redis.acl_check_cmd and count or 0 do
-      local held = places[place]
-      local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
-      if held.pieces then
-        mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
-      end
-      if held.value and not mayWrite then
-        failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
-      end
+    -- A large state may be written under numbers that have more words.
+    local length = cell.s.length
+    if length and length <= cell.rule.words then
+      cell.s.length = cell.rule.words + 1
     end
   end
+  library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
+end
 
-  -- The answer of one limit. In a reservation it is always in full, with its ticket.
-  local function say(verdict, isReservation, isGiven)
-    local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
-      reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
-      size = size + 2
-    else
-      size = sayInFull(reply, size, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
+-- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
+local function checkRights(count)
+  for place = 1, redis.acl_check_cmd and count or 0 do
+    local held = places[place]
+    local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
+    if held.pieces then
+      mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
     end
-    if isReservation then
-      size = size + 1
-      reply[size] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-    elseif isGiven then
-      size = size + 1
-      reply[size] = verdict.given
+    if held.value and not mayWrite then
+      failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
     end
   end
+end
 
-  -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
-  local function find(run, place, k)
-    local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
-    held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
-    if isLarge then
-      raw = pages().open(held, key)
-      last = raw and held.size or -1
-    else
-      raw = heldBy[key]
-      if raw == nil then
-        raw = values[k]
-      end
-      if not raw and (raw == nil or run.mustLook and #keys > 1) then
-        raw = look(key)
-      end
-      last = raw and #raw or -1
-      held.raw, held.size = raw, last
+-- The answer of one limit. In a reservation it is always in full, with its ticket.
+local function say(verdict, isReservation, isGiven)
+  local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+    answers[count + 1] = verdict.remaining
+    answers[count + 2] = verdict.resetUs
+    count = count + 2
+  else
+    count = sayInFull(answers, count, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
+  end
+  if isReservation then
+    count = count + 1
+    answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
+  elseif isGiven then
+    count = count + 1
+    answers[count] = verdict.given
+  end
+  size = count
+end
+
+-- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
+local function find(run, place, k)
+  local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
+  held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+  if isLarge then
+    raw = pages().open(held, key)
+    last = raw and held.size or -1
+  else
+    raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
     end
-    local at = 1
-    while at <= last or last == 0 do
-      local text, from = raw, at
-      if isLarge and at + MOST_HEAD > #raw and #raw < last then
-        text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+    if not raw and (raw == nil or run.mustLook and #keys > 1) then
+      raw = look(key)
+    end
+    last = raw and #raw or -1
+    held.raw, held.size = raw, last
+  end
+  local at = 1
+  while at <= last or last == 0 do
+    local text, from = raw, at
+    if isLarge and at + MOST_HEAD > #raw and #raw < last then
+      text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+    end
+    local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+    wordsAt = wordsAt + at - from
+    local shape = shapes[head] or shapeOf(head, run.label)
+    local next = wordsAt + shape[SIZE]
+    if next > last + 1 or idleAtUs >= NO_NUMBER then
+      foreign('it holds no states of Sluice')
+    end
+    -- What is idle equals a state that never was.
+    if idleAtUs > nowUs then
+      local cell = shape[CELL]
+      if shape[RUN] ~= run then
+        cell = cellOf(run, shape, head)
       end
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
-      wordsAt = wordsAt + at - from
-      local shape = shapes[head] or shapeOf(head, run.label)
-      local next = wordsAt + shape[SIZE]
-      if next > last + 1 or idleAtUs >= NO_NUMBER then
-        foreign('it holds no states of Sluice')
-      end
-      -- What is idle equals a state that never was.
-      if idleAtUs > nowUs then
-        local cell = shape[CELL]
-        if shape[RUN] ~= run then
-          cell = cellOf(run, shape, head)
-        end
-        if cell and cell.place == place then
-          local own, s = shape[OWN], nil
-          if cell.isHeld then
-            foreign('it holds two states of one limit')
-          elseif shape.isLarge then
-            s = pages().largeState(held, shape, head, wordsAt, cell.large)
-            cell.large = s
-          else
-            text, from = raw, wordsAt
-            if next - 1 > #raw then
-              text, from = bytesOf(held, wordsAt, next - 1), 1
-            end
-            s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
-          end
-          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
-          if own.neededWords then
-            pages().grown(cell, shape[WORDS])
-          end
-          isOwn = isOwn and own == cell.numbers
+      if cell and cell.place == place then
+        local own, s = shape[OWN], nil
+        if cell.isHeld then
+          foreign('it holds two states of one limit')
+        elseif shape.isLarge then
+          s = pages().largeState(held, shape, head, wordsAt, cell.large)
+          cell.large = s
         else
-          local count = held.others + 2
-          held[count - 1], held[count], held.others = at, next - 1, count
-          held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+          text, from = raw, wordsAt
+          if next - 1 > #raw then
+            text, from = bytesOf(held, wordsAt, next - 1), 1
+          end
+          s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
         end
+        cell.s = s
+        cell.own = own
+        cell.isHeld = true
+        cell.from = at
+        cell.to = next - 1
+        cell.idleAtUs = idleAtUs
+        if own.neededWords then
+          pages().grown(cell, shape[WORDS])
+        end
+        if own ~= cell.numbers then
+          isOwn = false
+        end
+      else
+        local count = held.others + 2
+        held[count - 1], held[count], held.others = at, next - 1, count
+        held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
       end
-      at = next
     end
-    return isOwn
+    at = next
   end
+  return isOwn
+end
 
-  -- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
-  local function prepare(cells, place, texts)
-    local held, count, isChanged = places[place], 0, false
-    local untilUs, raw = held.untilUs, held.raw
-    if raw and held.size > #raw then
-      held.pieces = pages().piecesInPlace(cells, place)
+-- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
+local function prepare(cells, place, texts)
+  local held, count, isChanged = places[place], 0, false
+  local untilUs, raw = held.untilUs, held.raw
+  if raw and held.size > #raw then
+    held.pieces = pages().piecesInPlace(cells, place)
+  end
+  for k = 0, cells.length - 1 do
+    local cell = cells[k]
+    if cell.place == place and (cell.changed or cell.isHeld) then
+      local idleAtUs = cell.idleAtUs
+      count = count + 1
+      if cell.changed then
+        local own, s = cell.own, cell.s
+        idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
+        if not isLarge and own == cell.numbers and not own.neededWords then
+          texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
+        else
+          texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
+        end
+      else
+        texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
+      end
+      untilUs = idleAtUs > untilUs and idleAtUs or untilUs
+    end
+  end
+  held.untilUs = untilUs
+  if not isChanged then
+    -- A key that lost its time to live would stay for ever.
+    held.value = raw and try('PTTL', held.key) == -1 and kept(held)
+  elseif held.pieces then
+    held.value = true
+  else
+    for k = 1, held.others, 2 do
+      count = count + 1
+      texts[count] = bytesOf(held, held[k], held[k + 1])
+    end
+    held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
+  end
+  return held.value
+end
+
+-- The decisions of a run whose keys stand from one place to another.
+local function decideEach(run, first, last)
+  local cells, perDecision, texts = run.cells, run.keys, { nil }
+  for key = first, last, perDecision do
+    local isTake, writes = run.isTake, 0
+    current = key
+    for k = 0, cells.length - 1 do
+      cells[k].isHeld = false
+    end
+    for place = 1, perDecision do
+      isTake = find(run, place, key + place - 1) and isTake
     end
     for k = 0, cells.length - 1 do
       local cell = cells[k]
-      if cell.place == place and (cell.changed or cell.isHeld) then
-        local idleAtUs = cell.idleAtUs
-        count = count + 1
-        if cell.changed then
-          local own, s = cell.own, cell.s
-          idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
-          if not isLarge and own == cell.numbers and not own.neededWords then
-            texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
-          else
-            texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
-          end
-        else
-          texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
+      if not cell.isHeld then
+        cell.s, cell.own = cell.small, cell.numbers
+        if cell.own.neededWords then
+          pages().grown(cell, 0)
         end
-        untilUs = idleAtUs > untilUs and idleAtUs or untilUs
       end
     end
-    held.untilUs = untilUs
-    if not isChanged then
-      -- A key that lost its time to live would stay for ever.
-      held.value = raw and try('PTTL', held.key) == -1 and kept(held)
-    elseif held.pieces then
-      held.value = true
+    if isTake then
+      takeAll(cells, nowUs)
     else
-      for k = 1, held.others, 2 do
-        count = count + 1
-        texts[count] = bytesOf(held, held[k], held[k + 1])
-      end
-      held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
+      decideRun(run)
     end
-    return held.value
-  end
-
-  -- The decisions of a run whose keys stand from one place to another.
-  local function decideEach(run, first, last)
-    local cells, perDecision, texts = run.cells, run.keys, { nil }
-    for key = first, last, perDecision do
-      local isTake, writes = run.isTake, 0
-      current = key
-      for k = 0, cells.length - 1 do
-        cells[k].isHeld = false
-      end
-      for place = 1, perDecision do
-        isTake = find(run, place, key + place - 1) and isTake
-      end
-      for k = 0, cells.length - 1 do
-        local cell = cells[k]
-        if not cell.isHeld then
-          cell.s, cell.own = cell.small, cell.numbers
-          if cell.own.neededWords then
-            pages().grown(cell, 0)
-          end
-        end
-      end
-      if isTake then
-        takeAll(cells, nowUs)
-      else
-        decideRun(run)
-      end
-      for place = 1, perDecision do
-        writes = writes + (prepare(cells, place, texts) and 1 or 0)
-      end
-      if writes > 1 then
-        checkRights(perDecision)
-      end
-      for place = 1, writes > 0 and perDecision or 0 do
-        local held = places[place]
-        if held.value and held.pieces then
-          pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
-        elseif held.value then
-          write(held.key, held.value, held.untilUs)
-        end
-      end
-      for k = 0, cells.length - 1 do
-        say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
+    for place = 1, perDecision do
+      writes = writes + (prepare(cells, place, texts) and 1 or 0)
+    end
+    if writes > 1 then
+      checkRights(perDecision)
+    end
+    for place = 1, writes > 0 and perDecision or 0 do
+      local held = places[place]
+      if held.value and held.pieces then
+        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
+      elseif held.value then
+        write(held.key, held.value, held.untilUs)
       end
     end
-  end
-
-  -- Drops the records of the decision's limits, and with them whatever is none of ours.
-  local function forgetEach(run, first, last)
-    for at = first, last do
-      local place = (at - first) % run.keys + 1
-      current = at - place + 1
-      for k = 0, run.cells.length - 1 do
-        run.cells[k].isHeld = false
-      end
-      local isFound, failure = pcall(find, run, place, at)
-      if not isFound and type(failure) == 'table' and failure.said then
-        error(failure, 0)
-      end
-      local held, texts = places[place], {}
-      for k = 1, isFound and held.others or 0, 2 do
-        texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
-      end
-      if #texts > 0 then
-        write(held.key, table.concat(texts), held.untilUs)
-      else
-        local deleted = try('DEL', held.key)
-        if type(deleted) == 'table' then
-          failAs(deleted)
-        end
-        heldBy[held.key] = false
-      end
-      if place == run.keys then
-        size = size + 1
-        reply[size] = 0
-      end
-    end
-  end
-
-  -- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of the states that are written by its rule.
-  local function addCell(run, label, place, cost)
-    local cells = run.cells
-    local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
-    local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
-    local s = { 0, 0, 0, 0 }
-    -- With all that is put into them later: tables that grow are made anew.
-    local cell = {
-      numbers = numbers,
-      own = numbers,
-      agree = agree,
-      finish = finish,
-      cost = cost,
-      place = place,
-      s = s,
-      small = s,
-      large = false,
-      i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
-      isHeld = false,
-      changed = false,
-      from = 0,
-      to = 0,
-      idleAtUs = 0,
-      most = words,
-      ticket = nil,
-      left = false,
-    }
-    cells[cells.length] = cell
-    cells.length = cells.length + 1
-    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-    places[place] = places[place] or newPlace()
-    -- One that takes sees when it writes whether the key is of another type.
-    run.mustLook = run.mustLook or cost == 0
-    return cell
-  end
-
-  -- Decisions that differ in nothing but their keys, so many each.
-  local function newRun(op, aheadUs, ofUs, count)
-    return {
-      op = op,
-      aheadUs = aheadUs,
-      ofUs = ofUs,
-      keys = count,
-      mustLook = op ~= 'take' or count > 1,
-      isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
-      cells = { length = 0 },
-      byName = {},
-      each = false,
-    }
-  end
-
-  -- Any other run that begins at a place in ARGV, and where the next one begins.
-  local function runAt(at)
-    local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    local count, parts = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
-    run.count, run.each = count, op == 'forget' and forgetEach or decideEach
-    at = at + 4
-    for _ = 1, parts do
-      local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
-      at = at + 3
-      if run.isGiven then
-        cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
-        at = at + 2
-      end
-    end
-    return run, at
-  end
-
-  -- By its verb and its label: decisions by one limit as any others.
-  local runsBy = {}
-
-  local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
-    local run = runsBy[verb .. label]
-    if not run then
-      run = newRun(OPS[verb], -1, -1, 1)
-      local cell = addCell(run, label, 1, cost)
-      run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-      cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
-    end
-    local cell = run.cells[0]
-    cell.cost, run.ofUs = cost, ofUs
-    cell.left.words[0] = drainedUs
-    cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
-    return run
-  end
-
-  local made = { decideEach = decideEach, oneRun = oneRun, runAt = runAt }
-  function others()
-    return made
-  end
-  return made
-end
-
--- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, `key` is that.
-local function failureText(failure, key)
-  local isTable = type(failure) == 'table'
-  if isTable and failure.said then
-    return failure.said
-  end
-  return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
-end
-
--- Notes the text of an error in place of an answer.
-local function fail(failure, key)
-  size, failures = size + 1, failures + 1
-  reply[size] = failureText(failure, key)
-  firstError = firstError or reply[size]
-  areAlike = areAlike and reply[size] == firstError
-end
-
--- Makes the decisions of a run. It goes on behind one that cannot be made.
-local function decideAll(run, key, last)
-  while key <= last do
-    current = key
-    local isMade, failure = pcall(run.each, run, key, last)
-    key = last + 1
-    if not isMade then
-      key = current + run.keys
-      fail(failure, run.keys == 1 and keys[current])
+    for k = 0, cells.length - 1 do
+      say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
     end
   end
 end
 
--- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
-local function longEach(run, first, last)
-  local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
-  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
-  -- A large state goes on reading from what it was found in, also one that is used again. Of permits that are given back or renewed, nearly all states are small.
-  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
-  for k = first, last do
-    local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
-    current = k
-    if ownAt then
-      local at = ownAt + (k - run.first) * 3
-      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
+-- Drops the records of the decision's limits, and with them whatever is none of ours.
+local function forgetEach(run, first, last)
+  for at = first, last do
+    local place = (at - first) % run.keys + 1
+    current = at - place + 1
+    for k = 0, run.cells.length - 1 do
+      run.cells[k].isHeld = false
     end
-    if isLarge then
-      raw = large.open(held, key, bytes)
-      total = held.size
+    local isFound, failure = pcall(find, run, place, at)
+    if not isFound and type(failure) == 'table' and failure.said then
+      error(failure, 0)
+    end
+    local held, texts = places[place], {}
+    for k = 1, isFound and held.others or 0, 2 do
+      texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
+    end
+    if #texts > 0 then
+      write(held.key, table.concat(texts), held.untilUs)
     else
-      raw = heldBy[key]
-      if raw == nil then
-        raw = values[k]
+      local deleted = try('DEL', held.key)
+      if type(deleted) == 'table' then
+        failAs(deleted)
       end
-      if raw == nil then
-        raw = look(key)
-      end
-      total = raw and #raw
+      heldBy[held.key] = false
     end
-    local isUsual, isHeld, before = raw == false, false, 0
-    if raw then
-      local head, at
-      idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
-      local shape = shapes[head] or shapeOf(head, label)
-      local form = shape[FORM]
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
-      isHeld = isUsual and idleAtUs > nowUs
-      before = isHeld and shape[WORDS] or 0
-      if isHeld and not (form and total == #raw) then
-        isUsual = isLarge and not form
-        if isUsual then
-          s = large.largeState(held, shape, head, at, run.known)
-          run.known = s
-        end
-      elseif isHeld then
-        s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
-      end
-    end
-    if isUsual and not isHeld and cost == run.freshCost then
-      -- What is decided on a key that holds nothing is the same for all of them.
-      write(key, run.freshText, run.freshUntilUs)
-      for j = 1, run.freshSize do
-        reply[size + j] = run.fresh[j]
-      end
-      size = size + run.freshSize
-    elseif isUsual then
-      if isReleased then
-        -- What gives back adds nothing.
-        run.most = before
-      elseif neededWords then
-        run.s = s
-        large.grown(run, before)
-      end
-      local answered = size
-      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
-      local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
-      if changed and resetUs == 0 and isReleased and isDropped(key) then
-        -- Nothing is held any more.
-      elseif changed and large and isHeld then
-        run.s = s
-        large.store(key, run, untilUs, keptUs)
-      elseif changed then
-        run.s = s
-        local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
-        write(key, text, untilUs, keptUs)
-        if not isHeld then
-          run.freshText, run.freshUntilUs = text, untilUs
-        end
-      elseif not raw or try('PTTL', key) == -1 then
-        -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
-        isUsual = false
-      end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-      if isUsual and ownAt then
-        size = size + 1
-        reply[size] = given
-      elseif changed and not isHeld then
-        run.freshCost, run.freshSize = cost, size - answered
-        for j = 1, size - answered do
-          run.fresh[j] = reply[answered + j]
-        end
-      end
-    end
-    if not isUsual then
-      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0, tokens), k, k)
+    if place == run.keys then
+      size = size + 1
+      reply[size] = 0
     end
   end
 end
 
--- What decides by one limit of an algorithm whose states are long.
-local function longOf(format, verb, figures)
-  --[[LONG]]
-end
-
--- By its verb and its label: a run of those. It is the cell too, and what is known of its rule.
-local longRuns = {}
-
-local function newLongRun(verb, label)
-  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
+-- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of the states that are written by its rule.
+local function addCell(run, label, place, cost)
+  local cells = run.cells
+  local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
+  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
   local s = { 0, 0, 0, 0 }
-  local run = {
-    keys = 1,
-    count = 0,
-    each = longEach,
-    verb = verb,
-    label = label,
-    cost = 0,
-    first = 0,
-    ownAt = false,
-    decide = decide,
-    words = words,
-    freshWords = freshWords,
-    neededWords = neededWords,
-    forms = { one = nil },
-    heads = { one = nil },
+  -- With all that is put into them later: tables that grow are made anew.
+  local cell = {
+    numbers = numbers,
+    own = numbers,
+    agree = agree,
+    finish = finish,
+    cost = cost,
+    place = place,
     s = s,
     small = s,
-    own = false,
+    large = false,
+    i = 1,
+    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
+    isHeld = false,
+    changed = false,
+    from = 0,
+    to = 0,
+    idleAtUs = 0,
     most = words,
-    held = { key = '', raw = false, size = 0 },
-    known = false,
-    fresh = { nil, nil },
-    -- None: to settle, a cost may be below 0.
-    freshCost = false,
-    freshSize = 0,
-    freshText = '',
-    freshUntilUs = 0,
+    ticket = nil,
+    left = false,
   }
-  run.own, longRuns[verb .. label] = run, run
+  cells[cells.length] = cell
+  cells.length = cells.length + 1
+  run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
+  places[place] = places[place] or newPlace()
+  -- One that takes sees when it writes whether the key is of another type.
+  run.mustLook = run.mustLook or cost == 0
+  return cell
+end
+
+-- Decisions that differ in nothing but their keys, so many each.
+local function newRun(op, aheadUs, ofUs, count)
+  return {
+    op = op,
+    aheadUs = aheadUs,
+    ofUs = ofUs,
+    keys = count,
+    mustLook = op ~= 'take' or count > 1,
+    isTake = op == 'take' and aheadUs < 0,
+    isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
+    cells = { length = 0 },
+    byName = {},
+    each = false,
+  }
+end
+
+-- Any other run that begins at a place in ARGV, and where the next one begins.
+local function runAt(at)
+  local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
+  local count, parts = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
+  run.count, run.each = count, op == 'forget' and forgetEach or decideEach
+  at = at + 4
+  for _ = 1, parts do
+    local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+    at = at + 3
+    if run.isGiven then
+      cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
+      at = at + 2
+    end
+  end
+  return run, at
+end
+
+-- By its verb and its label: decisions by one limit as any others.
+local runsBy = {}
+
+local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
+  local run = runsBy[verb .. label]
+  if not run then
+    run = newRun(OPS[verb], -1, -1, 1)
+    local cell = addCell(run, label, 1, cost)
+    run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
+    cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
+  end
+  local cell = run.cells[0]
+  cell.cost, run.ofUs = cost, ofUs
+  cell.left.words[0] = drainedUs
+  cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
   return run
 end
 
-local made = {}
+-- The exports.
+local paths = {}
 
--- Decisions by one limit whose states are long. Answers where the next key and the next run are, and how much is answered.
-function made.longRun(verb, label, key, at, answered)
-  local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
-  if not isPlain then
-    count, at = tonumber(ARGV[at + 1]), at + 3
-  end
-  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
-  run.first, run.ownAt, size = key, isOwnEach and at, answered
-  if not isOwnEach then
-    run.cost = tonumber(ARGV[isPlain and 2 or at])
-  end
-  decideAll(run, key, key + count - 1)
-  return key + count, at + (isOwnEach and 3 * count or 1), size
-end
-
--- Any other decisions.
-function made.anyRun(key, at, answered)
+-- Any other decisions. Answers where the next key and the next run are, and how much is answered.
+function paths.anyRun(key, at, answered)
   local run
   size = answered
-  run, at = others().runAt(at)
+  run, at = runAt(at)
   local next = key + run.count * run.keys
   decideAll(run, key, next - 1)
   return next, at, size
 end
 
 -- One decision by one limit, as any other.
-function made.one(verb, label, k, cost, ofUs, drainedUs, answered)
+function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
   size = answered
-  decideAll(others().oneRun(verb, label, cost, ofUs, drainedUs), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
   return size
+end
+
+-- Notes the text of an error in place of an answer. What the script itself stumbles over is a state that none of ours wrote.
+function paths.note(failure, key, answered)
+  local isTable = type(failure) == 'table'
+  reply[answered + 1] = isTable and failure.said
+    or 'SLUICE the key ' .. key .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+  return answered + 1
 end
 
 -- Notes that Redis refused to write.
-function made.failed(said, key, answered)
+function paths.failed(said, key, answered)
   local _, failure = pcall(failAs, said)
-  size, heldBy[key] = answered, nil
-  fail(failure, key)
-  return size
+  heldBy[key] = nil
+  return paths.note(failure, key, answered)
 end
 
--- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
-function made.failure(size)
-  return failures > 0 and size == failures + 1 and areAlike and redis.error_reply(firstError)
-end
-
-return made
+return paths

@@ -16,8 +16,9 @@
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more expensively the more variables around it it uses. So
 -- what nearly every call needs stands here, outside of functions: decisions by one limit whose states are short (fast-path.lua, once for each such algorithm), on
--- keys that hold nothing or one state under the same numbers. Everything else (general-path.lua) is one function, which uses none of these variables, and makes what it needs when it
--- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see general-path.lua.
+-- keys that hold nothing or one state under the same numbers. Everything else (slow-path.lua) is in one function, which uses none of these variables, and makes what it needs when it
+-- is called: for decisions by one limit whose states are long (long-path.lua), or for any (general-path.lua). What decides is generated from decide.ts: for the former, blocks in which
+-- all is put in place; for the latter see there.
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.
@@ -62,23 +63,39 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
   end
 end
 
--- Makes everything that few calls need.
-local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-  --[[REST]]
+-- Makes what few calls need: the general path, or the long path. What a function uses of the variables around it is looked for when it is made, unless it belongs to a function
+-- further out: hence the function in it.
+local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+  local function newPath()
+    --[[SLOW PATH]]
+  end
+  return newPath()
 end
 
 -- Where the next decision has its key, and where the next run begins in ARGV.
-local key, at, rest = 1, 3, nil
+local key, at, general, long = 1, 3, nil, nil
 while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-    key, at, size = rest.anyRun(key, at, size)
+    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    key, at, size = general.anyRun(key, at, size)
   --[[SHORT]]
   else
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-    key, at, size = rest.longRun(verb, label, key, at, size)
+    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    key, at, size = long(verb, label, key, at, size)
   end
 end
-return rest and rest.failure(size) or reply
+
+-- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says. No answer begins with a text.
+local failure = reply[2]
+if type(failure) == 'string' then
+  local alike = 2
+  while reply[alike + 1] == failure do
+    alike = alike + 1
+  end
+  if alike == size then
+    return redis.error_reply(failure)
+  end
+end
+return reply

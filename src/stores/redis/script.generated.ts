@@ -23,26 +23,6 @@ local function figuresOf(label)
   return figures, unit == 1
 end
 
--- The tag of a word, and the number that is packed. Nil for a word that is out of range.
-local function tagOf(word, idleAtUs)
-  if word == 0 then
-    return 0, 0
-  elseif word == -1 then
-    return MINUS_ONE, 0
-  end
-  local tag, back = 0, idleAtUs - word
-  if back >= 0 and back < MAX_BACK and (back < word or word < 0) then
-    if back == 0 then
-      return BACK, 0
-    end
-    word, tag = back, BACK
-  end
-  if word < 16777216 then
-    return word > 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word
-  end
-  return word < NO_NUMBER and tag + (word < 4294967296 and 4 or word < 1099511627776 and 5 or word < MAX_BACK and 6 or 7) or nil, word
-end
-
 -- The bytes of the tags of the first four words, as few as there have to be.
 local function leadTags(first, second, third, fourth)
   local char = string.char
@@ -52,11 +32,17 @@ local function leadTags(first, second, third, fourth)
   return (first > 0 or second > 0) and char(first * 16 + second) or ''
 end
 
--- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all.
+-- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
   local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
   local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
-  return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), 7 + headSize + a + b + c + d
+  local length = 7 + headSize + a + b + c + d
+  if c + d > 0 then
+    return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length
+  elseif a + b > 0 then
+    return string.format('>I7c%dI%dI%d', headSize, a, b), length
+  end
+  return string.format('>I7c%d', headSize), length
 end
 
 -- How a string is unpacked that is one record of a state with a label, of four words at most: whether it is that, its form, its length, and the tags.
@@ -75,6 +61,31 @@ local function oneRecordForm(raw, label, labelSize)
 end
 `
 
+/** src/algorithms/word-tag.lua */
+export const wordTag = `-- The tag of a word, nN, which is 0 before, and the number that is packed in place of the word, sN. A word that is out of range has no tag: nil. This is no function, because
+-- calls take longer than what it does: it stands wherever a text says TAG, once for each word, with its number in place of N.
+if sN == 0 then
+  nN = 0
+elseif sN == untilUs then
+  nN = BACK
+  sN = 0
+elseif sN == -1 then
+  nN = MINUS_ONE
+  sN = 0
+else
+  local back = untilUs - sN
+  if back >= 0 and back < MAX_BACK and (back < sN or sN < 0) then
+    nN = BACK
+    sN = back
+  end
+  if sN < 16777216 then
+    nN = sN > 0 and nN + (sN < 256 and 1 or sN < 65536 and 2 or 3) or nil
+  else
+    nN = sN < NO_NUMBER and nN + (sN < 4294967296 and 4 or sN < 1099511627776 and 5 or sN < MAX_BACK and 6 or 7) or nil
+  end
+end
+`
+
 /** src/algorithms/codec.lua */
 export const codec = `-- States as bytes: the twin of codec.ts, where the layout and the reasons are. Bytes that we did not write are an error { what = ... }.
 --
@@ -89,10 +100,10 @@ local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
--- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four,
+-- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four (behind TAGS),
 -- the two that those behind them take in turn; and for which run of decisions the limit that it is about was looked
 -- up, its cell, and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13
+local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -258,38 +269,22 @@ local function shapeOf(head, label)
   return shape
 end
 
--- The first four words, of their numbers as they were unpacked.
-local function leadOf(shape, idleAtUs, a, b, c, d)
-  local tag = shape[TAGS]
-  if tag >= BACK then
-    a = tag < MINUS_ONE and idleAtUs - a or -1
-  end
-  tag = shape[TAGS + 1]
-  if tag >= BACK then
-    b = tag < MINUS_ONE and idleAtUs - b or -1
-  end
-  tag = shape[TAGS + 2]
-  if tag >= BACK then
-    c = tag < MINUS_ONE and idleAtUs - c or -1
-  end
-  tag = shape[TAGS + 3]
-  if tag >= BACK then
-    d = tag < MINUS_ONE and idleAtUs - d or -1
-  end
-  return a, b, c, d
-end
-
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes begin; they are all there. Those of a long state
 -- may be in a table of their own, the others are in \`s\`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words = shape[WORDS]
   if words > LEAD then
     s = long.read(shape, raw, at, idleAtUs, s)
-    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, s[1], s[2], s[3], s[4])
   else
-    s[1], s[2], s[3], s[4] = leadOf(shape, idleAtUs, unpackBytes(shape[FORM], raw, at))
+    s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
     words = LEAD
   end
+  --[[WORDS]]
+  local tN = shape[TAGS + N]
+  if tN >= BACK then
+    s[N] = tN < MINUS_ONE and idleAtUs - s[N] or -1
+  end
+  --[[END]]
   for k = words + 1, least do
     s[k] = 0
   end
@@ -298,34 +293,33 @@ end
 
 -- The record of a state that is idle at a time: its first four words, and if there are more, \`s\` with all of them, so many at most. \`written\`: the
 -- forms and the heads of records that were written with this label.
-local function recordOf(label, written, a, b, c, d, s, most, idleAtUs)
+local function recordOf(label, written, s1, s2, s3, s4, s, most, untilUs)
   local forms, heads, count = written.forms, written.heads, most
   while count > LEAD and s[count] == 0 do
     count = count - 1
   end
-  if not (idleAtUs < NO_NUMBER) then
+  if not (untilUs < NO_NUMBER) then
     foreign('a state has no end')
   end
-  local first, second, third, fourth
-  first, a = tagOf(a, idleAtUs)
-  second, b = tagOf(b, idleAtUs)
-  third, c = tagOf(c, idleAtUs)
-  fourth, d = tagOf(d, idleAtUs)
-  if not (first and second and third and fourth) then
+  local n1, n2, n3, n4 = 0, 0, 0, 0
+  --[[WORDS]]
+  --[[TAG]]
+  --[[END]]
+  if not (n1 and n2 and n3 and n4) then
     foreign('a word is out of range')
   end
-  local tags = ((first * 16 + second) * 16 + third) * 16 + fourth
+  local tags = ((n1 * 16 + n2) * 16 + n3) * 16 + n4
   if count > LEAD then
     long = long or newLong()
-    return long.write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
+    return long.write(label, forms, heads, s, count, tags, s1, s2, s3, s4, untilUs)
   end
   local form, head = forms[tags], heads[tags]
   if not form then
-    form = '>I7Bc0' .. FORMS[first] .. FORMS[second] .. FORMS[third] .. FORMS[fourth]
-    head = label .. leadTags(first, second, third, fourth)
+    form = '>I7Bc0' .. FORMS[n1] .. FORMS[n2] .. FORMS[n3] .. FORMS[n4]
+    head = label .. leadTags(n1, n2, n3, n4)
     forms[tags], heads[tags] = form, head
   end
-  return pack(form, idleAtUs, #head, head, a, b, c, d)
+  return pack(form, untilUs, #head, head, s1, s2, s3, s4)
 end
 `
 
@@ -698,8 +692,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more expensively the more variables around it it uses. So
 -- what nearly every call needs stands here, outside of functions: decisions by one limit whose states are short (fast-path.lua, once for each such algorithm), on
--- keys that hold nothing or one state under the same numbers. Everything else (general-path.lua) is one function, which uses none of these variables, and makes what it needs when it
--- is called. What decides is generated from decide.ts: for the former, blocks in which all is put in place; for the latter see general-path.lua.
+-- keys that hold nothing or one state under the same numbers. Everything else (slow-path.lua) is in one function, which uses none of these variables, and makes what it needs when it
+-- is called: for decisions by one limit whose states are long (long-path.lua), or for any (general-path.lua). What decides is generated from decide.ts: for the former, blocks in which
+-- all is put in place; for the latter see there.
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by \`%d\`, on every server.
@@ -744,32 +739,48 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
   end
 end
 
--- Makes everything that few calls need.
-local function newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-  --[[REST]]
+-- Makes what few calls need: the general path, or the long path. What a function uses of the variables around it is looked for when it is made, unless it belongs to a function
+-- further out: hence the function in it.
+local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+  local function newPath()
+    --[[SLOW PATH]]
+  end
+  return newPath()
 end
 
 -- Where the next decision has its key, and where the next run begins in ARGV.
-local key, at, rest = 1, 3, nil
+local key, at, general, long = 1, 3, nil, nil
 while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-    key, at, size = rest.anyRun(key, at, size)
+    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    key, at, size = general.anyRun(key, at, size)
   --[[SHORT]]
   else
-    rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-    key, at, size = rest.longRun(verb, label, key, at, size)
+    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    key, at, size = long(verb, label, key, at, size)
   end
 end
-return rest and rest.failure(size) or reply
+
+-- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says. No answer begins with a text.
+local failure = reply[2]
+if type(failure) == 'string' then
+  local alike = 2
+  while reply[alike + 1] == failure do
+    alike = alike + 1
+  end
+  if alike == size then
+    return redis.error_reply(failure)
+  end
+end
+return reply
 `
 
 /** src/stores/redis/fast-path.lua */
-export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; \`rest.one\` decides all others. This stands in a
+export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. This stands in a
 -- script once for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and lines about WORDS stand once for each word, with its number in place
--- of N.
+-- of N (word-tag.lua in place of TAG).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -815,9 +826,16 @@ elseif format == --[[FORMAT]] then
         isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
         if isUsual and idleAtUs > nowUs then
           isHeld = true
+          -- A word that takes no bytes was not unpacked.
           --[[WORDS]]
-          if tN >= BACK then
-            sN = tN < MINUS_ONE and idleAtUs - sN or -1
+          if tN < BACK then
+            sN = tN > 0 and sN or 0
+          elseif tN == BACK then
+            sN = idleAtUs
+          elseif tN == MINUS_ONE then
+            sN = -1
+          else
+            sN = idleAtUs - sN
           end
           --[[END]]
         end
@@ -835,21 +853,18 @@ elseif format == --[[FORMAT]] then
         if changed then
           local n1, n2, n3, n4 = 0, 0, 0, 0
           --[[WORDS]]
-          if sN == untilUs then
-            nN, sN = BACK, 0
-          elseif sN == -1 then
-            nN, sN = MINUS_ONE, 0
-          elseif sN ~= 0 then
-            nN, sN = tagOf(sN, untilUs)
-          end
+          --[[TAG]]
           --[[END]]
-          isUsual = n1 and n2 and n3 and n4 and untilUs < NO_NUMBER
-          if isUsual then
-            if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
+          isUsual = untilUs < NO_NUMBER
+          if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
+            isUsual = n1 and n2 and n3 and n4 and isUsual
+            if isUsual then
               local tags = leadTags(n1, n2, n3, n4)
               t1, t2, t3, t4, known = n1, n2, n3, n4, string.char(labelSize + #tags) .. label .. tags
               form, length = packedForm(#known, n1, n2, n3, n4)
             end
+          end
+          if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
             -- As long as a state is idle at the same time, its key keeps the time to live that it has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
@@ -870,8 +885,8 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-          size = rest.failed(failed, name, size)
+          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+          size = general.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
             reply[size + 1], reply[size + 2] = remaining, resetUs
@@ -886,34 +901,25 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        rest = rest or newRest(nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull)
-        size = rest.one(verb, label, k, cost, ofUs, drainedUs, size)
+        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
     key, verb = last + 1, argv[at]
   until key > #keys or argv[at + 2] ~= label or #verb > 1
 `
 
-/** src/stores/redis/general-path.lua */
-export const rest = `-- Everything that few calls need: decisions by several limits, on states under other numbers, by other verbs, on long states, and what failed. This is the body of a function,
--- which is called when it is needed.
---
--- Every decision goes one way: find the states, decide, write (\`decideEach\`). What decides is generated from decide.ts: a take by several limits (\`takeAll\`), and everything
--- (\`decide\`). Decisions by one limit whose states are long, on keys that hold nothing or one state under the same numbers, have a short head before that (\`longEach\`),
--- for which there is a function for each verb; it leaves all others to it.
+/** src/stores/redis/slow-path.lua */
+export const slow = `-- What the fast path leaves: how keys are read and written, and then one of the two ways to decide, general-path.lua (\`isGeneral\`) or long-path.lua. This is the body of a function, which is
+-- called for each of them when it is first needed, behind codec.lua.
 
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
--- A small state of permits, with its head, nearly always has fewer bytes.
-local SMALL_BYTES = 192
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that is being read.
 local size, current, reading = 0, 1, 1
 local hasWritten = false
-
--- How many decisions could not be made, the error of the first, and whether all have the same.
-local failures, firstError, areAlike = 0, nil, true
 
 -- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an \`err\` when it is caught.)
 local function failAs(reply)
@@ -944,18 +950,18 @@ local function write(key, value, untilUs, keptUs)
   heldBy[key], hasWritten = not isLarge and value or nil, true
 end
 
--- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
--- refused, so that is one which a full server refuses.
-local function isDropped(key)
-  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
-    return false
+-- What a key holds that is not known yet.
+local function look(key)
+  local raw = try('GET', key)
+  if type(raw) == 'table' then
+    failAs(raw)
   end
-  heldBy[key], hasWritten = false, true
-  return true
+  heldBy[key] = raw
+  return raw
 end
 
--- What is made when it is first needed.
-local pages, others
+-- Makes the functions for large states when they are first needed.
+local pages
 
 -- The numbers in a text, from 0 on.
 local function wordsIn(text)
@@ -970,15 +976,11 @@ local function wordsIn(text)
   return words
 end
 
--- The verbs of short runs.
-local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
-
 -- The bytes from one place to another, which are all there.
 local function bytesOf(held, from, to)
   return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)
 end
 
--- Makes the functions for large states.
 function pages()
   --[[PAGES]]
   local made = { open = open, rangeOf = rangeOf, largeState = largeState, recordFor = recordFor, wordsToWrite = wordsToWrite, piecesInPlace = piecesInPlace, writeInPlace = writeInPlace, grown = grown, store = store }
@@ -988,429 +990,11 @@ function pages()
   return made
 end
 
--- What a key holds that is not known yet.
-local function look(key)
-  local raw = try('GET', key)
-  if type(raw) == 'table' then
-    failAs(raw)
-  end
-  heldBy[key] = raw
-  return raw
-end
-
--- Makes what decides anything else than what has a function of its own.
-function others()
-  -- What a take by several limits does with a cell of an algorithm, and that take.
-  local function phasesOf(format, figures)
-    --[[PHASES]]
-  end
-  --[[TAKE ALL]]
-
-  -- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
-  local library
-  function library()
-    --[[LIBRARY]]
-    local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
-    function library()
-      return made
-    end
-    return made
-  end
-
-  -- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
-  -- are in use, and what it shall hold and until when.
-  local places = { nil }
-  local function newPlace()
-    return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
-  end
-
-  -- The numbers that a state of a cell is written by: the cell's, or others.
-  local function numbersOf(shape, cell)
-    local label, numbers = shape[LABEL], cell.numbers
-    if label ~= numbers.label then
-      local format, wanted = byte(label), library().formats[byte(numbers.label)]
-      local kind = library().formats[format]
-      if not kind then
-        foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
-      elseif kind ~= wanted then
-        foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
-      end
-      numbers = library().ruleBy(label)
-    end
-    if shape[WORDS] > numbers.words then
-      foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
-    end
-    return numbers
-  end
-
-  -- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
-  local function cellOf(run, shape, head)
-    local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
-    shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
-    shape[RUN] = run
-    return cell
-  end
-
-  -- What a key that has lost its time to live shall hold: what it holds, or nothing.
-  local function kept(held)
-    if held.untilUs > 0 then
-      return held.pieces and true or held.raw
-    end
-    try('DEL', held.key)
-    heldBy[held.key] = false
-    return false
-  end
-
-  local function decideRun(run)
-    for k = 0, run.cells.length - 1 do
-      local cell = run.cells[k]
-      local label = cell.numbers.label
-      cell.rule = library().ruleBy(label, true)
-      if cell.ticket == cell.left then
-        cell.left.numbers = cell.rule.numbers
-      end
-      if cell.own == cell.numbers then
-        cell.own = cell.rule
-      end
-      -- A large state may be written under numbers that have more words.
-      local length = cell.s.length
-      if length and length <= cell.rule.words then
-        cell.s.length = cell.rule.words + 1
-      end
-    end
-    library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
-  end
-
-  -- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
-  local function checkRights(count)
-    for place = 1, redis.acl_check_cmd and count or 0 do
-      local held = places[place]
-      local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
-      if held.pieces then
-        mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
-      end
-      if held.value and not mayWrite then
-        failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
-      end
-    end
-  end
-
-  -- The answer of one limit. In a reservation it is always in full, with its ticket.
-  local function say(verdict, isReservation, isGiven)
-    local outcome, delayUs, enteredUs = verdict.outcome, verdict.delayUs, verdict.enteredUs
-    if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
-      reply[size + 1], reply[size + 2] = verdict.remaining, verdict.resetUs
-      size = size + 2
-    else
-      size = sayInFull(reply, size, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
-    end
-    if isReservation then
-      size = size + 1
-      reply[size] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-    elseif isGiven then
-      size = size + 1
-      reply[size] = verdict.given
-    end
-  end
-
-  -- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
-  local function find(run, place, k)
-    local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
-    held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
-    if isLarge then
-      raw = pages().open(held, key)
-      last = raw and held.size or -1
-    else
-      raw = heldBy[key]
-      if raw == nil then
-        raw = values[k]
-      end
-      if not raw and (raw == nil or run.mustLook and #keys > 1) then
-        raw = look(key)
-      end
-      last = raw and #raw or -1
-      held.raw, held.size = raw, last
-    end
-    local at = 1
-    while at <= last or last == 0 do
-      local text, from = raw, at
-      if isLarge and at + MOST_HEAD > #raw and #raw < last then
-        text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
-      end
-      local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
-      wordsAt = wordsAt + at - from
-      local shape = shapes[head] or shapeOf(head, run.label)
-      local next = wordsAt + shape[SIZE]
-      if next > last + 1 or idleAtUs >= NO_NUMBER then
-        foreign('it holds no states of Sluice')
-      end
-      -- What is idle equals a state that never was.
-      if idleAtUs > nowUs then
-        local cell = shape[CELL]
-        if shape[RUN] ~= run then
-          cell = cellOf(run, shape, head)
-        end
-        if cell and cell.place == place then
-          local own, s = shape[OWN], nil
-          if cell.isHeld then
-            foreign('it holds two states of one limit')
-          elseif shape.isLarge then
-            s = pages().largeState(held, shape, head, wordsAt, cell.large)
-            cell.large = s
-          else
-            text, from = raw, wordsAt
-            if next - 1 > #raw then
-              text, from = bytesOf(held, wordsAt, next - 1), 1
-            end
-            s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
-          end
-          cell.s, cell.own, cell.isHeld, cell.from, cell.to, cell.idleAtUs = s, own, true, at, next - 1, idleAtUs
-          if own.neededWords then
-            pages().grown(cell, shape[WORDS])
-          end
-          isOwn = isOwn and own == cell.numbers
-        else
-          local count = held.others + 2
-          held[count - 1], held[count], held.others = at, next - 1, count
-          held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
-        end
-      end
-      at = next
-    end
-    return isOwn
-  end
-
-  -- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
-  local function prepare(cells, place, texts)
-    local held, count, isChanged = places[place], 0, false
-    local untilUs, raw = held.untilUs, held.raw
-    if raw and held.size > #raw then
-      held.pieces = pages().piecesInPlace(cells, place)
-    end
-    for k = 0, cells.length - 1 do
-      local cell = cells[k]
-      if cell.place == place and (cell.changed or cell.isHeld) then
-        local idleAtUs = cell.idleAtUs
-        count = count + 1
-        if cell.changed then
-          local own, s = cell.own, cell.s
-          idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
-          if not isLarge and own == cell.numbers and not own.neededWords then
-            texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
-          else
-            texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
-          end
-        else
-          texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
-        end
-        untilUs = idleAtUs > untilUs and idleAtUs or untilUs
-      end
-    end
-    held.untilUs = untilUs
-    if not isChanged then
-      -- A key that lost its time to live would stay for ever.
-      held.value = raw and try('PTTL', held.key) == -1 and kept(held)
-    elseif held.pieces then
-      held.value = true
-    else
-      for k = 1, held.others, 2 do
-        count = count + 1
-        texts[count] = bytesOf(held, held[k], held[k + 1])
-      end
-      held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
-    end
-    return held.value
-  end
-
-  -- The decisions of a run whose keys stand from one place to another.
-  local function decideEach(run, first, last)
-    local cells, perDecision, texts = run.cells, run.keys, { nil }
-    for key = first, last, perDecision do
-      local isTake, writes = run.isTake, 0
-      current = key
-      for k = 0, cells.length - 1 do
-        cells[k].isHeld = false
-      end
-      for place = 1, perDecision do
-        isTake = find(run, place, key + place - 1) and isTake
-      end
-      for k = 0, cells.length - 1 do
-        local cell = cells[k]
-        if not cell.isHeld then
-          cell.s, cell.own = cell.small, cell.numbers
-          if cell.own.neededWords then
-            pages().grown(cell, 0)
-          end
-        end
-      end
-      if isTake then
-        takeAll(cells, nowUs)
-      else
-        decideRun(run)
-      end
-      for place = 1, perDecision do
-        writes = writes + (prepare(cells, place, texts) and 1 or 0)
-      end
-      if writes > 1 then
-        checkRights(perDecision)
-      end
-      for place = 1, writes > 0 and perDecision or 0 do
-        local held = places[place]
-        if held.value and held.pieces then
-          pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
-        elseif held.value then
-          write(held.key, held.value, held.untilUs)
-        end
-      end
-      for k = 0, cells.length - 1 do
-        say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
-      end
-    end
-  end
-
-  -- Drops the records of the decision's limits, and with them whatever is none of ours.
-  local function forgetEach(run, first, last)
-    for at = first, last do
-      local place = (at - first) % run.keys + 1
-      current = at - place + 1
-      for k = 0, run.cells.length - 1 do
-        run.cells[k].isHeld = false
-      end
-      local isFound, failure = pcall(find, run, place, at)
-      if not isFound and type(failure) == 'table' and failure.said then
-        error(failure, 0)
-      end
-      local held, texts = places[place], {}
-      for k = 1, isFound and held.others or 0, 2 do
-        texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
-      end
-      if #texts > 0 then
-        write(held.key, table.concat(texts), held.untilUs)
-      else
-        local deleted = try('DEL', held.key)
-        if type(deleted) == 'table' then
-          failAs(deleted)
-        end
-        heldBy[held.key] = false
-      end
-      if place == run.keys then
-        size = size + 1
-        reply[size] = 0
-      end
-    end
-  end
-
-  -- One limit's share in the decisions of a run: a cell of decide.ts, and \`numbers\`: what is known of the states that are written by its rule.
-  local function addCell(run, label, place, cost)
-    local cells = run.cells
-    local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
-    local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
-    local s = { 0, 0, 0, 0 }
-    -- With all that is put into them later: tables that grow are made anew.
-    local cell = {
-      numbers = numbers,
-      own = numbers,
-      agree = agree,
-      finish = finish,
-      cost = cost,
-      place = place,
-      s = s,
-      small = s,
-      large = false,
-      i = 1,
-      verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
-      isHeld = false,
-      changed = false,
-      from = 0,
-      to = 0,
-      idleAtUs = 0,
-      most = words,
-      ticket = nil,
-      left = false,
-    }
-    cells[cells.length] = cell
-    cells.length = cells.length + 1
-    run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
-    places[place] = places[place] or newPlace()
-    -- One that takes sees when it writes whether the key is of another type.
-    run.mustLook = run.mustLook or cost == 0
-    return cell
-  end
-
-  -- Decisions that differ in nothing but their keys, so many each.
-  local function newRun(op, aheadUs, ofUs, count)
-    return {
-      op = op,
-      aheadUs = aheadUs,
-      ofUs = ofUs,
-      keys = count,
-      mustLook = op ~= 'take' or count > 1,
-      isTake = op == 'take' and aheadUs < 0,
-      isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
-      cells = { length = 0 },
-      byName = {},
-      each = false,
-    }
-  end
-
-  -- Any other run that begins at a place in ARGV, and where the next one begins.
-  local function runAt(at)
-    local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
-    local count, parts = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-    local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
-    run.count, run.each = count, op == 'forget' and forgetEach or decideEach
-    at = at + 4
-    for _ = 1, parts do
-      local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
-      at = at + 3
-      if run.isGiven then
-        cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
-        at = at + 2
-      end
-    end
-    return run, at
-  end
-
-  -- By its verb and its label: decisions by one limit as any others.
-  local runsBy = {}
-
-  local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
-    local run = runsBy[verb .. label]
-    if not run then
-      run = newRun(OPS[verb], -1, -1, 1)
-      local cell = addCell(run, label, 1, cost)
-      run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-      cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
-    end
-    local cell = run.cells[0]
-    cell.cost, run.ofUs = cost, ofUs
-    cell.left.words[0] = drainedUs
-    cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
-    return run
-  end
-
-  local made = { decideEach = decideEach, oneRun = oneRun, runAt = runAt }
-  function others()
-    return made
-  end
+-- The general path. The long path makes it when it first needs it.
+local made
+local function general()
+  made = made or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
   return made
-end
-
--- What the script itself stumbles over is a state that none of ours wrote. Where a decision has one key, \`key\` is that.
-local function failureText(failure, key)
-  local isTable = type(failure) == 'table'
-  if isTable and failure.said then
-    return failure.said
-  end
-  return 'SLUICE the key ' .. (key or keys[reading]) .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
-end
-
--- Notes the text of an error in place of an answer.
-local function fail(failure, key)
-  size, failures = size + 1, failures + 1
-  reply[size] = failureText(failure, key)
-  firstError = firstError or reply[size]
-  areAlike = areAlike and reply[size] == firstError
 end
 
 -- Makes the decisions of a run. It goes on behind one that cannot be made.
@@ -1420,10 +1004,36 @@ local function decideAll(run, key, last)
     local isMade, failure = pcall(run.each, run, key, last)
     key = last + 1
     if not isMade then
+      size = general().note(failure, keys[run.keys == 1 and current or reading], size)
       key = current + run.keys
-      fail(failure, run.keys == 1 and keys[current])
     end
   end
+end
+
+if isGeneral then
+  local function newGeneral()
+    --[[GENERAL PATH]]
+  end
+  made = newGeneral()
+  return made
+end
+`
+
+/** src/stores/redis/long-path.lua */
+export const long = `-- Decisions by one limit whose states are long, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. What decides is generated from
+-- decide.ts, a function for each verb.
+
+-- A small state of permits, with its head, nearly always has fewer bytes.
+local SMALL_BYTES = 192
+
+-- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
+-- refused, so that is one which a full server refuses.
+local function isDropped(key)
+  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
+    return false
+  end
+  heldBy[key], hasWritten = false, true
+  return true
 end
 
 -- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
@@ -1515,14 +1125,14 @@ local function longEach(run, first, last)
         size = size + 1
         reply[size] = given
       elseif changed and not isHeld then
-        run.freshCost, run.freshSize = cost, size - answered
+        run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
         for j = 1, size - answered do
           run.fresh[j] = reply[answered + j]
         end
       end
     end
     if not isUsual then
-      others().decideEach(others().oneRun(run.verb, label, cost, ofUs, 0, tokens), k, k)
+      size = general().one(run.verb, label, k, cost, ofUs, 0, size, tokens)
     end
   end
 end
@@ -1557,9 +1167,9 @@ local function newLongRun(verb, label)
     small = s,
     own = false,
     most = words,
-    held = { key = '', raw = false, size = 0 },
+    held = isLarge and { key = '', raw = false, size = 0 },
     known = false,
-    fresh = { nil, nil },
+    fresh = false,
     -- None: to settle, a cost may be below 0.
     freshCost = false,
     freshSize = 0,
@@ -1570,10 +1180,8 @@ local function newLongRun(verb, label)
   return run
 end
 
-local made = {}
-
 -- Decisions by one limit whose states are long. Answers where the next key and the next run are, and how much is answered.
-function made.longRun(verb, label, key, at, answered)
+local function longRun(verb, label, key, at, answered)
   local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
   if not isPlain then
     count, at = tonumber(ARGV[at + 1]), at + 3
@@ -1587,37 +1195,452 @@ function made.longRun(verb, label, key, at, answered)
   return key + count, at + (isOwnEach and 3 * count or 1), size
 end
 
--- Any other decisions.
-function made.anyRun(key, at, answered)
+return longRun
+`
+
+/** src/stores/redis/general-path.lua */
+export const general = `-- Any decisions: by several limits, on states under other numbers, by other verbs; and what failed. This is the body of a function, which is called when it is needed.
+--
+-- Every decision goes one way: find the states, decide, write (\`decideEach\`). What decides is generated from decide.ts: a take by several limits (\`takeAll\`), and everything
+-- (\`decide\`).
+
+-- The verbs of short runs.
+local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
+
+-- What a take by several limits does with a cell of an algorithm, and that take.
+local function phasesOf(format, figures)
+  --[[PHASES]]
+end
+--[[TAKE ALL]]
+
+-- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
+local library
+function library()
+  --[[LIBRARY]]
+  local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+  function library()
+    return made
+  end
+  return made
+end
+
+-- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
+-- are in use, and what it shall hold and until when.
+local places = { nil }
+local function newPlace()
+  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+end
+
+-- The numbers that a state of a cell is written by: the cell's, or others.
+local function numbersOf(shape, cell)
+  local label, numbers = shape[LABEL], cell.numbers
+  if label ~= numbers.label then
+    local format, wanted = byte(label), library().formats[byte(numbers.label)]
+    local kind = library().formats[format]
+    if not kind then
+      foreign('it holds a state of the format ' .. format .. ', and this version of Sluice knows ' .. library().known)
+    elseif kind ~= wanted then
+      foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
+    end
+    numbers = library().ruleBy(label)
+  end
+  if shape[WORDS] > numbers.words then
+    foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
+  end
+  return numbers
+end
+
+-- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+local function cellOf(run, shape, head)
+  local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
+  shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
+  shape[RUN] = run
+  return cell
+end
+
+-- What a key that has lost its time to live shall hold: what it holds, or nothing.
+local function kept(held)
+  if held.untilUs > 0 then
+    return held.pieces and true or held.raw
+  end
+  try('DEL', held.key)
+  heldBy[held.key] = false
+  return false
+end
+
+local function decideRun(run)
+  for k = 0, run.cells.length - 1 do
+    local cell = run.cells[k]
+    local label = cell.numbers.label
+    cell.rule = library().ruleBy(label, true)
+    if cell.ticket == cell.left then
+      cell.left.numbers = cell.rule.numbers
+    end
+    if cell.own == cell.numbers then
+      cell.own = cell.rule
+    end
+    -- A large state may be written under numbers that have more words.
+    local length = cell.s.length
+    if length and length <= cell.rule.words then
+      cell.s.length = cell.rule.words + 1
+    end
+  end
+  library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
+end
+
+-- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
+local function checkRights(count)
+  for place = 1, redis.acl_check_cmd and count or 0 do
+    local held = places[place]
+    local mayWrite = redis.acl_check_cmd('SET', held.key, '', 'PX', '1', 'GET')
+    if held.pieces then
+      mayWrite = redis.acl_check_cmd('SETRANGE', held.key, '0', '') and redis.acl_check_cmd('PEXPIRE', held.key, '1')
+    end
+    if held.value and not mayWrite then
+      failAs({ err = "ERR The user executing the script can't write the key " .. held.key })
+    end
+  end
+end
+
+-- The answer of one limit. In a reservation it is always in full, with its ticket.
+local function say(verdict, isReservation, isGiven)
+  local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+    answers[count + 1] = verdict.remaining
+    answers[count + 2] = verdict.resetUs
+    count = count + 2
+  else
+    count = sayInFull(answers, count, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
+  end
+  if isReservation then
+    count = count + 1
+    answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
+  elseif isGiven then
+    count = count + 1
+    answers[count] = verdict.given
+  end
+  size = count
+end
+
+-- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
+local function find(run, place, k)
+  local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
+  held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+  if isLarge then
+    raw = pages().open(held, key)
+    last = raw and held.size or -1
+  else
+    raw = heldBy[key]
+    if raw == nil then
+      raw = values[k]
+    end
+    if not raw and (raw == nil or run.mustLook and #keys > 1) then
+      raw = look(key)
+    end
+    last = raw and #raw or -1
+    held.raw, held.size = raw, last
+  end
+  local at = 1
+  while at <= last or last == 0 do
+    local text, from = raw, at
+    if isLarge and at + MOST_HEAD > #raw and #raw < last then
+      text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+    end
+    local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
+    wordsAt = wordsAt + at - from
+    local shape = shapes[head] or shapeOf(head, run.label)
+    local next = wordsAt + shape[SIZE]
+    if next > last + 1 or idleAtUs >= NO_NUMBER then
+      foreign('it holds no states of Sluice')
+    end
+    -- What is idle equals a state that never was.
+    if idleAtUs > nowUs then
+      local cell = shape[CELL]
+      if shape[RUN] ~= run then
+        cell = cellOf(run, shape, head)
+      end
+      if cell and cell.place == place then
+        local own, s = shape[OWN], nil
+        if cell.isHeld then
+          foreign('it holds two states of one limit')
+        elseif shape.isLarge then
+          s = pages().largeState(held, shape, head, wordsAt, cell.large)
+          cell.large = s
+        else
+          text, from = raw, wordsAt
+          if next - 1 > #raw then
+            text, from = bytesOf(held, wordsAt, next - 1), 1
+          end
+          s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
+        end
+        cell.s = s
+        cell.own = own
+        cell.isHeld = true
+        cell.from = at
+        cell.to = next - 1
+        cell.idleAtUs = idleAtUs
+        if own.neededWords then
+          pages().grown(cell, shape[WORDS])
+        end
+        if own ~= cell.numbers then
+          isOwn = false
+        end
+      else
+        local count = held.others + 2
+        held[count - 1], held[count], held.others = at, next - 1, count
+        held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+      end
+    end
+    at = next
+  end
+  return isOwn
+end
+
+-- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
+local function prepare(cells, place, texts)
+  local held, count, isChanged = places[place], 0, false
+  local untilUs, raw = held.untilUs, held.raw
+  if raw and held.size > #raw then
+    held.pieces = pages().piecesInPlace(cells, place)
+  end
+  for k = 0, cells.length - 1 do
+    local cell = cells[k]
+    if cell.place == place and (cell.changed or cell.isHeld) then
+      local idleAtUs = cell.idleAtUs
+      count = count + 1
+      if cell.changed then
+        local own, s = cell.own, cell.s
+        idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
+        if not isLarge and own == cell.numbers and not own.neededWords then
+          texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
+        else
+          texts[count] = not held.pieces and pages().recordFor(cell, pages().wordsToWrite(cell), idleAtUs)
+        end
+      else
+        texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
+      end
+      untilUs = idleAtUs > untilUs and idleAtUs or untilUs
+    end
+  end
+  held.untilUs = untilUs
+  if not isChanged then
+    -- A key that lost its time to live would stay for ever.
+    held.value = raw and try('PTTL', held.key) == -1 and kept(held)
+  elseif held.pieces then
+    held.value = true
+  else
+    for k = 1, held.others, 2 do
+      count = count + 1
+      texts[count] = bytesOf(held, held[k], held[k + 1])
+    end
+    held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)
+  end
+  return held.value
+end
+
+-- The decisions of a run whose keys stand from one place to another.
+local function decideEach(run, first, last)
+  local cells, perDecision, texts = run.cells, run.keys, { nil }
+  for key = first, last, perDecision do
+    local isTake, writes = run.isTake, 0
+    current = key
+    for k = 0, cells.length - 1 do
+      cells[k].isHeld = false
+    end
+    for place = 1, perDecision do
+      isTake = find(run, place, key + place - 1) and isTake
+    end
+    for k = 0, cells.length - 1 do
+      local cell = cells[k]
+      if not cell.isHeld then
+        cell.s, cell.own = cell.small, cell.numbers
+        if cell.own.neededWords then
+          pages().grown(cell, 0)
+        end
+      end
+    end
+    if isTake then
+      takeAll(cells, nowUs)
+    else
+      decideRun(run)
+    end
+    for place = 1, perDecision do
+      writes = writes + (prepare(cells, place, texts) and 1 or 0)
+    end
+    if writes > 1 then
+      checkRights(perDecision)
+    end
+    for place = 1, writes > 0 and perDecision or 0 do
+      local held = places[place]
+      if held.value and held.pieces then
+        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
+      elseif held.value then
+        write(held.key, held.value, held.untilUs)
+      end
+    end
+    for k = 0, cells.length - 1 do
+      say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
+    end
+  end
+end
+
+-- Drops the records of the decision's limits, and with them whatever is none of ours.
+local function forgetEach(run, first, last)
+  for at = first, last do
+    local place = (at - first) % run.keys + 1
+    current = at - place + 1
+    for k = 0, run.cells.length - 1 do
+      run.cells[k].isHeld = false
+    end
+    local isFound, failure = pcall(find, run, place, at)
+    if not isFound and type(failure) == 'table' and failure.said then
+      error(failure, 0)
+    end
+    local held, texts = places[place], {}
+    for k = 1, isFound and held.others or 0, 2 do
+      texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
+    end
+    if #texts > 0 then
+      write(held.key, table.concat(texts), held.untilUs)
+    else
+      local deleted = try('DEL', held.key)
+      if type(deleted) == 'table' then
+        failAs(deleted)
+      end
+      heldBy[held.key] = false
+    end
+    if place == run.keys then
+      size = size + 1
+      reply[size] = 0
+    end
+  end
+end
+
+-- One limit's share in the decisions of a run: a cell of decide.ts, and \`numbers\`: what is known of the states that are written by its rule.
+local function addCell(run, label, place, cost)
+  local cells = run.cells
+  local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
+  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
+  local s = { 0, 0, 0, 0 }
+  -- With all that is put into them later: tables that grow are made anew.
+  local cell = {
+    numbers = numbers,
+    own = numbers,
+    agree = agree,
+    finish = finish,
+    cost = cost,
+    place = place,
+    s = s,
+    small = s,
+    large = false,
+    i = 1,
+    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
+    isHeld = false,
+    changed = false,
+    from = 0,
+    to = 0,
+    idleAtUs = 0,
+    most = words,
+    ticket = nil,
+    left = false,
+  }
+  cells[cells.length] = cell
+  cells.length = cells.length + 1
+  run.byName[sub(label, 3, 2 + byte(label, 2))] = cell
+  places[place] = places[place] or newPlace()
+  -- One that takes sees when it writes whether the key is of another type.
+  run.mustLook = run.mustLook or cost == 0
+  return cell
+end
+
+-- Decisions that differ in nothing but their keys, so many each.
+local function newRun(op, aheadUs, ofUs, count)
+  return {
+    op = op,
+    aheadUs = aheadUs,
+    ofUs = ofUs,
+    keys = count,
+    mustLook = op ~= 'take' or count > 1,
+    isTake = op == 'take' and aheadUs < 0,
+    isGiven = op == 'give' or op == 'settle' or op == 'renew' or op == 'line',
+    cells = { length = 0 },
+    byName = {},
+    each = false,
+  }
+end
+
+-- Any other run that begins at a place in ARGV, and where the next one begins.
+local function runAt(at)
+  local op, aheadUs, ofUs = string.match(ARGV[at], '^(%S+) (%S+) (%S+)$')
+  local count, parts = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local run = newRun(op, tonumber(aheadUs), tonumber(ofUs), tonumber(ARGV[at + 3]))
+  run.count, run.each = count, op == 'forget' and forgetEach or decideEach
+  at = at + 4
+  for _ = 1, parts do
+    local cell = addCell(run, ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+    at = at + 3
+    if run.isGiven then
+      cell.ticket = ARGV[at] ~= '' and { numbers = ARGV[at], words = wordsIn(ARGV[at + 1]) } or nil
+      at = at + 2
+    end
+  end
+  return run, at
+end
+
+-- By its verb and its label: decisions by one limit as any others.
+local runsBy = {}
+
+local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
+  local run = runsBy[verb .. label]
+  if not run then
+    run = newRun(OPS[verb], -1, -1, 1)
+    local cell = addCell(run, label, 1, cost)
+    run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
+    cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
+  end
+  local cell = run.cells[0]
+  cell.cost, run.ofUs = cost, ofUs
+  cell.left.words[0] = drainedUs
+  cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
+  return run
+end
+
+-- The exports.
+local paths = {}
+
+-- Any other decisions. Answers where the next key and the next run are, and how much is answered.
+function paths.anyRun(key, at, answered)
   local run
   size = answered
-  run, at = others().runAt(at)
+  run, at = runAt(at)
   local next = key + run.count * run.keys
   decideAll(run, key, next - 1)
   return next, at, size
 end
 
 -- One decision by one limit, as any other.
-function made.one(verb, label, k, cost, ofUs, drainedUs, answered)
+function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
   size = answered
-  decideAll(others().oneRun(verb, label, cost, ofUs, drainedUs), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
   return size
+end
+
+-- Notes the text of an error in place of an answer. What the script itself stumbles over is a state that none of ours wrote.
+function paths.note(failure, key, answered)
+  local isTable = type(failure) == 'table'
+  reply[answered + 1] = isTable and failure.said
+    or 'SLUICE the key ' .. key .. ' does not hold a state that this version of Sluice wrote: ' .. (isTable and failure.what or failure)
+  return answered + 1
 end
 
 -- Notes that Redis refused to write.
-function made.failed(said, key, answered)
+function paths.failed(said, key, answered)
   local _, failure = pcall(failAs, said)
-  size, heldBy[key] = answered, nil
-  fail(failure, key)
-  return size
+  heldBy[key] = nil
+  return paths.note(failure, key, answered)
 end
 
--- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says.
-function made.failure(size)
-  return failures > 0 and size == failures + 1 and areAlike and redis.error_reply(firstError)
-end
-
-return made
+return paths
 `
 
 /** Generated from TypeScript: by name, each behind those that it needs. */

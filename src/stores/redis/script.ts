@@ -52,9 +52,20 @@ function textsOf(wanted: readonly string[]): string {
   return names.map((name) => MODULES[name]?.text).join('\n')
 }
 
+/** A text in which the lines about a word stand once for each word, with its number in place of N. */
+function ofEachWord(text: string, words: number): string {
+  const tagged = text.replace(/ *--\[\[TAG\]\]\n/g, () => lua.wordTag)
+  return tagged.replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {
+    return Array.from({ length: words }, (_each, k) => lines.replace(/\b([a-z]?)N\b/g, `$1${k + 1}`)).join('')
+  })
+}
+
+/** codec.lua, in which the first four words of a state have a tag each. */
+const CODEC = ofEachWord(lua.codec, 4)
+
 /** The pure part, with all algorithms: the tests run its functions directly. */
 export const LIBRARY: string = withConstants(
-  [lua.tags, lua.codec, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'),
+  [lua.tags, CODEC, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'),
 )
 
 /** A branch for each algorithm that has such a text, by its format. */
@@ -81,10 +92,7 @@ function shorts(): string {
 }
 
 function shortOf(format: number, { words, rule, take, charge, settle }: Blocks): string {
-  return lua.short
-    .replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {
-      return Array.from({ length: words }, (_each, k) => lines.replace(/\b([a-z])N\b/g, `$1${k + 1}`)).join('')
-    })
+  return ofEachWord(lua.short, words)
     .replace('--[[FORMAT]]', `${format}`)
     .replace('--[[MOST TAG]]', words < 4 ? '0' : '15')
     .replace('--[[RULE]]', () => rule)
@@ -100,20 +108,21 @@ function moduleOf(type: string): string {
 }
 
 /** What run.lua makes only where it is needed. */
-function restText(): string {
+function slowText(): string {
   const algorithms = branchesOf(moduleOf)
   const library = [textsOf(['decide']), CONSTANTS, lua.labels.replace('--[[ALGORITHM]]', () => algorithms)]
-  const rest = lua.rest
-    .replace('--[[LONG]]', () => branchesOf(longOf))
+  const general = lua.general
     .replace('--[[PHASES]]', () => branchesOf((type) => PHASES[type]))
     .replace('--[[TAKE ALL]]', () => lua.LUA_TAKE_ALL)
     .replace('--[[LIBRARY]]', () => library.join('\n'))
-    .replace('--[[PAGES]]', () => [lua.largeStates, lua.pages].join('\n'))
-  return [lua.tags, lua.codec, rest].join('\n')
+  const long = lua.long.replace('--[[LONG]]', () => branchesOf(longOf))
+  const large = [lua.largeStates, lua.pages].join('\n')
+  const slow = lua.slow.replace('--[[PAGES]]', () => large).replace('--[[GENERAL PATH]]', () => general)
+  return [CODEC, slow, long].join('\n')
 }
 
 function scriptText(): string {
-  const run = lua.run.replace('--[[REST]]', () => restText()).replace('--[[SHORT]]', () => shorts())
+  const run = lua.run.replace('--[[SLOW PATH]]', () => slowText()).replace('--[[SHORT]]', () => shorts())
   return withConstants([lua.tags, run].join('\n'))
 }
 

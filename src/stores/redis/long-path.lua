@@ -1,0 +1,176 @@
+-- Decisions by one limit whose states are long, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. What decides is generated from
+-- decide.ts, a function for each verb.
+
+-- A small state of permits, with its head, nearly always has fewer bytes.
+local SMALL_BYTES = 192
+
+-- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
+-- refused, so that is one which a full server refuses.
+local function isDropped(key)
+  if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
+    return false
+  end
+  heldBy[key], hasWritten = false, true
+  return true
+end
+
+-- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
+local function longEach(run, first, last)
+  local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
+  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
+  -- A large state goes on reading from what it was found in, also one that is used again. Of permits that are given back or renewed, nearly all states are small.
+  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
+  for k = first, last do
+    local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
+    current = k
+    if ownAt then
+      local at = ownAt + (k - run.first) * 3
+      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
+    end
+    if isLarge then
+      raw = large.open(held, key, bytes)
+      total = held.size
+    else
+      raw = heldBy[key]
+      if raw == nil then
+        raw = values[k]
+      end
+      if raw == nil then
+        raw = look(key)
+      end
+      total = raw and #raw
+    end
+    local isUsual, isHeld, before = raw == false, false, 0
+    if raw then
+      local head, at
+      idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
+      local shape = shapes[head] or shapeOf(head, label)
+      local form = shape[FORM]
+      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      isHeld = isUsual and idleAtUs > nowUs
+      before = isHeld and shape[WORDS] or 0
+      if isHeld and not (form and total == #raw) then
+        isUsual = isLarge and not form
+        if isUsual then
+          s = large.largeState(held, shape, head, at, run.known)
+          run.known = s
+        end
+      elseif isHeld then
+        s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
+      end
+    end
+    if isUsual and not isHeld and cost == run.freshCost then
+      -- What is decided on a key that holds nothing is the same for all of them.
+      write(key, run.freshText, run.freshUntilUs)
+      for j = 1, run.freshSize do
+        reply[size + j] = run.fresh[j]
+      end
+      size = size + run.freshSize
+    elseif isUsual then
+      if isReleased then
+        -- What gives back adds nothing.
+        run.most = before
+      elseif neededWords then
+        run.s = s
+        large.grown(run, before)
+      end
+      local answered = size
+      local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
+      local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
+      if changed and resetUs == 0 and isReleased and isDropped(key) then
+        -- Nothing is held any more.
+      elseif changed and large and isHeld then
+        run.s = s
+        large.store(key, run, untilUs, keptUs)
+      elseif changed then
+        run.s = s
+        local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
+        write(key, text, untilUs, keptUs)
+        if not isHeld then
+          run.freshText, run.freshUntilUs = text, untilUs
+        end
+      elseif not raw or try('PTTL', key) == -1 then
+        -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
+        isUsual = false
+      end
+      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+        reply[size + 1], reply[size + 2] = remaining, resetUs
+        size = size + 2
+      elseif isUsual then
+        size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+      end
+      if isUsual and ownAt then
+        size = size + 1
+        reply[size] = given
+      elseif changed and not isHeld then
+        run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
+        for j = 1, size - answered do
+          run.fresh[j] = reply[answered + j]
+        end
+      end
+    end
+    if not isUsual then
+      size = general().one(run.verb, label, k, cost, ofUs, 0, size, tokens)
+    end
+  end
+end
+
+-- What decides by one limit of an algorithm whose states are long.
+local function longOf(format, verb, figures)
+  --[[LONG]]
+end
+
+-- By its verb and its label: a run of those. It is the cell too, and what is known of its rule.
+local longRuns = {}
+
+local function newLongRun(verb, label)
+  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
+  local s = { 0, 0, 0, 0 }
+  local run = {
+    keys = 1,
+    count = 0,
+    each = longEach,
+    verb = verb,
+    label = label,
+    cost = 0,
+    first = 0,
+    ownAt = false,
+    decide = decide,
+    words = words,
+    freshWords = freshWords,
+    neededWords = neededWords,
+    forms = { one = nil },
+    heads = { one = nil },
+    s = s,
+    small = s,
+    own = false,
+    most = words,
+    held = isLarge and { key = '', raw = false, size = 0 },
+    known = false,
+    fresh = false,
+    -- None: to settle, a cost may be below 0.
+    freshCost = false,
+    freshSize = 0,
+    freshText = '',
+    freshUntilUs = 0,
+  }
+  run.own, longRuns[verb .. label] = run, run
+  return run
+end
+
+-- Decisions by one limit whose states are long. Answers where the next key and the next run are, and how much is answered.
+local function longRun(verb, label, key, at, answered)
+  local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
+  if not isPlain then
+    count, at = tonumber(ARGV[at + 1]), at + 3
+  end
+  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
+  run.first, run.ownAt, size = key, isOwnEach and at, answered
+  if not isOwnEach then
+    run.cost = tonumber(ARGV[isPlain and 2 or at])
+  end
+  decideAll(run, key, key + count - 1)
+  return key + count, at + (isOwnEach and 3 * count or 1), size
+end
+
+return longRun
