@@ -65,7 +65,7 @@ export class Leases {
 
   /** A loan runs from when it was asked for. */
   add(permit: HeldDecision, loan: Loan, askedUs: number): void {
-    const { plan } = HeldDecision.lent(permit)
+    const plan = HeldDecision.plan(permit)
     const heldUs = surelyUs(loan.leaseUs)
     const held = new HeldLease(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
     loan.lease = held
@@ -79,21 +79,19 @@ export class Leases {
 
   /** It was released or lost. */
   remove(permit: HeldDecision): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#remove(plan, lease as HeldLease)
+    for (const { lease } of HeldDecision.loans(permit)) if (lease !== undefined) this.#remove(HeldDecision.plan(permit), lease as HeldLease)
   }
 
   /** Renews it no longer: another process does, or nobody. It is lost when its lease is over. */
   leave(permit: HeldDecision): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#leaveGroup(plan, lease as HeldLease)
+    for (const { lease } of HeldDecision.loans(permit))
+      if (lease !== undefined) this.#leaveGroup(HeldDecision.plan(permit), lease as HeldLease)
   }
 
   /** Another process has renewed it, and asked for that then. */
   renewed(permit: HeldDecision, askedUs: number, askedWallUs: number): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { limit, lease } of loans) {
-      if (lease !== undefined) runAnew(lease, this.#holder.leaseUs(plan, limit), askedUs, askedWallUs)
+    for (const { limit, lease } of HeldDecision.loans(permit)) {
+      if (lease !== undefined) runAnew(lease, this.#holder.leaseUs(HeldDecision.plan(permit), limit), askedUs, askedWallUs)
     }
   }
 
@@ -165,7 +163,7 @@ export class Leases {
   /** Those of one key together. If some are no longer held, each is asked for by itself: then a lease that the store has lost is counted again. */
   #renew(held: readonly HeldLease[]): void {
     const [first] = held as [HeldLease]
-    const { plan } = HeldDecision.lent(first.permit)
+    const plan = HeldDecision.plan(first.permit)
     const { limit, cost } = first.loan
     const askedUs = this.#clock.nowUs()
     const askedWallUs = this.wallUs()
