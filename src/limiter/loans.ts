@@ -91,7 +91,7 @@ export class Loans<Name extends string> implements LeaseHolder {
 
   #renewing(plan: string | undefined, { limit, key }: Pick<Loan, 'limit' | 'key'>, tokens: readonly number[], cost: number): Part {
     const { rule } = limitOf(this.#plans.still(plan).scope, limit)
-    return new Part(limit, rule, key, cost, { numbers: rule.numbers, words: Float64Array.from(tokens) })
+    return new Part(limit, rule, key, cost, { numbers: rule.numbers, words: new Float64Array(tokens) })
   }
 
   /** Whether a fallback decides in place of the store. */
