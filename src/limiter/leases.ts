@@ -1,6 +1,9 @@
 /**
- * The leases that permits of one limiter hold: each is renewed every third of its lease, all in one turn, and one that could not be renewed in time is
- * lost. A release that failed, because the store was away, is sent again until the lease is over.
+ * The leases that permits of one limiter hold: each is renewed every third of its lease, and one that could not be renewed in time is lost. A release that
+ * failed, because the store was away, is sent again until the lease is over.
+ *
+ * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round. Where there are more keys, the rounds are spread over the
+ * third: thousands of renewals in one turn would keep the store from all else, and fill the young generation of this process with objects that wait.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -9,6 +12,8 @@ import { HeldDecision, type Lease, type Loan } from './permit.ts'
 /** A holder counts a little less than the store does: clocks may differ in their rate by so much. */
 const DRIFT = 0.01
 const RENEWALS = 3
+/** How many keys are renewed in one turn at most. */
+const MOST_IN_ROUND = 256
 /** How often a release is sent again. */
 const RESEND_US = 1_000_000
 
@@ -30,7 +35,9 @@ class HeldLease implements Lease {
   declare readonly loan: Loan
   declare untilUs: number
   declare wallUntilUs: number
-  /** Rings when it may have run out; undefined once it is no longer held. */
+  /** Neither released nor lost. */
+  declare isHeld: boolean
+  /** Of one that is not renewed here: rings when it may have run out. */
   declare alarm: Alarm | undefined
 
   constructor(permit: HeldDecision, loan: Loan, untilUs: number, wallUntilUs: number) {
@@ -38,8 +45,26 @@ class HeldLease implements Lease {
     this.loan = loan
     this.untilUs = untilUs
     this.wallUntilUs = wallUntilUs
+    this.isHeld = true
     this.alarm = undefined
   }
+}
+
+/** The leases of one plan, limit and key. */
+interface Group {
+  readonly round: Round
+  readonly held: Set<HeldLease>
+}
+
+/** The groups that are renewed in one turn. */
+interface Round {
+  /** When its turn comes: so much of the interval after the first round. */
+  readonly phase: number
+  readonly groups: Set<Group>
+  /** When its next turn is; undefined while there are no groups. */
+  tick: Alarm | undefined
+  /** No lease of it runs out before that; undefined while there are none. One alarm for all: most leases are released long before. */
+  end: Alarm | undefined
 }
 
 export class Leases {
@@ -47,10 +72,10 @@ export class Leases {
   readonly #holder: LeaseHolder
   readonly #alarms: Alarms
   /** By plan, limit and key. */
-  readonly #groups = new Map<string, Set<HeldLease>>()
+  readonly #groups = new Map<string, Group>()
+  readonly #rounds: Round[] = []
   /** How often all are renewed: a third of the shortest lease. Infinity while there are none. */
   #everyUs = Number.POSITIVE_INFINITY
-  #nextTick: Alarm | undefined = undefined
 
   constructor(clock: Clock, holder: LeaseHolder) {
     this.#clock = clock
@@ -65,50 +90,67 @@ export class Leases {
 
   /** A loan runs from when it was asked for. */
   add(permit: HeldDecision, loan: Loan, askedUs: number): void {
-    const { plan } = HeldDecision.lent(permit)
+    const plan = HeldDecision.plan(permit)
     const heldUs = surelyUs(loan.leaseUs)
     const held = new HeldLease(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
     loan.lease = held
-    held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
     const id = groupId(plan, loan)
-    const group = this.#groups.get(id)
-    if (group === undefined) this.#groups.set(id, new Set([held]))
-    else group.add(held)
+    const group = this.#groups.get(id) ?? this.#newGroup(id)
+    group.held.add(held)
+    this.#watch(group.round, held.untilUs)
     this.#renewWithin(this.#holder.leaseUs(plan, loan.limit))
   }
 
   /** It was released or lost. */
   remove(permit: HeldDecision): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#remove(plan, lease as HeldLease)
+    for (const { lease } of HeldDecision.loans(permit)) if (lease !== undefined) this.#remove(HeldDecision.plan(permit), lease as HeldLease)
   }
 
   /** Renews it no longer: another process does, or nobody. It is lost when its lease is over. */
   leave(permit: HeldDecision): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { lease } of loans) if (lease !== undefined) this.#leaveGroup(plan, lease as HeldLease)
+    for (const { lease } of HeldDecision.loans(permit)) {
+      if (lease === undefined) continue
+      this.#leaveGroup(HeldDecision.plan(permit), lease as HeldLease)
+      this.#watchAlone(lease as HeldLease)
+    }
   }
 
   /** Another process has renewed it, and asked for that then. */
   renewed(permit: HeldDecision, askedUs: number, askedWallUs: number): void {
-    const { loans, plan } = HeldDecision.lent(permit)
-    for (const { limit, lease } of loans) {
-      if (lease !== undefined) runAnew(lease, this.#holder.leaseUs(plan, limit), askedUs, askedWallUs)
+    for (const { limit, lease } of HeldDecision.loans(permit)) {
+      if (lease !== undefined) runAnew(lease, this.#holder.leaseUs(HeldDecision.plan(permit), limit), askedUs, askedWallUs)
     }
   }
 
   #remove(plan: string | undefined, held: HeldLease): void {
-    if (held.alarm === undefined) return
-    this.#alarms.stop(held.alarm)
-    held.alarm = undefined
+    if (!held.isHeld) return
+    held.isHeld = false
+    if (held.alarm !== undefined) this.#alarms.stop(held.alarm)
     this.#leaveGroup(plan, held)
   }
 
   #leaveGroup(plan: string | undefined, held: HeldLease): void {
     const id = groupId(plan, held.loan)
     const group = this.#groups.get(id)
-    group?.delete(held)
-    if (group?.size === 0) this.#groups.delete(id)
+    group?.held.delete(held)
+    if (group?.held.size !== 0) return
+    this.#groups.delete(id)
+    group.round.groups.delete(group)
+  }
+
+  #newGroup(id: string): Group {
+    const round = this.#rounds.find(({ groups }) => groups.size < MOST_IN_ROUND) ?? this.#newRound()
+    const group = { round, held: new Set<HeldLease>() }
+    this.#groups.set(id, group)
+    round.groups.add(group)
+    if (round.tick === undefined && this.#everyUs < Number.POSITIVE_INFINITY) this.#setTick(round)
+    return group
+  }
+
+  #newRound(): Round {
+    const round: Round = { phase: phaseOf(this.#rounds.length), groups: new Set(), tick: undefined, end: undefined }
+    this.#rounds.push(round)
+    return round
   }
 
   /** Sends a release, and again while the lease runs, until the store was told. */
@@ -130,42 +172,61 @@ export class Leases {
     const everyUs = Math.max(1, Math.floor(leaseUs / RENEWALS))
     if (everyUs >= this.#everyUs) return
     this.#everyUs = everyUs
-    this.#setTick()
+    for (const round of this.#rounds) if (round.groups.size > 0) this.#setTick(round)
   }
 
-  /** Ticks lie at multiples of the interval, so that those of all limiters of a process are in one turn. */
-  #setTick(): void {
-    if (this.#nextTick !== undefined) this.#alarms.stop(this.#nextTick)
-    const nextUs = (Math.floor(this.#clock.nowUs() / this.#everyUs) + 1) * this.#everyUs
-    this.#nextTick = this.#alarms.set(nextUs, () => this.#tick())
+  /** Ticks of the first round lie at multiples of the interval, so that those of all limiters of a process are in one turn. */
+  #setTick(round: Round): void {
+    if (round.tick !== undefined) this.#alarms.stop(round.tick)
+    const phaseUs = Math.floor(round.phase * this.#everyUs)
+    const nextUs = (Math.floor((this.#clock.nowUs() - phaseUs) / this.#everyUs) + 1) * this.#everyUs + phaseUs
+    round.tick = this.#alarms.set(nextUs, () => this.#tick(round))
   }
 
-  #tick(): void {
-    if (this.#groups.size === 0) {
-      this.#everyUs = Number.POSITIVE_INFINITY
-      return
-    }
-    for (const group of [...this.#groups.values()]) this.#tickOf([...group])
-    this.#setTick()
+  #tick(round: Round): void {
+    round.tick = undefined
+    if (this.#groups.size === 0) this.#everyUs = Number.POSITIVE_INFINITY
+    if (round.groups.size === 0) return
+    for (const { held } of [...round.groups]) this.#tickOf([...held])
+    this.#setTick(round)
   }
 
   /** After a standstill some are over before their alarms have rung. */
   #tickOf(group: readonly HeldLease[]): void {
     for (const { permit } of group) if (!permit.held) HeldDecision.lose(permit)
-    const still = group.filter(({ alarm }) => alarm !== undefined)
+    const still = group.filter(({ isHeld }) => isHeld)
     if (still.length > 0) this.#renew(still)
   }
 
-  /** It may have been renewed since the alarm was set. If not, nobody knows whether the store has given the place away. */
-  #mayBeOver(held: HeldLease): void {
-    if (this.#clock.nowUs() >= held.untilUs) HeldDecision.lose(held.permit)
-    else held.alarm = this.#alarms.set(held.untilUs, () => this.#mayBeOver(held))
+  /** A lease of the round runs out then, if it is not renewed. */
+  #watch(round: Round, untilUs: number): void {
+    if (round.end !== undefined && round.end.atUs <= untilUs) return
+    if (round.end !== undefined) this.#alarms.stop(round.end)
+    round.end = this.#alarms.set(untilUs, () => this.#mayBeOver(round))
+  }
+
+  /** Most leases have been released or renewed since. Of one that was not, nobody knows whether the store has given the place away. */
+  #mayBeOver(round: Round): void {
+    round.end = undefined
+    const nowUs = this.#clock.nowUs()
+    const all = [...round.groups].flatMap(({ held }) => [...held])
+    for (const { permit, untilUs } of all) if (nowUs >= untilUs) HeldDecision.lose(permit)
+    const soonestUs = all.reduce((us, { isHeld, untilUs }) => (isHeld ? Math.min(us, untilUs) : us), Number.POSITIVE_INFINITY)
+    if (soonestUs < Number.POSITIVE_INFINITY) this.#watch(round, soonestUs)
+  }
+
+  /** The same of one that another process renews. */
+  #watchAlone(held: HeldLease): void {
+    held.alarm = this.#alarms.set(held.untilUs, () => {
+      if (this.#clock.nowUs() >= held.untilUs) HeldDecision.lose(held.permit)
+      else this.#watchAlone(held)
+    })
   }
 
   /** Those of one key together. If some are no longer held, each is asked for by itself: then a lease that the store has lost is counted again. */
   #renew(held: readonly HeldLease[]): void {
     const [first] = held as [HeldLease]
-    const { plan } = HeldDecision.lent(first.permit)
+    const plan = HeldDecision.plan(first.permit)
     const { limit, cost } = first.loan
     const askedUs = this.#clock.nowUs()
     const askedWallUs = this.wallUs()
@@ -177,10 +238,17 @@ export class Leases {
         for (const each of held) runAnew(each, leaseUs, askedUs, askedWallUs)
       } else if (count !== undefined && held.length > 1) {
         // A permit that was released meanwhile must not be counted again.
-        for (const each of held) if (each.alarm !== undefined) this.#renew([each])
+        for (const each of held) if (each.isHeld) this.#renew([each])
       } else if (count !== undefined) HeldDecision.lose(first.permit)
     })
   }
+}
+
+/** 0, 1/2, 1/4, 3/4, 1/8, ...: as evenly spread as so many can be, and none moves when there is one more. */
+function phaseOf(round: number): number {
+  let phase = 0
+  for (let [rest, share] = [round, 0.5]; rest > 0; rest >>= 1, share /= 2) if (rest & 1) phase += share
+  return phase
 }
 
 function runAnew(lease: Lease, leaseUs: number, askedUs: number, askedWallUs: number): void {

@@ -45,6 +45,8 @@ export interface Lender {
   lost(permit: HeldDecision): void
 }
 
+export const NO_LOANS: readonly Loan[] = []
+
 const OUTCOMES: readonly unknown[] = ['ok', 'dropped', 'ignored'] satisfies ReleaseOutcome[]
 
 export class HeldDecision {
@@ -65,10 +67,22 @@ export class HeldDecision {
   readonly #decision: Decision
   #state: 'held' | 'released' | 'lost' | 'refused'
   #controller: AbortController | undefined = undefined
-  readonly #lent: Lent
+  /** Nothing where it was refused, or asked for nothing. */
+  readonly #loans: readonly Loan[]
+  readonly #key: Key<string>
+  readonly #plan: string | undefined
+  readonly #sinceUs: number
 
-  /** `waitedMs`: -1 where it was not waited for. */
-  constructor(lender: Lender, decision: Decision, lent: Lent, waitedMs: number) {
+  /** `sinceUs`: it is held from then on, at the latest. `waitedMs`: -1 where it was not waited for. */
+  constructor(
+    lender: Lender,
+    decision: Decision,
+    loans: readonly Loan[],
+    key: Key<string>,
+    plan: string | undefined,
+    sinceUs: number,
+    waitedMs: number,
+  ) {
     this.outcome = decision.outcome
     this.allowed = decision.allowed
     this.limit = decision.limit
@@ -83,22 +97,38 @@ export class HeldDecision {
     if (waitedMs >= 0) this.waitedMs = waitedMs
     this.#lender = lender
     this.#decision = decision
-    this.#lent = lent
+    this.#loans = loans
+    this.#key = key
+    this.#plan = plan
+    this.#sinceUs = sinceUs
     this.#state = decision.allowed ? 'held' : 'refused'
   }
 
-  /** What is known of a permit to the limiter that lent it. */
-  static lent(permit: HeldDecision): Lent {
-    return permit.#lent
+  // What the limiter knows of a permit that it lent, and nobody else.
+
+  static loans(permit: HeldDecision): readonly Loan[] {
+    return permit.#loans
+  }
+
+  static key(permit: HeldDecision): Key<string> {
+    return permit.#key
+  }
+
+  static plan(permit: HeldDecision): string | undefined {
+    return permit.#plan
+  }
+
+  static sinceUs(permit: HeldDecision): number {
+    return permit.#sinceUs
   }
 
   get token(): number {
-    return this.#lent.loans[0]?.token ?? -1
+    return this.#loans[0]?.token ?? -1
   }
 
   get held(): boolean {
     if (this.#state !== 'held') return false
-    for (const { lease } of this.#lent.loans) {
+    for (const { lease } of this.#loans) {
       if (lease !== undefined && (this.#lender.nowUs() >= lease.untilUs || this.#lender.wallUs() >= lease.wallUntilUs)) return false
     }
     return true
@@ -107,7 +137,7 @@ export class HeldDecision {
   get signal(): Signal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#state === 'lost') this.#controller.abort(lostError(this.#lent.key))
+      if (this.#state === 'lost') this.#controller.abort(lostError(this.#key))
     }
     // A holder that stood still is told before its timer rings.
     if (this.#state === 'held' && !this.held) HeldDecision.lose(this)
@@ -139,17 +169,8 @@ export class HeldDecision {
     if (permit.#state !== 'held') return
     permit.#state = 'lost'
     permit.#lender.lost(permit)
-    permit.#controller?.abort(lostError(permit.#lent.key))
+    permit.#controller?.abort(lostError(permit.#key))
   }
-}
-
-/** What a permit holds, for whom, and since when. */
-export interface Lent {
-  /** Nothing where it was refused, or asked for nothing. */
-  readonly loans: readonly Loan[]
-  readonly key: Key<string>
-  readonly plan: string | undefined
-  readonly sinceUs: number
 }
 
 /** What a holder in another process needs to renew a permit and to release it, through any limiter of the same name and store. */

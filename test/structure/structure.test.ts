@@ -83,10 +83,11 @@ describe('imports point one way', () => {
   })
 })
 
-describe('every algorithm folder has its four files', () => {
+describe('every algorithm folder has its four files, and no others but the parts that its module is made of', () => {
   test.each(algorithmFolders())('%s', (name) => {
     const wanted = ['.about.ts', '.md', '.test.ts', '.ts'].map((ending) => `${name}${ending}`)
-    expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual(wanted)
+    const parts = importsOf(`algorithms/${name}/${name}.ts`).filter((path) => path.startsWith('./'))
+    expect(readdirSync(join(src, 'algorithms', name)).sort()).toEqual([...wanted, ...parts.map((path) => path.slice(2))].sort())
   })
 })
 
