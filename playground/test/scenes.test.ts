@@ -40,7 +40,7 @@ describe('calls get slow', () => {
         const { calls, rateAlone, atOnce } = await playSlow(each)
         expect(atOnce.mostInflight).toBeLessThanOrEqual(each.max)
         expect(Math.max(...atOnce.inflight)).toBeLessThanOrEqual(each.max)
-        for (const lane of [rateAlone, atOnce]) expect(lane.inTime + lane.late + lane.gaveUp).toBe(calls)
+        for (const side of [rateAlone, atOnce]) expect(side.inTime + side.late + side.gaveUp).toBe(calls)
         // Calls wait at the rate limit at most for as long as they may, and then the server takes what it takes.
         expect(atOnce.longestMs).toBeLessThanOrEqual(each.waitMs + Math.ceil(each.max / 10) * 2_000)
       }),

@@ -16,7 +16,7 @@ import { type Booked, bookedOf } from './booked-permits.ts'
 import { Departures, paceUs } from './departures.ts'
 import { addCosts, Line } from './line.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
-import { type Answer, mayBook, type Refusal, type Took, type Waiter } from './waiter.ts'
+import { type Answer, mayBook, type Took, type Waiter, type WaitRefusal } from './waiter.ts'
 
 /** How often the first in line asks again where leases may run out, to keep its place. */
 const KEEP_PLACE_US = 500_000
@@ -435,7 +435,7 @@ export class Queue {
   }
 
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
-  #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
+  #refusal(waiter: Waiter, earliestUs: number): WaitRefusal | undefined {
     if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
     return this.line.asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
   }

@@ -42,7 +42,7 @@ const WHOLE = ''
 const MOST_IN_A_ROW = 256
 
 /** A pending call, whatever it makes of its verdicts. */
-type AnyCall = Pick<PendingCall, 'step' | 'answered' | 'refused'>
+type AnyCall = Pick<PendingCall, 'step' | 'answered' | 'rejectWith'>
 
 /** What a pending call needs of its store. */
 interface Guard {
@@ -88,7 +88,7 @@ class PendingCall<T = unknown> implements TimedAsker<readonly Verdict[]> {
   }
 
   /** There is no other answer than the error. */
-  refused(error: unknown): void {
+  rejectWith(error: unknown): void {
     if (this.isAtOnce) this.#guard.inTurn(() => this.#reject(error))
     else this.#reject(error)
   }
@@ -180,20 +180,20 @@ export class GuardedStore {
     }
   }
 
-  /** Settles a promise that needed no store: now, or after this turn of the event loop if there were many of them. */
-  #inTurn(settle: () => void): void {
+  /** Finishes a call that needed no store: now, or after this turn of the event loop if there were many of them. */
+  #inTurn(finish: () => void): void {
     this.#inARow += 1
     if (this.#inARow <= MOST_IN_A_ROW) {
-      settle()
+      finish()
       return
     }
     this.#inARow = 0
-    afterThisTurn(settle)
+    afterThisTurn(finish)
   }
 
   #failed(call: AnyCall, error: unknown, sentUs: number): void {
     if (!isOfTheStore(error)) {
-      call.refused(error)
+      call.rejectWith(error)
       return
     }
     const failure = asStoreError(error)
@@ -204,7 +204,7 @@ export class GuardedStore {
   /** Answers by the failure policy. Only the store can forget a key. */
   #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
     if (this.#fallback === undefined || call.step.op === 'forget') {
-      call.refused(error)
+      call.rejectWith(error)
       return
     }
     const nowUs = this.#watch.clock.nowUs()
