@@ -32,11 +32,12 @@ const section = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 
   ?.split('\n## ')[0] as string
 const WALKS: readonly Walk[] = section.split('\n### ').slice(1).map(walkOf)
 /** Files that answer a question and are left at once. */
-const HELPERS = filesIn(section.split('\n').find((line) => line.startsWith('Helpers')) as string)
+const HELPERS = filesIn(section.split('\n\n').find((paragraph) => paragraph.startsWith('Helpers')) as string)
 
 /** `1. `limiter/plans.ts` `filled` `fill`: what it does` */
 function walkOf(text: string): Walk {
-  const [title, ...lines] = text.split('\n') as [string, ...string[]]
+  // What is indented belongs to the line above it.
+  const [title, ...lines] = text.replace(/\n {2,}/g, ' ').split('\n') as [string, ...string[]]
   const stations = lines.flatMap((line) => {
     const [, file, names] = /^\d+\. `([^`]+\.ts)`((?: `[^`]+`)+):/.exec(line) ?? []
     return file === undefined ? [] : [{ file, functions: namesIn(names as string) }]
