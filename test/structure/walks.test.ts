@@ -1,4 +1,4 @@
-/** The four walks that ARCHITECTURE draws, beside what really happens. */
+/** The four walks in ARCHITECTURE, compared with the calls of a real run. */
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
@@ -145,7 +145,7 @@ describe.each(WALKS.map((walk, k) => [walk.title, walk, k] as const))('%s', (_, 
     calls = await (SCENARIOS[k] as () => Promise<Call[]>)()
   })
 
-  test('what is listed is called, in this order', () => {
+  test('the listed functions are called, in this order', () => {
     expect(stations.length).toBeGreaterThan(5)
     expect(missing(stations, calls), written(calls)).toBe(undefined)
   })
