@@ -377,7 +377,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }
   }
 
-  /** Something may be free for those who wait in other queues than the one that has seen it. */
+  /** Permits may be free for waiters in other queues than the one that has seen it. */
   #tellOtherQueues(key: KeyOf<L>): void {
     if (this.#hasOtherQueues) this.#tellQueuesOf(key)
   }

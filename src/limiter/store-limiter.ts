@@ -499,7 +499,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> i
     return Object.assign(decision, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
   }
 
-  /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
+  /** Gives a reservation back if its time has not come: to waiters, or to the store. Also after `close`: others would stand behind it. */
   #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
     const { parts } = reserved
     const isSync = this.guarded.mode === 'sync'

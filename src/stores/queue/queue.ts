@@ -101,7 +101,7 @@ export class Queue {
   }
 
   /**
-   * A reservation that was made beside the queue is given up: like a waiter who leaves, it hands its permits to those who wait, and the latest are
+   * A reservation that was made beside the queue is given up: like a waiter that leaves, it hands its permits to the other waiters, and the latest are
    * given back. False if nobody can use them: then it is cancelled by itself.
    */
   takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
@@ -257,7 +257,7 @@ export class Queue {
     this.booked(waiter, behind)
   }
 
-  /** A waiter that has permits stands with those who are booked, unless they come too late for it. */
+  /** A waiter that has permits stands with the booked ones, unless they come too late for it. */
   protected booked(waiter: Waiter, behind: Waiter | undefined): void {
     const answer = waiter.answer as Answer
     const refusal = this.#refusal(waiter, answer.bookedForUs)
