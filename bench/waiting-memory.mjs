@@ -44,7 +44,7 @@ async function waitersOf(name, where, { size, options, settleMs }) {
 /** Settled promises would settle the race before the one that comes last in it. */
 async function stillWaiting(name, promises) {
   if ((await Promise.race([...promises, Promise.resolve(WAITING)])) !== WAITING)
-    throw new Error(`${name} served somebody during the measurement`)
+    throw new Error(`${name} served a waiter during the measurement`)
 }
 
 const WAITING = Symbol('waiting')

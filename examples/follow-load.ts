@@ -3,7 +3,8 @@ import { createLimiter, gcra } from 'sluice'
 import { followLoad } from 'sluice/load'
 import { fakeClock } from 'sluice/testing'
 
-const clock = fakeClock() // in production: leave the clock out, and let the signal be eventLoopDelay()
+// In production: leave the clock out, and let the signal be eventLoopDelay().
+const clock = fakeClock()
 let delayMs = 5
 
 const limiter = createLimiter(gcra({ rate: '100/s', burst: 20 }), { clock })

@@ -10,7 +10,8 @@ const attempts = createLimiter(
 
 function login(account: string, address: string, password: string): string {
   const keys = { account, address }
-  const decision = attempts.consume(keys) // taken before the password is looked at, so that parallel guesses count too
+  // Taken before the password is looked at, so that parallel guesses count too.
+  const decision = attempts.consume(keys)
   if (!decision.allowed) return `wait ${decision.retryAfterMs / 60_000} min (${decision.policy})`
   if (password !== 'secret') return 'wrong password'
   decision.settle(0)

@@ -8,7 +8,8 @@ const limiter = createLimiter(leakyBucket({ capacity: 4, leak: '2/s' }), { clock
 
 const send = limiter.wrap('provider', (message: string) => console.log(`${`${clock.nowUs() / 1000}`.padStart(4)} ms  ${message} sent`))
 
-const sent = [1, 2, 3, 4, 5, 6].map((k) => send(`code ${k}`)) // six people ask for a code at the same moment
+// Six people ask for a code at the same moment.
+const sent = [1, 2, 3, 4, 5, 6].map((k) => send(`code ${k}`))
 console.log(`${limiter.waiting('provider')} wait, ${limiter.tryAcquire('provider') ? 'one more fits' : 'the bucket is full'}`)
 for (let ms = 500; ms <= 2_500; ms += 500) {
   await sent[ms / 500 - 1]

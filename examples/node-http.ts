@@ -27,7 +27,8 @@ const answers = [1, 2, 3, 4].map(async () => {
   const response = await fetch(url)
   return response.ok ? response.text() : `${response.status}, try again in ${response.headers.get('retry-after')} s`
 })
-await until(() => served === 1 && limiter.waiting() === 2 && refused === 1) // the last would have waited for 1.5 s
+// The last would have waited for 1.5 s.
+await until(() => served === 1 && limiter.waiting() === 2 && refused === 1)
 clock.setMs(500)
 await until(() => served === 2)
 clock.setMs(1_000)

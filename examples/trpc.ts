@@ -3,7 +3,8 @@ import { initTRPC, TRPCError } from '@trpc/server'
 import { createLimiter, gcra } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 
-const limiter = createLimiter(gcra({ rate: '1/s', burst: 6 }), { clock: fakeClock() }) // in production: leave the clock out
+// In production: leave the clock out.
+const limiter = createLimiter(gcra({ rate: '1/s', burst: 6 }), { clock: fakeClock() })
 
 const t = initTRPC.context<{ user: string }>().meta<{ cost: number }>().create()
 const limited = t.procedure.use(({ ctx, meta, next }) => {

@@ -35,7 +35,7 @@ function show(): void {
   // All is made anew: the focus goes back to the header if it was there.
   const isInHeader = app.querySelector('header')?.contains(document.activeElement) === true
   view?.close()
-  document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en'
+  document.documentElement.lang = langOf(language)
   document.title = texts.title
   view = viewOf(tab)
   put(
@@ -87,48 +87,52 @@ function skip(event: Event): void {
 }
 
 function header(current: Tab): HTMLElement {
-  const texts = textsOf(language)
-  const tabs = TABS.map((tab) => {
-    const rest = tab === 'playground' && playgroundAddress !== '' ? `?${playgroundAddress}` : ''
-    return h('a', { href: `#${tab}${rest}`, 'data-tab': tab, 'aria-current': tab === current ? 'page' : undefined }, texts.tabs[tab])
-  })
-  const languages = (Object.keys(LANGUAGES) as Language[]).map((name) => {
-    const isChosen = name === language
-    const act = () => {
-      language = name
-      store('language', name)
-      show()
-      app.querySelector<HTMLElement>(`[data-language=${name}]`)?.focus()
-    }
-    return h(
-      'button',
-      { type: 'button', lang: name === 'zh' ? 'zh-CN' : 'en', 'data-language': name, 'aria-pressed': String(isChosen), onclick: act },
-      LANGUAGES[name],
-    )
-  })
-  const themes = select(
-    THEMES.map((name) => [name, texts.switches.themes[name]] as const),
-    theme,
-    (name) => {
-      theme = name
-      store('theme', name)
-      paint()
-    },
-  )
-  themes.setAttribute('aria-label', texts.switches.theme)
-  themes.dataset.part = 'theme'
+  const { title, switches } = textsOf(language)
+  const languages = h('div', { class: 'pair', role: 'group', 'aria-label': switches.language }, ...languageButtons())
   return h(
     'header',
     {},
     h('a', { class: 'brand', href: '#playground' }, h('span', { class: 'mark', 'aria-hidden': 'true' }), 'Sluice'),
-    h('nav', { 'aria-label': texts.title }, ...tabs),
-    h(
-      'div',
-      { class: 'switches' },
-      h('div', { class: 'pair', role: 'group', 'aria-label': texts.switches.language }, ...languages),
-      themes,
-    ),
+    h('nav', { 'aria-label': title }, ...TABS.map((tab) => tabLink(tab, tab === current))),
+    h('div', { class: 'switches' }, languages, themeSelect()),
   )
+}
+
+function tabLink(tab: Tab, isCurrent: boolean): HTMLElement {
+  const rest = tab === 'playground' && playgroundAddress !== '' ? `?${playgroundAddress}` : ''
+  const attributes = { href: `#${tab}${rest}`, 'data-tab': tab, 'aria-current': isCurrent ? 'page' : undefined }
+  return h('a', attributes, textsOf(language).tabs[tab])
+}
+
+function languageButtons(): HTMLElement[] {
+  return (Object.keys(LANGUAGES) as Language[]).map((name) => {
+    const pressed = String(name === language)
+    const onclick = () => speak(name)
+    return h('button', { type: 'button', lang: langOf(name), 'data-language': name, 'aria-pressed': pressed, onclick }, LANGUAGES[name])
+  })
+}
+
+function speak(name: Language): void {
+  language = name
+  store('language', name)
+  show()
+  app.querySelector<HTMLElement>(`[data-language=${name}]`)?.focus()
+}
+
+/** For the attribute `lang`. */
+const langOf = (name: Language): string => (name === 'zh' ? 'zh-CN' : 'en')
+
+function themeSelect(): HTMLElement {
+  const { switches } = textsOf(language)
+  const options = THEMES.map((name) => [name, switches.themes[name]] as const)
+  const themes = select(options, theme, (name) => {
+    theme = name
+    store('theme', name)
+    paint()
+  })
+  themes.setAttribute('aria-label', switches.theme)
+  themes.dataset.part = 'theme'
+  return themes
 }
 
 function paint(): void {

@@ -59,7 +59,7 @@ test('the keyboard alone is enough', async () => {
   await atCall(page, call + 1)
 })
 
-test('who chooses a tab with the keyboard stands on it', async () => {
+test('a tab that is chosen with the keyboard has the focus', async () => {
   const page = await playground()
   await page.focus('[data-tab=try]')
   await page.keyboard.press('Enter')

@@ -1,4 +1,4 @@
-/** What can be copied from the page does what the page showed. */
+/** Code that is copied from the page does what the page showed. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

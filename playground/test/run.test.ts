@@ -70,7 +70,7 @@ test('a leaky bucket spreads a burst out, and says how long the last one waits',
   expect(totals.longestWaitUs).toBe(900_000)
 })
 
-test('what is kept stays between nothing and its ceiling', () => {
+test('the state of each limit stays between zero and its ceiling', () => {
   fc.assert(
     fc.property(arrivals, (calls) => {
       for (const { low, high, ceiling } of play(calls, ALL).rows) {

@@ -29,8 +29,8 @@ describe('calls get slow', () => {
         ' With concurrency never more than 10: 306 give up waiting, 0 come too late.',
     )
     expect(await page.textContent('.conclusion .above')).toBe('333')
-    expect(await page.textContent('[data-lane=rate] .above')).toBe('333 of 10')
-    expect(await page.locator('[data-lane=both] .above').count()).toBe(0)
+    expect(await page.textContent('[data-side=rate] .above')).toBe('333 of 10')
+    expect(await page.locator('[data-side=both] .above').count()).toBe(0)
     expect(await page.textContent('[data-part=moment]')).toContain('Waiting: 27 (Web 14, App 11, Reports 2)')
     expect(page.workers()).toHaveLength(1)
     // And back to the six algorithms.
@@ -85,7 +85,7 @@ describe('a limit that finds its knee', () => {
     await sentenceHas(page, 'aimd reaches')
     await page.fill('[data-number=fixed]', '5')
     await sentenceHas(page, 'The fixed limit of 5: ')
-    expect(await page.textContent('[data-lane=fixed] .above')).toMatch(/^\d\d\s%$/)
+    expect(await page.textContent('[data-side=fixed] .above')).toMatch(/^\d\d\s%$/)
     expect(await page.textContent('[data-part=code]')).toContain("import { govern, aimd } from 'sluice/load'")
     await settled(page)
     expect(await picture(page)).not.toBe(seen)
@@ -109,6 +109,6 @@ test.each([
 test('opened as a file a scene plays too', async () => {
   const { page } = await pages.open(`${new URL('../dist/index.html', import.meta.url).href}#playground?scene=slow`)
   await settled(page)
-  expect(await page.textContent('[data-lane=rate] .above')).toBe('333 of 10')
+  expect(await page.textContent('[data-side=rate] .above')).toBe('333 of 10')
   expect(page.workers()).toEqual([])
 })

@@ -33,14 +33,14 @@ const changedLater = <S extends SceneState>(job: S, value: number): S => ({
 const firstHalf = (line: ArrayLike<number>) => Array.from(line).slice(0, SAMPLES / 2)
 
 describe('calls get slow', () => {
-  test('whatever the numbers, concurrency lets no more run than its limit, and every call is answered or gives up', async () => {
+  test('with any numbers, concurrency lets no more run than its limit, and every call is answered or gives up', async () => {
     const job = fc.tuple(numbers('slow'), columnsOf('slow')).map(([own, columns]) => ({ ...FIRST_SCENES.slow, ...own, columns }))
     await fc.assert(
       fc.asyncProperty(job, async (each: SlowJob) => {
         const { calls, rateAlone, atOnce } = await playSlow(each)
         expect(atOnce.mostInflight).toBeLessThanOrEqual(each.max)
         expect(Math.max(...atOnce.inflight)).toBeLessThanOrEqual(each.max)
-        for (const lane of [rateAlone, atOnce]) expect(lane.inTime + lane.late + lane.gaveUp).toBe(calls)
+        for (const side of [rateAlone, atOnce]) expect(side.inTime + side.late + side.gaveUp).toBe(calls)
         // Calls wait at the rate limit at most for as long as they may, and then the server takes what it takes.
         expect(atOnce.longestMs).toBeLessThanOrEqual(each.waitMs + Math.ceil(each.max / 10) * 2_000)
       }),
@@ -58,7 +58,7 @@ describe('calls get slow', () => {
     expect(slow.atOnce.inTime).toBeGreaterThan(slow.rateAlone.inTime)
   })
 
-  test('what has happened does not change when the server is made slower later', async () => {
+  test('the past does not change when the server is made slower later', async () => {
     const [one, other] = await Promise.all([playSlow(FIRST_SCENES.slow), playSlow(changedLater(FIRST_SCENES.slow, 20))])
     expect(firstHalf(other.atOnce.inflight)).toEqual(firstHalf(one.atOnce.inflight))
     expect(firstHalf(other.rateAlone.inflight)).toEqual(firstHalf(one.rateAlone.inflight))
@@ -88,7 +88,7 @@ describe('a limit that finds its knee', () => {
     }
   })
 
-  test('what has happened does not change when the server is made faster later', () => {
+  test('the past does not change when the server is made faster later', () => {
     const other = playGoverned(changedLater(FIRST_SCENES.knee, 40))
     for (const name of ['limit', 'inflight', 'perSecond', 'latencyMs'] as const) {
       expect(firstHalf(other.governed[name])).toEqual(firstHalf(play.governed[name]))

@@ -147,7 +147,7 @@ describe('Live', () => {
     expect(await page.textContent('h2')).toBe('edge: remote_address')
   })
 
-  test('what was scrolled to, focused or read out is left alone by the next event', async () => {
+  test('the next event leaves scroll position, focus and text being read alone', async () => {
     const page = await tab('live', { viewport: { width: 660, height: 800 } })
     await page.waitForSelector('[data-limiter=api]')
     await page.$eval('[data-part=limiters] .scroll', (region) => {
@@ -266,7 +266,7 @@ describe('Try', () => {
     opened.troubles.splice(0)
   })
 
-  test('what the service refuses is shown as it says it', async () => {
+  test('a refusal of the service is shown in its own words', async () => {
     const page = await tab('try')
     await page.fill('[data-ask=cost]', '1.5')
     await send(page)
@@ -298,7 +298,7 @@ describe('Try', () => {
     opened.troubles.length = 0
   })
 
-  test('what was typed is still there in another language', async () => {
+  test('typed text is still there in another language', async () => {
     const page = await tab('try')
     await page.waitForSelector('[data-ask=limiter] option:nth-child(3)', { state: 'attached' })
     await page.fill('[data-ask=key]', 'user:7')

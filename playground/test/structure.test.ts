@@ -1,4 +1,4 @@
-/** What the folders promise, and what the documents show. */
+/** The structure of the page: which folder imports which, and the pictures that documents show. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

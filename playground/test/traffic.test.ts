@@ -44,7 +44,7 @@ test('a seed always means the same poisson traffic, and another seed another', (
   expect(Math.abs(timesMs(poisson(7)).length - 1000)).toBeLessThan(160)
 })
 
-test('what is drawn comes in its column', () => {
+test('drawn calls come in their column', () => {
   const columns = new Array<number>(COLUMNS).fill(0).with(3, 2).with(31, 1)
   expect(timesMs({ kind: 'drawn', columns, seconds: 32 })).toEqual([3000, 3500, 31_000])
 })

@@ -1,19 +1,18 @@
 #!/usr/bin/env node
 /** The command line of the service, which has the commands of the library too. */
-import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config.ts'
 import { explained } from './config/explain.ts'
 import { configSchema } from './config/schema.ts'
 import { loadConfig } from './running/reload.ts'
 import { SERVE_OPTIONS, SERVE_USAGE, serve } from './serve.ts'
-import { type Command, FAILED, LIBRARY_COMMANDS, misused, runCommand, said } from './sluice.ts'
+import { type Command, FAILED, LIBRARY_COMMANDS, misused, parsedOptions, runCommand, said } from './sluice.ts'
 
 const OWN: Readonly<Record<string, Command>> = {
   serve: {
     summary: 'runs the service',
     usage: SERVE_USAGE,
     async run(args) {
-      const { values, positionals } = parseArgs({ args, options: SERVE_OPTIONS, allowPositionals: true })
+      const { values, positionals } = parsedOptions(args, SERVE_OPTIONS)
       return orFailed(async () => {
         await serve(positionals, values)
         return 0
@@ -27,7 +26,7 @@ const OWN: Readonly<Record<string, Command>> = {
   Says in plain words what a configuration means; or every mistake in it, with line and column, and exit code ${FAILED}. Several files, or a folder of
   them, are one configuration, as for serve.`,
     run(args) {
-      const { positionals } = parseArgs({ args, allowPositionals: true })
+      const { positionals } = parsedOptions(args, {})
       if (positionals.length === 0) return misused('check', 'check wants a file, such as sluice.yaml')
       return orFailed(async () => said(explained(loadConfig(positionals).config)))
     },

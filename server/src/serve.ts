@@ -84,7 +84,7 @@ export const SERVE_USAGE = `sluice serve [FILE ...] [options]
                        front of it is known. Default: on this machine only, none; else all
   --grpc-max-age SEC   how long a gRPC connection lives, so that clients spread over new copies. Default ${DEFAULT_MAX_AGE_S}; 0: for ever
   --drain SEC          how long it goes on after SIGTERM, no longer ready, so that balancers let go of it. Default ${DEFAULT_DRAIN_S}
-  --grace SEC          how long those who wait then are let wait. Default ${DEFAULT_GRACE_S}
+  --grace SEC          how long waiting callers may wait then. Default ${DEFAULT_GRACE_S}
   --no-page            do not serve the page at /
   --top-refused N      show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, on /v1/live and on the page. Default: none are
                        kept, because keys may be personal data

@@ -1,4 +1,4 @@
-/** What browsers send: our own page is answered, pages of others are not. */
+/** Requests of browsers: those of our own page are answered, those of other pages are not. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { call, sent } from './support/client.ts'
 import { CONFIG, expectNoFailure, serviceOn, type TestService } from './support/service.ts'

@@ -56,6 +56,15 @@ describe('sluice check', () => {
   })
 })
 
+test('an unknown option is named, with the nearest known one and where all are listed', () => {
+  expect(sluice('serve', '--prot', '9000')).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: 'sluice: there is no option --prot: did you mean --port?\n\nsluice serve --help says what there is.\n',
+  })
+  expect(sluice('check', '--strict', sample)).toMatchObject({ status: 2, stderr: expect.stringContaining('no option --strict\n') })
+})
+
 test('sluice schema prints the schema', () => {
   expect(JSON.parse(sluice('schema').stdout)).toEqual(JSON.parse(JSON.stringify(configSchema)))
 })

@@ -1,4 +1,4 @@
-/** What a configuration file may say, and what is said about one that is wrong: always where. */
+/** Configuration files: what they may contain, and the errors about wrong ones, which always name the place. */
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
@@ -241,7 +241,7 @@ limiters:
     expect(messageFor(levels.join('\n'))).toMatch(/^x\.yaml:\d+:\d+: /)
   })
 
-  test('whatever the text is', () => {
+  test('in any text', () => {
     const parts = fc.constantFrom(
       'limiters',
       'domains',
@@ -379,7 +379,7 @@ test('several files are one configuration, in which everything stands once', () 
   expect(message?.[4]).toContain('d.yaml:1:')
 })
 
-test('what is held is explained', () => {
+test('permits are explained', () => {
   const text = 'limiters: { a: { limits: { type: concurrency, max: 2, lease: 30s } } }'
   expect(explained(readConfig(text, 'x.yaml'))).toContain(
     'no more than 2 at once, each free again 30s after it was taken or renewed (concurrency)',

@@ -1,4 +1,4 @@
-/** The dashboard and the alerts ask for what there is: every metric and every label, in what the service tells after real traffic. */
+/** The dashboard and the alerts: every metric and label that they ask for is among those of the service after real traffic. */
 import { readFileSync } from 'node:fs'
 import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { parser } from '@prometheus-io/lezer-promql'

@@ -1,6 +1,6 @@
 /**
  * Floods against the built service with a small heap: each is refused clearly, others are served meanwhile, and the memory of the process stays below
- * a stated number. What a flood would take without its bound is beside each.
+ * a stated number. A comment beside each says how much memory the flood would take without its bound.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Whatever is sent: an answer that the document knows, never a 500, never a hang, and nothing touched by what is refused. */
+/** Random requests: each gets an answer that the OpenAPI document knows, never a 500, never a hang, and a refused request touches nothing. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerJson } from '../src/http/answer-json.ts'

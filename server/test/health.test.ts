@@ -58,7 +58,7 @@ describe('health', () => {
     await expect(shouldRateLimit(connected(service), {})).rejects.toMatchObject({ code: status.UNAUTHENTICATED })
   })
 
-  test('is told to those who watch when it changes, and a stop ends their streams', async () => {
+  test('is told to watchers when it changes, and a stop ends their streams', async () => {
     service = await serviceOn()
     const by = asking()
     const [known, unknown] = [watched(RLS, by), watched('other', by)]

@@ -1,4 +1,4 @@
-/** What the service holds for clients, by itself. */
+/** The counter of bytes that the service holds for clients. */
 import { describe, expect, test, vi } from 'vitest'
 import { HeldBytes, MAX_HELD_BYTES } from '../src/held-bytes.ts'
 

@@ -222,7 +222,7 @@ describe('acquire', () => {
     expect((await first).status).toBe(200)
   })
 
-  test('who hangs up leaves the queue and takes nothing', async () => {
+  test('a client that hangs up leaves the queue and takes nothing', async () => {
     await decide({ ...ask, cost: 3 })
     const controller = new AbortController()
     const waiting = acquire({ ...ask, cost: 3 }, { signal: controller.signal })

@@ -147,7 +147,7 @@ test('a service that other machines can reach without a token says so', async ()
   expect(JSON.parse(await service.line('no token is needed'))).toMatchObject({ level: WARN, host: '0.0.0.0' })
 })
 
-test('what Node and the system know of the process, and its version, are among the metrics', async () => {
+test('the figures of Node and of the process, and its version, are among the metrics', async () => {
   service = await startedProcess(file)
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   for (const name of ['process_resident_memory_bytes', 'process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']) {

@@ -82,7 +82,7 @@ describe('events', () => {
     client.leave()
   })
 
-  test('tell who waits, and of those who waited the longest since the event before', async () => {
+  test('tell how many wait, and the longest wait since the event before', async () => {
     await decide({ ...ask, cost: 3 })
     const client = await watching(service.url)
     await client.event(0)
@@ -263,7 +263,7 @@ describe('listeners', () => {
     expect(service.hub.listeners).toBe(0)
   })
 
-  test('who only asks what there is opens no stream', async () => {
+  test('a HEAD request opens no stream', async () => {
     const { status, headers } = await fetch(`${service.url}/v1/live`, { method: 'HEAD' })
     expect({ status, type: headers.get('content-type') }).toEqual({ status: 200, type: 'text/event-stream' })
     expect(service.hub.listeners).toBe(0)

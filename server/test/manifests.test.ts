@@ -1,4 +1,4 @@
-/** What deploy/ has to copy for Envoy and Kubernetes. Neither runs here: names are held against theirs, and everything that is ours is tried. */
+/** The manifests in deploy/ for Envoy and Kubernetes. Neither runs here: field names are compared with theirs, and every part of ours is run. */
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'

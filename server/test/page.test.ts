@@ -134,7 +134,7 @@ describe('nothing else is sent', () => {
     expect(bytes.toString()).not.toContain(SECRET)
   })
 
-  test('whatever the path', async () => {
+  test('for any path', async () => {
     const part = fc.constantFrom(
       '..',
       '.',

@@ -1,4 +1,4 @@
-/** What is held until it is released, over HTTP: taken at one copy of the service, renewed and released at another. */
+/** Permits over HTTP: taken at one copy of the service, renewed and released at another. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -84,7 +84,7 @@ limiters:
     expect([await remaining(), await inflightAt(service)]).toEqual([2, 0])
   })
 
-  test('whoever waits has the place that is released, and the one whose lease is over', async () => {
+  test('a waiter gets a released permit, and one whose lease is over', async () => {
     const [first] = [await post(service, '/v1/decide', ask), await post(service, '/v1/decide', ask)]
     const waits = [post(service, '/v1/acquire', { ...ask, timeoutMs: 60_000 }), post(service, '/v1/acquire', { ...ask, timeoutMs: 60_000 })]
     await until(() => service.limiters.get('reports')?.waiting === 2)
@@ -150,7 +150,7 @@ limiters:
     }
   })
 
-  test('what is held is not refunded and not charged', async () => {
+  test('permits are not refunded and not charged', async () => {
     const refund = await call(service.url, 'POST', '/v1/decide', { limiter: 'quiet', key: 'u', verb: 'refund' })
     const charge = await call(service.url, 'POST', '/v1/charge', { limiter: 'quiet', key: 'u' })
     for (const { status, body } of [refund, charge]) {
@@ -159,7 +159,7 @@ limiters:
   })
 })
 
-test.each(['local', 'allow'])('what was lent in place of a store that is down counts until its lease is over: %s', async (policy) => {
+test.each(['local', 'allow'])('a permit granted while the store is down counts until its lease is over: %s', async (policy) => {
   const clock = fakeClock(1_000_000)
   const store = asyncStore({ shared: true, apply: () => Promise.reject(new Error('down')) })
   const config = `limiters: { held: { limits: { type: concurrency, max: 5, lease: 30s }, onStoreError: ${policy} } }`

@@ -1,4 +1,4 @@
-/** Whether callers should be sent here: on a real Redis that is not there, comes, stands still and goes. */
+/** Readiness, which says whether to send callers here: on a real Redis that is missing, starts, stands still and stops. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { freePort, type RedisServer, startServer } from '../../test/support/redis-servers.ts'
 import { readConfig } from '../src/config/read.ts'

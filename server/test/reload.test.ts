@@ -1,4 +1,4 @@
-/** The file while the service runs. */
+/** Reloading the configuration file while the service runs. */
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The sketch beside a plain count of everything. */
+/** The sketch of the keys refused most, compared with a plain count. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../../src/testing/fake-clock.ts'

@@ -1,4 +1,4 @@
-/** What every algorithm promises of its states (they are their own words, wherever these lie, and nothing beside them), and every limit. */
+/** The promises of every algorithm about its states (they are their own words, wherever these lie, and nothing beside them), and of every limit. */
 import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'

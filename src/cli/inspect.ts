@@ -1,9 +1,10 @@
 /** `sluice inspect`: what a key in Redis or in Postgres means. */
-import { parseArgs } from 'node:util'
+
 import { SluiceError } from '../errors.ts'
 import type { Inspected } from '../stores/inspected.ts'
 import type { RedisClient } from '../stores/redis/client.ts'
 import { inspectKey } from '../stores/redis/inspect.ts'
+import { parsedOptions } from './options.ts'
 import { inspectPostgres } from './postgres.ts'
 import { type Command, DONE, NO_SUCH_KEY, said, told } from './run.ts'
 import { inWords } from './terminal-text.ts'
@@ -33,7 +34,7 @@ sluice inspect LIMITER:KEY --postgres URL [--table sluice] [--json]
   async run(args) {
     const text = { type: 'string' } as const
     const known = { url: text, postgres: text, table: text, json: { type: 'boolean' } } as const
-    const { values, positionals } = parseArgs({ args, options: known, allowPositionals: true })
+    const { values, positionals } = parsedOptions(args, known)
     const [key = '', ...others] = positionals
     if (key === '' || others.length > 0) throw new SluiceError('CONFIG', 'inspect wants one key, such as sluice:api:{user:42}')
     const { url = DEFAULT_URL, postgres, table = 'sluice' } = values

@@ -1,9 +1,10 @@
 /** `sluice migrate`, and what `sluice inspect` reads of a Postgres. */
-import { parseArgs } from 'node:util'
+
 import { SluiceError } from '../errors.ts'
 import type { Inspected } from '../stores/inspected.ts'
 import { type PostgresClient, postgresMigration } from '../stores/postgres/index.ts'
 import { inspectRows } from '../stores/postgres/inspect.ts'
+import { onlyOptions } from './options.ts'
 import { type Command, said } from './run.ts'
 
 export const migrateCommand: Command = {
@@ -17,7 +18,7 @@ export const migrateCommand: Command = {
   --unlogged     faster, but empty after a crash of the server, and not on its replicas`,
   run(args) {
     const known = { postgres: { type: 'boolean' }, table: { type: 'string' }, unlogged: { type: 'boolean' } } as const
-    const { postgres, table, unlogged } = parseArgs({ args, options: known }).values
+    const { postgres, table, unlogged } = onlyOptions(args, known)
     if (!postgres) throw new SluiceError('CONFIG', 'migrate wants to know for which database: --postgres')
     return said(postgresMigration({ ...(table && { table }), ...(unlogged && { unlogged }) }).trimEnd())
   },

@@ -38,7 +38,7 @@ export async function runCommand(commands: Commands, [name, ...args]: readonly s
     return await command.run([...args])
   } catch (error) {
     if (error instanceof SluiceError && OF_THE_SERVER.includes(error.code)) return told(error.message, FAILED)
-    if (error instanceof SluiceError || isParseError(error)) return misused(asked, error.message)
+    if (error instanceof SluiceError) return misused(asked, error.message)
     throw error
   }
 }
@@ -77,8 +77,4 @@ function overview(commands: Commands): string {
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h')
-}
-
-function isParseError(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }

@@ -1,10 +1,11 @@
 /** `sluice simulate`: what limits do to traffic, drawn in the terminal. */
-import { parseArgs } from 'node:util'
+
 import { ABOUTS } from '../algorithms/abouts.ts'
 import { RULE } from '../algorithms/algorithm.ts'
 import { limitFrom } from '../config/config.ts'
 import { SluiceError } from '../errors.ts'
 import { type Colours, drawn, explained, slicesFor } from './draw.ts'
+import { onlyOptions } from './options.ts'
 import { type Command, said } from './run.ts'
 import { type Contestant, simulate } from './simulate.ts'
 import { TRAFFIC, type Traffic, trafficNamed } from './traffic.ts'
@@ -41,7 +42,7 @@ export const simulateCommand: Command = {
       limit: { type: 'string', multiple: true },
       json: { type: 'boolean' },
     } as const
-    const { values } = parseArgs({ args, options: known })
+    const values = onlyOptions(args, known)
     const traffics = values.traffic?.map(chosenTraffic) ?? TRAFFIC
     const contestants = named(values.limit?.map(givenContestant) ?? CONTESTANTS)
     const width = terminalWidth()

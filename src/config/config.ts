@@ -6,6 +6,7 @@ import type { Limit } from '../algorithms/algorithm.ts'
 import * as factories from '../algorithms/all.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { concurrency } from '../limiter/concurrency.ts'
+import { nearest } from './nearest.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -50,50 +51,11 @@ function isObject(value: unknown): value is Fields {
 function wrongType(json: Fields): SluiceError {
   const known = TYPES.join(', ')
   if (!Object.hasOwn(json, 'type')) return invalid(`limit ${shown(json)} must have a type, one of ${known}`)
-  const nearest = typeof json.type === 'string' ? nearestType(json.type) : undefined
-  const hint = nearest === undefined ? '' : `: did you mean '${nearest}'?`
+  const meant = typeof json.type === 'string' ? nearest(json.type, TYPES) : undefined
+  const hint = meant === undefined ? '' : `: did you mean '${meant}'?`
   return invalid(`limit type ${shown(json.type)} must be one of ${known}${hint}`)
 }
 
 function invalid(message: string): SluiceError {
   return new SluiceError('CONFIG', message)
-}
-
-/** More wrong letters than this are another word. */
-const MOST_TYPOS = 2
-
-/** The type that was probably meant: the same letters in another case or with separators, or a typo or two away. */
-function nearestType(written: string): string | undefined {
-  let nearest: string | undefined
-  let fewest = MOST_TYPOS + 1
-  for (const type of TYPES) {
-    const typos = distance(lettersOf(written), lettersOf(type))
-    if (typos < fewest) {
-      nearest = type
-      fewest = typos
-    }
-  }
-  return nearest
-}
-
-/** `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` have the same. The cut keeps a senseless text from costing time. */
-function lettersOf(name: string): string {
-  return name
-    .slice(0, 64)
-    .toLowerCase()
-    .replace(/[^a-z]/g, '')
-}
-
-/** How many letters must be added, dropped or replaced to make one word of the other: row by row of Levenshtein's table. */
-function distance(from: string, to: string): number {
-  let above = Array.from({ length: to.length + 1 }, (_, k) => k)
-  for (const [row, letter] of [...from].entries()) {
-    const current = [row + 1]
-    for (let k = 0; k < to.length; k++) {
-      const replaced = (above[k] as number) + (letter === to[k] ? 0 : 1)
-      current.push(Math.min(replaced, (above[k + 1] as number) + 1, (current[k] as number) + 1))
-    }
-    above = current
-  }
-  return above[to.length] as number
 }

@@ -138,7 +138,7 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     this.close()
   }
 
-  /** For those who measure, and for answers to refusals. */
+  /** For metrics, and for answers to refusals. */
   #moving(): MovingLimit {
     const governed = this
     return {

@@ -2,21 +2,36 @@
 import { warn } from '../errors.ts'
 
 export type WarningCode =
-  | 'SLUICE_BEHIND_PROXY' // requests come through a proxy that is not trusted: all clients share its address
-  | 'SLUICE_TRUSTS_EVERYONE' // X-Forwarded-For is believed from all addresses: clients choose their own keys
-  | 'SLUICE_NO_ADDRESS' // the runtime tells no address: all clients share one key
-  | 'SLUICE_NO_ROUTE' // byRoute() was asked where no route is known: all such requests share one key
-  | 'SLUICE_USER_CAME_LATE' // byUser() was asked before users are signed in: they are counted by something else
-  | 'SLUICE_LIMITER_PER_REQUEST' // the middleware is made anew for each request: nothing is ever limited
-  | 'SLUICE_SAME_NAME' // two limiters have one name
-  | 'SLUICE_MEMORY_PER_PROCESS' // several processes, each with a memory of its own: together they admit several times the limit
-  | 'SLUICE_NEST_UNLIMITED' // handlers of WebSockets or microservices, which the guard of Nest does not limit
-  | 'SLUICE_REFUND_FAILED' // what refundWhen wanted back could not be given back
-  | 'SLUICE_SETTLE_FAILED' // what settle said that a request cost could not be charged
-  | 'SLUICE_HELD_TOO_LONG' // a handler was not done long after its response had ended
-  | 'SLUICE_ON_LIMITED_FAILED' // onLimited threw
-  | 'SLUICE_ON_NEAR_LIMIT_FAILED' // onNearLimit threw
-  | 'SLUICE_SHADOW_FAILED' // something threw in shadow, where no request is refused for it
+  // requests come through a proxy that is not trusted: all clients share its address
+  | 'SLUICE_BEHIND_PROXY'
+  // X-Forwarded-For is believed from all addresses: clients choose their own keys
+  | 'SLUICE_TRUSTS_EVERYONE'
+  // the runtime tells no address: all clients share one key
+  | 'SLUICE_NO_ADDRESS'
+  // byRoute() was asked where no route is known: all such requests share one key
+  | 'SLUICE_NO_ROUTE'
+  // byUser() was asked before users are signed in: they are counted by something else
+  | 'SLUICE_USER_CAME_LATE'
+  // the middleware is made anew for each request: nothing is ever limited
+  | 'SLUICE_LIMITER_PER_REQUEST'
+  // two limiters have one name
+  | 'SLUICE_SAME_NAME'
+  // several processes, each with a memory of its own: together they admit several times the limit
+  | 'SLUICE_MEMORY_PER_PROCESS'
+  // handlers of WebSockets or microservices, which the guard of Nest does not limit
+  | 'SLUICE_NEST_UNLIMITED'
+  // what refundWhen wanted back could not be given back
+  | 'SLUICE_REFUND_FAILED'
+  // what settle said that a request cost could not be charged
+  | 'SLUICE_SETTLE_FAILED'
+  // a handler was not done long after its response had ended
+  | 'SLUICE_HELD_TOO_LONG'
+  // onLimited threw
+  | 'SLUICE_ON_LIMITED_FAILED'
+  // onNearLimit threw
+  | 'SLUICE_ON_NEAR_LIMIT_FAILED'
+  // something threw in shadow, where no request is refused for it
+  | 'SLUICE_SHADOW_FAILED'
 
 const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:

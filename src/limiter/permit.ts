@@ -9,7 +9,7 @@ import type { Abortable, Cost, Key } from './input.ts'
 /** The `AbortSignal` of the project's types, if it has them. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer T } } ? T : Abortable
 
-/** How a permit ends: what the work says about the load, for those who listen (`onRelease`). */
+/** How a permit ends: what the work says about the load, for listeners (`onRelease`). */
 export interface ReleaseOptions {
   /** `'ok'` (default), `'dropped'`: it failed because of too much load, `'ignored'`: it says nothing about load. */
   readonly outcome?: ReleaseOutcome | undefined

@@ -218,7 +218,7 @@ class RunningFollower implements Following {
     this.close()
   }
 
-  /** For those who measure, and for answers to refusals. */
+  /** For metrics, and for answers to refusals. */
   #moving(): MovingLimit {
     const following = this
     return {

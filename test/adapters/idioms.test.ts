@@ -1,4 +1,4 @@
-/** What one framework alone has: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
+/** Features of single frameworks: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
 import 'reflect-metadata'
 import { createServer, type Server } from 'node:http'
 import {
@@ -52,7 +52,7 @@ describe('Fastify', () => {
     expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
   })
 
-  test.each([undefined, false] as const)('what is not found is limited as its scope is, where a route says %s', async (said) => {
+  test.each([undefined, false] as const)('a request without a route is limited as its scope is, where a route says %s', async (said) => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(1) }))
     app.get('/', { config: said === undefined ? {} : { rateLimit: said } }, () => 'found')
@@ -62,7 +62,7 @@ describe('Fastify', () => {
     expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])
   })
 
-  test('what is not found may be skipped', async () => {
+  test('requests without a route may be skipped', async () => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(1), skip: (request: FastifyRequest) => request.is404 }))
     app.get('/', () => 'limited')
@@ -112,7 +112,7 @@ describe('Fastify', () => {
     expect([own.peek('inner').remaining, own.peek('outer').remaining]).toEqual([0, 3])
   })
 
-  test('what a route says counts also if it was made before the plugin was loaded', async () => {
+  test('options of a route count also if it was made before the plugin was loaded', async () => {
     const app = fastify()
     app.register(forFastify.rateLimit({ limiter: burst(3) }))
     const rateLimit = { limit: gcra({ rate: '1/h', burst: 1 }) }
@@ -125,7 +125,7 @@ describe('Fastify', () => {
     expect((await app.inject({ method: 'HEAD', url: '/own' })).statusCode).toBe(429)
   })
 
-  test('what another plugin says about a route counts, although it says it later', async () => {
+  test('options that another plugin gives a route later count', async () => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(1) }))
     app.addHook('onRoute', (route) => {

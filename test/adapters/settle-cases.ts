@@ -1,4 +1,4 @@
-/** What a request really cost, on every adapter and over a real socket: see cases.ts. */
+/** Settling the real cost of a request, on every adapter and over a real socket: see cases.ts. */
 import { expect } from 'vitest'
 import { begun, type Case, firstPiece, get, until } from './cases.ts'
 import type { Served } from './frameworks.ts'

@@ -1,4 +1,4 @@
-/** What servers say about their limits, in all the forms there are. */
+/** The headers by which servers tell their limits, in all known forms. */
 import fc from 'fast-check'
 import { parseDictionary, parseList } from 'structured-headers'
 import { describe, expect, test } from 'vitest'
@@ -140,7 +140,7 @@ describe('limits', () => {
     expect(told(headers).limits).toEqual(expected.map(limit))
   })
 
-  test('whatever stands in the fields, figures are whole and times are bounded', () => {
+  test('with any text in the fields, figures are whole and times are bounded', () => {
     const field = fc.constantFrom(
       'ratelimit',
       'ratelimit-policy',

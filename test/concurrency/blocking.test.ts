@@ -107,7 +107,7 @@ describe.each(STORES)('on %s', (_, open) => {
     expect(errorOf(() => acquireSync(limiter, 'k', { timeoutMs: 0 })).code).toBe('TIMEOUT')
   })
 
-  test('who must wait longer than may be booked ahead waits unbooked first', () => {
+  test('a thread that must wait longer than may be booked ahead waits unbooked first', () => {
     const clock = blockingClock()
     const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'blocking', store: open(), clock, maxAheadMs: 300 })
     acquireSync(limiter, 'k')
@@ -115,7 +115,7 @@ describe.each(STORES)('on %s', (_, open) => {
     expect(acquireSync(limiter, 'k').waitedMs).toBe(1000)
   })
 
-  test('what can never fit is impossible', () => {
+  test('a cost that can never fit is impossible', () => {
     blockingClock()
     const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'blocking', store: open() })
     expect(errorOf(() => acquireSync(limiter, 'k', { cost: 2 })).code).toBe('IMPOSSIBLE')

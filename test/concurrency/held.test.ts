@@ -69,7 +69,7 @@ describe.each([
   ['without a lease', WITHOUT_LEASE],
   ['with a lease of an hour, beside a rate', BESIDE_A_RATE],
 ])('%s', (_, limits) => {
-  test('what terminated threads held is free when they have ended, to the place, and what others hold stays', async () => {
+  test('the permits of terminated threads are free when they have ended, exactly those, and permits of others stay held', async () => {
     const random = new Random(7)
     const { store, counter, start } = setUp(limits)
     const { limiter, used } = limiterOn(store, limits)

@@ -145,7 +145,7 @@ describe('more threads than processors, on a limit that refills all the time', (
     expect(judge(timesUs)).toBe(-1)
   })
 
-  test('what each takes and gives back by the time of its decision leaves nothing behind', async () => {
+  test('permits that each thread takes and refunds by the time of its decision leave nothing behind', async () => {
     const made = ['slidingLog', { limit: 8, window: '1h' }] as const
     const limits = limitFrom({ type: made[0], ...made[1] })
     const store = sharedStore({ maxKeys: 4, maxThreads: THREADS, limits })

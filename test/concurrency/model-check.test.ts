@@ -1,6 +1,5 @@
 /**
- * All interleavings of a few threads on the module as it is shipped, at each operation of `Atomics`. What the threads were answered, and what is
- * held afterwards, must be what some order of the whole calls, one after the other, gives on the memory store.
+ * All interleavings of a few threads on the module as it is shipped, at each operation of `Atomics`. The answers of the threads and the state afterwards must equal those of the whole calls in some order, one after the other, on the memory store.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Limit } from '../../src/algorithms/algorithm.ts'

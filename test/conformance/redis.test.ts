@@ -1,4 +1,4 @@
-/** What is particular to Redis: its clock, its keys, its expiry, its scripts. */
+/** The Redis store alone: its clock, its keys, its expiry, its scripts. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLimiter, gcra, type Limit, SluiceError, tokenBucket } from '../../src/index.ts'

@@ -226,7 +226,7 @@ describe('the server is ill', () => {
   })
 })
 
-describe('nobody is let in', () => {
+describe('no call is admitted', () => {
   test('NOAUTH: no password where one is needed', async () => {
     const server = await ownServer()
     const admin = await clientOf(server)
@@ -470,7 +470,7 @@ async function movingSlot(nodes: readonly [RedisServer, RedisServer], tag: strin
   }
 }
 
-describe('what clients say of a server that they do not reach is told with what to do', () => {
+describe('errors of clients that cannot reach the server are told with advice', () => {
   const told = async (store: AsyncStore) => {
     const limiter = createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'api', store })
     const error = (await limiter.consume('k').catch((thrown: unknown) => thrown)) as Error

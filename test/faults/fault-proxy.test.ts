@@ -35,7 +35,7 @@ const failed = (promise: Promise<unknown>) =>
     () => true,
   )
 
-test('what is not struck passes, in order, and is counted', async () => {
+test('bytes without a fault pass, in order, and are counted', async () => {
   const client = await open()
   const { requests, replies } = proxy
   const answers = await Promise.all(Array.from({ length: 100 }, () => client.incr()))
@@ -93,7 +93,7 @@ test('a lost request is never done, a lost reply is; neither is answered until t
   }
 })
 
-test('what is late arrives, and keeps what is behind it in order', async () => {
+test('late bytes arrive, and keep those behind them in order', async () => {
   const client = await open()
   for (const delay of ['request', 'reply'] as const) {
     proxy.strike(once(ofIncr({ delay, ms: 30 })))

@@ -1,4 +1,4 @@
-/** What happens between client and server: bytes that are late, lost, or cut off. */
+/** Faults of the network: bytes that are late, lost, or cut off. */
 import { networkFaults } from './faults.ts'
 import { tellAll } from './stories.ts'
 

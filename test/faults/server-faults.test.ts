@@ -1,4 +1,4 @@
-/** What happens to servers: real processes that are killed, stopped, filled up, kept busy, replaced. */
+/** Faults of servers: real processes that are killed, stopped, filled up, kept busy, replaced. */
 import { serverFaults } from './faults.ts'
 import { tellAll } from './stories.ts'
 

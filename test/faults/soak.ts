@@ -1,6 +1,6 @@
 /**
  * All faults mixed, for as long as one likes: clients and limiters that live through all of it, and in each round a fault of the server, one of the
- * network, or both at once, in an order that a seed makes up. Whatever is not as promised is in the result, in words.
+ * network, or both at once, in an order that a seed makes up. Each broken promise is in the result, in words.
  */
 import { clientCases } from '../support/redis-clients.ts'
 import { type Cuts, networkFaults, openSite, serverFaults, together } from './faults.ts'

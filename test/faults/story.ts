@@ -1,7 +1,6 @@
 /**
  * One story for every fault: callers on several clients, under each failure policy, take from keys of their own while the fault strikes; then it ends,
- * and nobody is restarted. What they may be given at most is written down before, from what the fault can make Redis forget and from what the policy
- * gives out by itself.
+ * and nobody is restarted. The most that they may be given is stated beforehand: the sum of what the fault can make Redis forget and of what the policy admits by itself.
  */
 import { type AsyncStore, createLimiter, gcra, type Limiter, SluiceError, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'

@@ -1,4 +1,4 @@
-/** What must never be, whatever the fault: a promise that fails with nobody looking, a call that hangs, a key that stays for ever. */
+/** Checks for every fault: no unhandled rejection, no call that hangs, no key that stays for ever. */
 import type { RedisServer } from '../support/redis-servers.ts'
 
 const seen: unknown[] = []

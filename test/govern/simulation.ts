@@ -1,5 +1,5 @@
 /**
- * A server under load, with a limit in front of it, on simulated time. What happens is decided by a scenario (JSON) and a seed, and by nothing else.
+ * A server under load, with a limit in front of it, on simulated time. The run depends on a scenario (JSON) and a seed, and on nothing else.
  * The same seed gives the same arrivals whatever the limit does.
  */
 import { SimulatedTime } from './events.ts'

@@ -37,7 +37,7 @@ describe('for any headers a client sends', () => {
     )
   })
 
-  test('what so many trusted proxies appended makes the key, and nothing before it', () => {
+  test('the addresses that so many trusted proxies appended make the key, and nothing before them', () => {
     fc.assert(
       fc.property(written, fc.array(address, { minLength: 1, maxLength: 4 }), address, (forged, appended, peer) => {
         const options = { trustProxy: appended.length }

@@ -1,4 +1,4 @@
-/** What the gate says, where no framework is needed to see it: bad options, failing stores, full queues. */
+/** The gate without a framework: bad options, failing stores, full queues. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/http/entry.ts'
@@ -313,7 +313,7 @@ test('a shadow holds nobody up', () => {
   expect(entries).toMatchObject([{ refusal: undefined }, { refusal: undefined }, { refusal: undefined, decision: { allowed: false } }])
 })
 
-test('who cannot wait long enough is told when it could', async () => {
+test('a request that cannot wait long enough is told when it could pass', async () => {
   const clock = fakeClock()
   const limiter = createLimiter(leakyBucket({ capacity: 3, leak: '1/s' }), { clock })
   const gate = new Gate({ limiter, maxWaitMs: 1_000 }, noConnection)
@@ -355,7 +355,7 @@ describe('errors of what the user gave', () => {
     await settled()
   })
 
-  test.each([undefined, null, false, 'route'])('whatever is thrown, it is an error: %s', async (thrown) => {
+  test.each([undefined, null, false, 'route'])('any thrown value becomes an error: %s', async (thrown) => {
     const told = expect.objectContaining({ code: 'CONFIG', cause: thrown })
     const throws = () => {
       throw thrown

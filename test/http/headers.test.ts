@@ -127,7 +127,7 @@ test.each([
   expect(told({ limiter })['retry-after']).toBe(expected)
 })
 
-describe('what a client reads', () => {
+describe('the form that the accept header prefers', () => {
   test.each([
     [undefined, 'json'],
     ['', 'json'],
@@ -150,7 +150,7 @@ describe('what a client reads', () => {
     expect(preferredForm(accept)).toBe(expected)
   })
 
-  test('whatever it sends, it is answered', () => {
+  test('any accept header is answered', () => {
     fc.assert(
       fc.property(fc.string(), (accept) => {
         expect(['json', 'text', 'html']).toContain(preferredForm(accept))

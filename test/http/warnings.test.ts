@@ -90,7 +90,7 @@ describe('misconfiguration is explained once, under its code', () => {
     expect(codes()).toEqual(['SLUICE_SHADOW_FAILED'])
   })
 
-  test('everybody trusted', () => {
+  test('every proxy trusted', () => {
     byIp({ trustProxy: ['10.0.0.0/8'] })
     expect(codes()).toEqual([])
     byIp({ trustProxy: ['::/0'] })
@@ -133,7 +133,7 @@ describe('misconfiguration is explained once, under its code', () => {
     expect(warned[0]?.detail).toContain('the store is down')
   })
 
-  test('what a request cost cannot be written down', async () => {
+  test('the cost of a request cannot be charged', async () => {
     leave({ limiter: limiterWhoseStoreFails('settles'), settle: () => 0 })
     await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_SETTLE_FAILED']))
     expect(warned[0]?.detail).toContain('the store is down')

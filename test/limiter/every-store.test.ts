@@ -1,4 +1,4 @@
-/** What a limiter promises on every store alike. */
+/** The promises of a limiter that hold on every store. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'

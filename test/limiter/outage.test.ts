@@ -1,4 +1,4 @@
-/** What a limiter does when its store fails or does not answer: on a store that does what the test says, and on injected timers. */
+/** A limiter whose store fails or does not answer: on a store that the test controls, and on injected timers. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -196,7 +196,7 @@ describe('the breaker', () => {
     expect(limiter.health().state).toBe('down')
   })
 
-  test('what was sent before the store came back does not take it down again', async () => {
+  test('an error of a call sent before the store came back does not take it down again', async () => {
     const { store, limiter, moveTo } = setUp({ storeTimeoutMs: 1_000 })
     store.illness = 'silent'
     const lost = watched(limiter.consume('k'))
@@ -501,7 +501,7 @@ describe('while the store is down', () => {
     expect(wait.value).toMatchObject({ allowed: true })
   })
 
-  test('what was taken from the memory is not given back to the store', async () => {
+  test('permits taken from the local memory are not given back to the store', async () => {
     const clock = fakeClock()
     const store = asStore(new IllStore())
     store.illness = new Error('no connection')

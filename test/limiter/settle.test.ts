@@ -276,7 +276,7 @@ describe('a reservation', () => {
 })
 
 describe('waiting', () => {
-  test('what was acquired is settled: at once, or after a wait', async () => {
+  test('acquired permits are settled: at once, or after a wait', async () => {
     const { limiter, clock } = setUp()
     const atOnce = await limiter.acquire('k', { cost: 10 })
     const waits = limiter.acquire('k', { cost: 5 })
@@ -290,14 +290,14 @@ describe('waiting', () => {
     expect(limiter.peek('k', 0).remaining).toBe(9)
   })
 
-  test('what was acquired by a thread that stood still is settled', () => {
+  test('permits acquired by a blocked thread are settled', () => {
     const limiter = createLimiter(tokenBucket({ capacity: 2, refill: '1/h' }), { clock: systemClock })
     const acquired = acquireSync(limiter, 'k', { cost: 2 })
     acquired.settle(0)
     expect(limiter.tryAcquire('k', 2)).toBe(true)
   })
 
-  test('who waits moves up by what is given back', async () => {
+  test('waiters move up by the permits given back', async () => {
     const { limiter, clock } = setUp()
     const decision = limiter.consume('k', 10)
     const waits = limiter.acquire('k', { cost: 4 })
@@ -309,7 +309,7 @@ describe('waiting', () => {
     expect(limiter.waiting('k')).toBe(0)
   })
 
-  test('who waits for a window tries again', async () => {
+  test('a waiter for a window tries again', async () => {
     const { limiter, clock } = setUp(fixedWindow({ limit: 10, window: '10s' }))
     const decision = limiter.consume('k', 10)
     const waits = limiter.acquire('k', { cost: 4 })
@@ -319,7 +319,7 @@ describe('waiting', () => {
     expect((await waits).waitedMs).toBe(1_000)
   })
 
-  test('who is booked keeps its time when something is charged', async () => {
+  test('a booked waiter keeps its time when permits are charged', async () => {
     const { limiter, clock } = setUp()
     limiter.consume('k', 10)
     const waits = limiter.acquire('k', { cost: 2 })
@@ -345,7 +345,7 @@ describe('elsewhere', () => {
     }
   })
 
-  test('what was refused or decided by another than the store is not settled', () => {
+  test('a refused decision, or one not made by the store, is not settled', () => {
     const { limiter } = setUp()
     const { atMs, parts } = limiter.consume('k', 5)
     limiter.settle('k', 0, { of: { atMs, parts, allowed: false }, cost: 5 })

@@ -148,7 +148,7 @@ test('a loop that is late each time does not put the end off for ever', async ()
   expect(clock.nowMs).toBeLessThanOrEqual(5 * 40)
 })
 
-test('whatever the standstills: a store that answers is believed, and one that does not is given up within timeout, standstills and a slice', async () => {
+test('with any standstills, a store that answers is believed, and one that does not is given up within timeout, standstills and a slice', async () => {
   const random = new Random(7)
   for (let round = 0; round < 300; round++) {
     const answersAfterMs = round % 2 === 0 ? random.whole(0, TIMEOUT_MS / 2) : Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-/** What others see of a limit that the load moves: refused clients, and those who measure. */
+/** A limit that the load moves, seen from outside: by refused clients and in metrics. */
 
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 /**
- * What is decided by one limit (takes, charges, settlements), `decide` with all that it calls in one block of Lua for each algorithm and verb, and takes by several limits. In the
+ * Decisions by one limit (takes, charges, settlements): `decide` with all that it calls in one block of Lua for each algorithm and verb, and takes by several limits. In the
  * real Redis, on walks with clocks that step back, they answer and leave what `decide` of TypeScript does.
  */
 import { readFile } from 'node:fs/promises'

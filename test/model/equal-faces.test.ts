@@ -1,4 +1,4 @@
-/** What algorithms promise of each other. */
+/** Algorithms that must agree with each other. */
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'

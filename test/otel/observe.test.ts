@@ -78,7 +78,7 @@ describe('in memory', () => {
     ])
   })
 
-  test('a wait is measured when it ends, and those who wait are counted meanwhile', async () => {
+  test('a wait is measured when it ends, and waiters are counted meanwhile', async () => {
     const limiter = inMemory()
     observe(limiter, { meter: meter() })
     limiter.consume('u1', 2)

@@ -135,7 +135,7 @@ test('a call without an answer is an error in its trace', async () => {
   limiter.close()
 })
 
-test('what is no tracer is refused, and so is a misspelt option', () => {
+test('a value that is no tracer is refused, and so is a misspelt option', () => {
   const limiter = createLimiter(limit, { name: 'api' })
   expect(() => observe(limiter, { tracer: 'api' as never })).toThrow('tracer "api" must be a tracer')
   expect(() => observe(limiter, { tracr: tracer } as never)).toThrow('observe "tracr" is not an option: it has meter, tracer')

@@ -1,6 +1,6 @@
 /**
  * The runtimes in which the packed package is tried, and two versions of PostgreSQL. They come from the npm registry as packages with the binary
- * inside. Together they weigh 800 MB, which nobody who only runs `npm ci` should wait for, so they have a package.json and a lock file of their own.
+ * inside. Together they weigh 800 MB, too much for `npm ci`, so they have a package.json and a lock file of their own.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'

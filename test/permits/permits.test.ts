@@ -512,7 +512,7 @@ describe('with a lease, in memory as on Redis', () => {
     limiter.close()
   })
 
-  test('a lost permit that is released late takes nothing from those who came after it', () => {
+  test('a lost permit that is released late takes nothing from later holders', () => {
     const clock = fakeClock(START_MS)
     let stalled = 0
     const limiter = createLimiter(places(1, '30s'), { clock: { nowUs: () => clock.nowUs() + stalled, setTimer: clock.setTimer } })
@@ -526,7 +526,7 @@ describe('with a lease, in memory as on Redis', () => {
   })
 })
 
-describe('what other libraries get wrong', () => {
+describe('faults of other libraries', () => {
   test('async-sema and async-mutex: a release too many raises the limit for ever', () => {
     const limiter = createLimiter(places(1))
     const permit = limiter.consume('key')

@@ -109,7 +109,7 @@ test.each([
   },
 )
 
-test('those who wait at 10 places under load 8 wait as long as Erlang C says, in order, and Little holds', async () => {
+test("waiters at 10 places under load 8 wait as long as Erlang C says, in order, and Little's law holds", async () => {
   const random = new Random(11)
   const clock = fakeClock(START_US / 1000)
   const limiter = createLimiter(concurrency({ max: 10 }), { clock, maxQueue: Number.POSITIVE_INFINITY })

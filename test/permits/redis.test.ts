@@ -222,7 +222,7 @@ describe('through a network that fails', () => {
   })
 })
 
-describe('who waits', () => {
+describe('waiters', () => {
   test('stands in line in the order that Redis saw, and no newcomer overtakes', async () => {
     const [ours, theirs] = two(1, 30_000)
     const held = await ours.consume('key')

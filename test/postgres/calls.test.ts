@@ -69,7 +69,7 @@ class Stage {
   }
 }
 
-test('nobody is overtaken, no row is in two calls, and what can leave leaves', async () => {
+test('no step is overtaken, no row is in two calls, and a step that can leave leaves', async () => {
   for (const seed of [1, 2, 3]) {
     const random = new Random(seed)
     const stage = new Stage(4 * PLAIN)

@@ -9,7 +9,7 @@ import { ownTable } from '../support/postgres-client.ts'
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const sluice = (...args: string[]) => spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' })
 
-test('what migrate prints makes the table, also a second time, and inspect reads its rows', async () => {
+test('the output of migrate makes the table, also a second time, and inspect reads its rows', async () => {
   const { pool, table, store, close } = ownTable()
   const { status, stdout } = sluice('migrate', '--postgres', '--table', table, '--unlogged')
   expect(status).toBe(0)

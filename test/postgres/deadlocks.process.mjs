@@ -6,7 +6,7 @@ import { postgresStore } from '../../dist/stores/postgres/index.js'
 
 const { url, table, seed, calls, users, tenants, regions, limit } = JSON.parse(process.argv[2])
 const STORES = 2
-const LANES = 8
+const CALLERS = 8
 
 /** A number from 0 to below 1, by the seed: a linear congruence is enough for an order. */
 let state = seed
@@ -36,8 +36,8 @@ function limiterOn(pool) {
   return createLimiter(limits, { name: 'soak', store, storeTimeoutMs: 60_000 })
 }
 
-async function lane(limiter) {
-  for (let call = 0; call < calls; call++) {
+async function call(limiter) {
+  for (let k = 0; k < calls; k++) {
     const key = { user: one('u', users), tenant: one('t', tenants), region: one('r', regions), moment: one('m', 1e9) }
     // Rows that come and go: nobody counts those.
     if (chance() < 0.1) await limiter.reset({ user: one('gone', 3), tenant: one('gone', 3), region: one('gone', 3), moment: key.moment })
@@ -53,6 +53,6 @@ const limiters = pools.map(limiterOn)
 await limiters[0].peek('u')
 process.send('ready')
 await new Promise((resolve) => process.once('message', resolve))
-await Promise.all(limiters.flatMap((limiter) => Array.from({ length: LANES }, () => lane(limiter))))
+await Promise.all(limiters.flatMap((limiter) => Array.from({ length: CALLERS }, () => call(limiter))))
 for (const pool of pools) await pool.end()
 process.send(report, () => process.disconnect())

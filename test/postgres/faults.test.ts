@@ -1,5 +1,5 @@
 /**
- * Faults of a real server, and of what lies before it. What is promised: a decision that was answered is charged once; one that was not
+ * Faults of a real server, and of the network and the pooler before it. The promises: a decision that was answered is charged once; one that was not
  * answered is charged once or not at all, and never sent again; one that the server says did not happen is sent again.
  */
 import pg from 'pg'
@@ -232,7 +232,7 @@ describe('between client and server', () => {
     expect(await usedOf(owned, 'u')).toBe(2)
   })
 
-  test.each(['40001', '40P01'])('what was rolled back with %s is decided anew and charged once', async (code) => {
+  test.each(['40001', '40P01'])('a decision that was rolled back with %s is decided anew and charged once', async (code) => {
     const owned = ownedTable()
     await limiterOn(owned.store()).consume('u')
     let swaps = 0
@@ -246,7 +246,7 @@ describe('between client and server', () => {
     expect(await usedOf(owned, 'u')).toBe(2)
   })
 
-  test('a lock on the table that somebody keeps fails decisions, and no longer', async () => {
+  test('a lock that another client keeps on the table fails decisions, and no longer', async () => {
     const owned = ownedTable()
     const limiter = limiterOn(owned.store())
     await limiter.consume('u')
@@ -259,7 +259,7 @@ describe('between client and server', () => {
     expect(await limiter.consume('u')).toMatchObject({ remaining: 999_998 })
   })
 
-  test('what was given up before it was written is not written', async () => {
+  test('a decision that was given up before it was written is not written', async () => {
     const owned = ownedTable()
     await limiterOn(owned.store()).consume('u')
     let go: () => void = () => undefined

@@ -1,4 +1,4 @@
-/** What is particular to Postgres: its clients, statements, rows, rights and isolation levels. On a real server. */
+/** The Postgres store alone: its clients, statements, rows, rights and isolation levels. On a real server. */
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
@@ -115,7 +115,7 @@ describe('statements', () => {
     expect(sent.length).toBeLessThan(100)
   })
 
-  test('rows that somebody else wrote in the meantime are decided again, those of one decision together', async () => {
+  test('rows that another client wrote in the meantime are decided again, those of one decision together', async () => {
     const owned = ownedTable()
     const seen = [watched(owned), watched(owned), watched(owned)]
     const limits = { user: fixedWindow({ limit: 60, window: '366d' }), tenant: fixedWindow({ limit: 150, window: '366d' }) }
@@ -143,7 +143,7 @@ describe('statements', () => {
   })
 })
 
-test('of several new rows none stays behind when somebody else has entered one of them', async () => {
+test('of several new rows none stays behind when another client has entered one of them', async () => {
   const owned = ownedTable()
   const limits = { user: fixedWindow({ limit: 5, window: '366d' }), tenant: fixedWindow({ limit: 1, window: '366d' }) }
   const other = createLimiter(limits, { name: 'api', store: owned.store() })

@@ -349,7 +349,7 @@ describe('on a real server', () => {
     expect(await callsFor(() => limiter.consume('k'))).toBe(1)
   })
 
-  test('what never fits is answered without asking, cache or not', async () => {
+  test('a cost that never fits is answered without asking, cache or not', async () => {
     const limiter = limiterWith({ denialCache: false })
     let decision: unknown
     expect(await callsFor(async () => (decision = await limiter.consume('k', 3)))).toBe(0)

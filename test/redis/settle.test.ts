@@ -39,7 +39,7 @@ function limiterOn(limit: Limit, options: RedisStoreOptions = {}, sender: RedisS
   })
 }
 
-test('what is consumed, settled and charged in one turn is one script call', async () => {
+test('consume, settle and charge in one turn are one script call', async () => {
   const limiter = limiterOn(LIMIT)
   const first = await limiter.consume('u1', 5)
   sent.length = 0

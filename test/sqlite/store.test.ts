@@ -1,5 +1,5 @@
 /**
- * What the SQLite store alone promises: its file, its errors, what it writes and when. By `better-sqlite3`;
+ * The SQLite store alone: its file, its errors, what it writes and when. By `better-sqlite3`;
  * test/sqlite/nodes.test.ts has the other driver.
  */
 import { createHash } from 'node:crypto'
@@ -41,7 +41,7 @@ function errorOf(call: () => unknown): SluiceError {
   throw new Error('nothing was thrown')
 }
 
-describe('what it is made from', () => {
+describe('the database and the options', () => {
   test.each([
     ['no path', '', 'must be the path of a file'],
     ['a database in memory', ':memory:', 'must be the path of a file'],
@@ -244,7 +244,7 @@ describe('a damaged file', () => {
   })
 })
 
-describe('what is written', () => {
+describe('writes', () => {
   const digest = () => {
     const database = connection()
     const rows = database.prepare('SELECT * FROM sluice_states').raw().all()

@@ -1,4 +1,4 @@
-/** Whatever a driver does and whenever calls come: every step is sent once and answered once, and no batch is heavier than it may be. */
+/** Batches under random drivers and call times: every step is sent once and answered once, and no batch is heavier than it may be. */
 import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { gcra, slidingLog, slidingWindow } from '../../src/index.ts'

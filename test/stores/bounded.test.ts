@@ -1,4 +1,4 @@
-/** What the library keeps is bounded in bytes and freed: measured in processes of their own, with the little memory of a small container. */
+/** Memory: all that the library keeps is bounded in bytes and freed. It is measured in processes of their own, with the little memory of a small container. */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'

@@ -72,7 +72,7 @@ test('places are kept until their leases run out; those without a lease are left
   expect(after.leased.peek('job').allowed).toBe(true)
 })
 
-test('what is idle is left out, and limiters without a name', () => {
+test('idle keys are left out, and limiters without a name', () => {
   const clock = fakeClock(START_MS)
   const store = memoryStore()
   const limit = gcra({ rate: '1/s', burst: 1 })
@@ -87,7 +87,7 @@ test('what is idle is left out, and limiters without a name', () => {
   expect(again(dump(memoryStore())).size).toBe(0)
 })
 
-test('what nobody opens leaves when it is idle', () => {
+test('the keys of a limiter that is never opened leave when they are idle', () => {
   const clock = fakeClock(START_MS)
   const store = memoryStore()
   createLimiter(gcra({ rate: '1/s', burst: 1 }), { name: 'old', store, clock }).consume('key')

@@ -1,4 +1,4 @@
-/** What is particular to the memory store: what it forgets, what it never forgets, and how much it holds. */
+/** The memory store alone: what it forgets, what it never forgets, and how much it holds. */
 import { describe, expect, test, vi } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { gcraAlgorithm } from '../../src/algorithms/gcra/gcra.ts'

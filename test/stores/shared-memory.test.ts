@@ -1,4 +1,4 @@
-/** What the shared memory store alone promises: its bounds, what it refuses, one time for all threads. */
+/** The shared memory store alone: its bounds, what it refuses, one time for all threads. */
 import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** What the groups of tests promise: a file is where its needs are met, and the list of long files names files that are there. */
+/** The groups of tests: each file is in the group that has what it needs, and the list of long files names existing files. */
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { groupOf, LONG } from '../support/groups.ts'

@@ -1,4 +1,4 @@
-/** What the lock files promise: every package that is downloaded is checked by its hash, and comes from the registry that the user has set. */
+/** The lock files: every downloaded package is checked by its hash, and comes from the registry that the user has set. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

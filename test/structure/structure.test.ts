@@ -1,4 +1,4 @@
-/** What the folders promise: imports point one way, every algorithm has its four files, the embedded Lua is what its sources give. */
+/** The structure of the folders: imports point one way, every algorithm has its four files, and the embedded Lua equals its sources. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

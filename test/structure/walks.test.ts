@@ -1,4 +1,4 @@
-/** The four walks that ARCHITECTURE draws, beside what really happens. */
+/** The four walks in ARCHITECTURE, compared with the calls of a real run. */
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
@@ -32,11 +32,12 @@ const section = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 
   ?.split('\n## ')[0] as string
 const WALKS: readonly Walk[] = section.split('\n### ').slice(1).map(walkOf)
 /** Files that answer a question and are left at once. */
-const HELPERS = filesIn(section.split('\n').find((line) => line.startsWith('Helpers')) as string)
+const HELPERS = filesIn(section.split('\n\n').find((paragraph) => paragraph.startsWith('Helpers')) as string)
 
 /** `1. `limiter/plans.ts` `filled` `fill`: what it does` */
 function walkOf(text: string): Walk {
-  const [title, ...lines] = text.split('\n') as [string, ...string[]]
+  // What is indented belongs to the line above it.
+  const [title, ...lines] = text.replace(/\n {2,}/g, ' ').split('\n') as [string, ...string[]]
   const stations = lines.flatMap((line) => {
     const [, file, names] = /^\d+\. `([^`]+\.ts)`((?: `[^`]+`)+):/.exec(line) ?? []
     return file === undefined ? [] : [{ file, functions: namesIn(names as string) }]
@@ -155,7 +156,7 @@ describe.each(WALKS.map((walk, k) => [walk.title, walk, k] as const))('%s', (_, 
     calls = await (SCENARIOS[k] as () => Promise<Call[]>)()
   })
 
-  test('what is listed is called, in this order', () => {
+  test('the listed functions are called, in this order', () => {
     expect(stations.length).toBeGreaterThan(5)
     expect(missing(stations, calls), written(calls)).toBe(undefined)
   })

@@ -1,4 +1,4 @@
-/** What .github promises: it can be read, every job runs commands that there are, and what it runs of others is named by its commit. */
+/** The workflows in .github: they parse, every job runs existing commands, and actions of others are pinned to a commit. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -47,6 +47,7 @@ export const LONG = [
   'test/redis/leaving',
   'test/waiting/crowds',
   'test/faults/shards',
+  'test/govern/random-servers',
 ]
 
 /** A test, and what it reaches: the paths of the tests' own files, and their text. Code of the library is not looked into. */

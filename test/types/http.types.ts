@@ -1,4 +1,4 @@
-/** What the types of the adapters promise. Compiled, not run. */
+/** The types of the adapters. Compiled, not run. */
 import type { Request, RequestHandler } from 'express'
 import type { FastifyRequest } from 'fastify'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'

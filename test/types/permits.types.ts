@@ -1,4 +1,4 @@
-/** What the types promise of permits: compiled, not run. */
+/** The types of permits. Compiled, not run. */
 import { concurrency, createLimiter, gcra, type HoldingLimiter, type Limiter, type Permit } from '../../src/index.ts'
 import type { AsyncStore } from '../../src/stores/remote/async-store.ts'
 

@@ -1,4 +1,4 @@
-/** What the types of waiting promise. Compiled, not run. */
+/** The types of waiting. Compiled, not run. */
 import {
   type Acquired,
   type AsyncStore,

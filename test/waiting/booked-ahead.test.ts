@@ -90,7 +90,7 @@ describe.each<OracleKind>(['gcra', 'tokenBucket', 'leakyBucket'])('%s', (kind) =
 /** A second limit that is charged along, but never makes anybody wait. */
 const wide = ({ permits, periodUs, capacity }: OracleNumbers) => ({ permits, periodUs, capacity: capacity * 1_000 })
 
-test('what waits for one limit is given back of the other too: every step of 700 schedules is that of the model', async () => {
+test('permits held for one limit are given back to the other too: every step of 700 schedules is that of the model', async () => {
   const numbers = someNumbers.filter((each) => windowUsOf(each) < 1e12)
   await compareSchedules(
     numbers.map((each) => [each, wide(each)]),

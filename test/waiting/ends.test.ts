@@ -160,7 +160,7 @@ describe('maxQueue', () => {
   })
 })
 
-describe('what need not wait', () => {
+describe('calls that need not wait', () => {
   test.each(FULL_AFTER_TWO)('a cost of 0 at a full %s is had at once, though others wait', async (_, limit) => {
     const { limiter, held } = full(limit, { maxAheadMs: 0, maxQueue: 1 })
     void limiter.acquire('k').catch(() => {})
@@ -282,7 +282,7 @@ function countingSignal() {
   return { signal, counts }
 }
 
-describe('what an acquired decision says', () => {
+describe('the decision of acquire', () => {
   test('is how things are at its time', async () => {
     const { limiter, moveTo } = full(gcra({ rate: '1/s', burst: 2 }))
     const waits = [1, 2].map(() => watched(limiter.acquire('k')))
@@ -342,7 +342,7 @@ describe('onDecision', () => {
     expect(verbs(events).sort()).toEqual(['acquire impossible', 'acquire limited', 'tryAcquire impossible', 'tryAcquire limited'])
   })
 
-  test('is not told of those who left, nor of a close', async () => {
+  test('is not told of waiters that left, nor of a close', async () => {
     const { limiter, events } = listening()
     events.length = 0
     const gone = new AbortController()

@@ -171,7 +171,7 @@ describe.each(STORES)('on a store %s', (_, storesOf) => {
   })
 })
 
-describe('what a claim leaves alone', () => {
+describe('a claim changes nothing else', () => {
   interface Calls {
     admitted: number
     refused: number
@@ -203,7 +203,7 @@ describe('what a claim leaves alone', () => {
     for (const limiter of [busy, waits]) limiter.close()
   })
 
-  test.each(STORES)('what is written down while it stands is all that is left of it, on a store %s', async (_, storesOf) => {
+  test.each(STORES)('charges made while it stands are all that is left of it, on a store %s', async (_, storesOf) => {
     const clock = fakeClock()
     const limit = slidingLog({ limit: 10, window: '1s' })
     const storeOf = storesOf(clock, limit)

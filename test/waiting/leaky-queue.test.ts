@@ -1,4 +1,4 @@
-/** A leaky bucket as a queue: whatever arrives how, departures are evenly spaced. */
+/** A leaky bucket as a queue: however calls arrive, departures are evenly spaced. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fixedWindow, leakyBucket } from '../../src/index.ts'

@@ -1,5 +1,5 @@
 /**
- * What waiting means for limits that can be booked ahead, on top of the oracle, which keeps the level of each limit: permits in use, those
+ * A model of waiting for limits that can be booked ahead, on top of the oracle, which keeps the level of each limit: permits in use, those
  * booked ahead included. The model has no bookings, no tickets and no timers. It knows who waits, in order, and for how much:
  *  - a booked caller may act once the level, without the permits of those behind it, has drained to the capacity; in a leaky bucket, once it
  *    has drained to the waiter's own water;

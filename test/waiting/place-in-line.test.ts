@@ -1,4 +1,4 @@
-/** A wait whose place in line cannot be reached in time is refused at once: nobody is held who can never be served. */
+/** A wait whose place in line cannot be reached in time is refused at once, so no caller waits in vain. */
 import { expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, WaitError } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
@@ -26,7 +26,7 @@ test.each([
   await told()
 })
 
-test('those who can be served in time wait, however many they are', async () => {
+test('callers that can be served in time wait, however many they are', async () => {
   const clock = fakeClock()
   const limiter = createLimiter(fixedWindow({ limit: 100, window: '1s' }), { clock })
   limiter.consume('k', 100)

@@ -1,4 +1,4 @@
-/** A refund moves those up who wait, and by no more than one call can have taken. */
+/** A refund moves waiters up, by no more than one call can have taken. */
 import { describe, expect, test } from 'vitest'
 import { createLimiter, gcra, type Limit, leakyBucket, tokenBucket } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
@@ -62,7 +62,7 @@ describe.each(storeCases)('on $name', ({ open }) => {
     close()
   })
 
-  test.each(LIMITS)('what was taken under a larger %s is given back whole by a caller of a smaller one', async (_, limitOf) => {
+  test.each(LIMITS)('permits taken under a larger %s are given back whole by a caller of a smaller one', async (_, limitOf) => {
     const { store, close } = await open()
     const limiter = createLimiter(limitOf(10), { name: 'api', store, clock: fakeClock(1_000), plans: { small: limitOf(4) } as never })
     const remaining = async () => (await limiter.peek('k', 0)).remaining

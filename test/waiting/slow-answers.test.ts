@@ -71,7 +71,7 @@ test('new numbers while the first outside is asking: it asks once, and everybody
   expect(limiter.waiting()).toBe(0)
 })
 
-test('what was asked under old numbers is asked again under the new', async () => {
+test('a step asked under old numbers is asked again under the new', async () => {
   const { store, clock, limiter } = onHeldBack(gcra({ rate: '10/s', burst: 1 }))
   const servedMs: number[] = []
   for (let k = 0; k < 4; k++) void limiter.acquire('k').then(() => servedMs.push(clock.nowUs() / 1000))
@@ -81,7 +81,7 @@ test('what was asked under old numbers is asked again under the new', async () =
   for (let k = 1; k < 4; k++) expect((servedMs[k] as number) - (servedMs[k - 1] as number)).toBeGreaterThanOrEqual(900)
 })
 
-test('what leavers held is given back though a caller is always asking', async () => {
+test('permits that leavers held are given back though a caller is always asking', async () => {
   const { store, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 5 }))
   const gone: Promise<unknown>[] = []
   for (let k = 0; k < 40; k++) {
@@ -111,7 +111,7 @@ test('with a window, who asks for less does not overtake who asks for more', asy
   expect(served).toEqual(['two', 'three', 'one'])
 })
 
-test('who waits with a deadline keeps its place before those who came later', async () => {
+test('a waiter with a deadline keeps its place before later ones', async () => {
   const { store, clock, limiter } = onHeldBack(fixedWindow({ limit: 1, window: '1s' }))
   const served: number[] = []
   void limiter.acquire('k').then(() => served.push(0))
@@ -123,7 +123,7 @@ test('who waits with a deadline keeps its place before those who came later', as
   expect(served).toEqual([0, 1, 2, 3])
 })
 
-test('who may not wait at all is told by the answer, not by the clock', async () => {
+test('a caller that may not wait is told by the answer, not by the clock', async () => {
   const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 1 }))
   const first = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
   const second = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
@@ -149,7 +149,7 @@ test('an answer that was long under way makes nobody late who takes over its tur
   expect((await second).waitedMs).toBe(100)
 })
 
-test('what a log was charged for an acquired decision is found again by its atMs', async () => {
+test('the charge that a log keeps for an acquired decision is found again by its atMs', async () => {
   const clock = fakeClock()
   const limiter = createLimiter(
     { queue: leakyBucket({ capacity: 5, leak: '1/s' }), log: slidingLog({ limit: 10, window: '1h' }) },

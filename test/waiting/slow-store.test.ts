@@ -257,7 +257,7 @@ function permutation(): fc.Arbitrary<number[]> {
   return fc.shuffledSubarray([0, 1, 2, 3, 4, 5], { minLength: 6 })
 }
 
-describe('those who leave while others are asking', () => {
+describe('waiters that leave while others are asking', () => {
   async function usedUp() {
     const clock = fakeClock()
     const store = slowStore(clock)
@@ -282,7 +282,7 @@ describe('those who leave while others are asking', () => {
     expect([limiter.waiting(), clock.timers]).toEqual([0, 0])
   })
 
-  test('an answer for one who has left does not disturb those who came after it', async () => {
+  test('an answer for a waiter that has left does not disturb later ones', async () => {
     const { store, limiter, clock } = await usedUp()
     const first = watched(limiter.acquire('k'))
     await told()
@@ -332,7 +332,7 @@ describe('those who leave while others are asking', () => {
   })
 })
 
-test('what cannot be booked is given back by one who leaves, also while another asks for more', async () => {
+test('permits that cannot be booked are given back by a leaver, also while another asks for more', async () => {
   const clock = fakeClock()
   const store = slowStore(clock)
   Object.assign(store.driver, { shared: true })

@@ -1,4 +1,4 @@
-/** What the tests of waiting share. */
+/** Helpers that the tests of waiting share. */
 
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'

@@ -210,7 +210,7 @@ describe('a process', () => {
 })
 
 describe('in real time', () => {
-  test('nobody departs early, and the order is kept', async () => {
+  test('no waiter departs early, and the order is kept', async () => {
     // 100 each second: after the burst of 5, one every 10 ms.
     const limiter = createLimiter(gcra({ rate: '100/s', burst: 5 }))
     const startUs = systemClock.nowUs()
@@ -223,7 +223,7 @@ describe('in real time', () => {
     expect(limiter.waiting()).toBe(0)
   })
 
-  test('what waits in line departs no earlier than its window allows', async () => {
+  test('a waiter in line departs no earlier than its window allows', async () => {
     const limiter = createLimiter(slidingLog({ limit: 10, window: '100ms' }))
     const admittedUs: number[] = []
     for (let k = 0; k < 60; k++) {

@@ -1,4 +1,4 @@
-/** Whatever frees something wakes those who wait for it: refunds, resets, cancelled reservations, other numbers; under every plan. */
+/** Waiters wake when permits become free: by refunds, resets, cancelled reservations and other numbers; under every plan. */
 import { describe, expect, test } from 'vitest'
 import { fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { noUnhandledRejections, setUp, told, type Watched, watched } from './support.ts'
@@ -56,7 +56,7 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     limiter.close()
   })
 
-  test('more room serves those who fit, less ends the first if it never can', async () => {
+  test('more room serves the waiters that fit, less ends the first if it never can', async () => {
     const { limiter } = full(3)
     const waits = [2, 3, 1].map((cost) => watched(limiter.acquire('k', { cost })))
     await told()
@@ -79,7 +79,7 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     expect(wait.code).toBe('TIMEOUT')
   })
 
-  test('an update to a faster pace is felt at once by those who wait, because they are booked anew', async () => {
+  test('an update to a faster pace is felt at once by waiters, because they are booked anew', async () => {
     const { limiter, clock, moveTo } = setUp(gcra({ rate: '1/s', burst: 1 }))
     limiter.consume('k')
     limiter.consume('other')
@@ -133,7 +133,7 @@ test('the last reservation, cancelled, lets the first outside be booked at once'
   expect([wait.end, clock.timers]).toEqual(['resolved', 0])
 })
 
-test('those who wait do not get what a foreign reservation in between holds, and it keeps its time', async () => {
+test('waiters do not get the permits of a foreign reservation in between, and it keeps its time', async () => {
   const { limiter, moveTo } = setUp(gcra({ rate: '1/s', burst: 1 }))
   limiter.consume('k')
   const gone = new AbortController()

@@ -1,6 +1,5 @@
 /**
- * Those who wait are not alone: others consume, reserve and cancel on the same key. Then there are holes that the model of a single line does not
- * know, but this must hold whatever happens: all departures together, each at its time, keep the limit.
+ * Waiters beside other callers, who consume, reserve and cancel on the same key. That leaves holes that the model of a single line does not know, but one thing must hold: all departures together, each at its time, keep the limit.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -156,7 +155,7 @@ class MixedRun {
 }
 
 describe.each<OracleKind>(['gcra', 'tokenBucket', 'leakyBucket'])('at a %s', (kind) => {
-  test('all departures together keep the limit, and those who wait are served in order, in 400 schedules', async () => {
+  test('all departures together keep the limit, and waiters are served in order, in 400 schedules', async () => {
     const coverage = new Coverage()
     const property = fc.asyncProperty(mixed, (each) => new MixedRun(kind, each, coverage).check())
     await fc.assert(property, { seed: SEED, numRuns: traceCount(400) })

@@ -15,22 +15,31 @@ export interface BoardOptions {
   valueText?(value: number): string
 }
 
-export function drawingBoard(
-  first: readonly number[],
-  { least, most, seconds, label, column: nameOf, valueText }: BoardOptions,
-  change: (columns: readonly number[]) => void,
-): HTMLElement {
-  const counts = [...first]
-  const bars = counts.map(() => h('span', { class: 'bar' }))
-  const columns = counts.map((_, k) => columnFor(k))
-  const board = h('div', { class: 'board', role: 'group', 'aria-label': label }, ...columns)
-  counts.forEach((count, k) => {
-    show(k, count)
-  })
-  listenToPointer()
-  return board
+type Change = (columns: readonly number[]) => void
 
-  function columnFor(k: number): HTMLElement {
+export class DrawingBoard {
+  readonly element: HTMLElement
+  readonly #options: BoardOptions
+  readonly #change: Change
+  readonly #counts: number[]
+  readonly #columns: readonly HTMLElement[]
+  /** Where the hand was last, while it draws. */
+  #last: Point | undefined
+
+  constructor(first: readonly number[], options: BoardOptions, change: Change) {
+    this.#options = options
+    this.#change = change
+    this.#counts = [...first]
+    this.#columns = first.map((_, k) => this.#column(k))
+    this.element = h('div', { class: 'board', role: 'group', 'aria-label': options.label }, ...this.#columns)
+    first.forEach((count, k) => {
+      this.#show(k, count)
+    })
+    this.#listenToPointer()
+  }
+
+  #column(k: number): HTMLElement {
+    const { least, most, seconds, column } = this.#options
     const widthS = seconds / COLUMNS
     return h(
       'div',
@@ -38,31 +47,34 @@ export function drawingBoard(
         class: 'column',
         role: 'slider',
         tabindex: k === 0 ? 0 : -1,
-        'aria-label': nameOf(plain(k * widthS), plain((k + 1) * widthS)),
+        'aria-label': column(plain(k * widthS), plain((k + 1) * widthS)),
         'aria-orientation': 'vertical',
         'aria-valuemin': least,
         'aria-valuemax': most,
-        onkeydown: (event: KeyboardEvent) => onKey(event, k),
+        onkeydown: (event: KeyboardEvent) => this.#onKey(event, k),
       },
-      bars[k],
+      h('span', { class: 'bar' }),
     )
   }
 
-  function show(k: number, count: number): void {
-    counts[k] = count
-    columns[k]?.setAttribute('aria-valuenow', String(count))
-    if (valueText !== undefined) columns[k]?.setAttribute('aria-valuetext', valueText(count))
-    const bar = bars[k] as HTMLElement
+  #show(k: number, count: number): void {
+    const { most, valueText } = this.#options
+    const column = this.#columns[k] as HTMLElement
+    this.#counts[k] = count
+    column.setAttribute('aria-valuenow', String(count))
+    if (valueText !== undefined) column.setAttribute('aria-valuetext', valueText(count))
+    const bar = column.firstElementChild as HTMLElement
     bar.style.height = `${(count / most) * 100}%`
   }
 
-  function set(k: number, count: number): void {
-    show(k, within(count, least, most))
-    change([...counts])
+  #set(k: number, count: number): void {
+    this.#show(k, within(count, this.#options.least, this.#options.most))
+    this.#change([...this.#counts])
   }
 
-  function onKey(event: KeyboardEvent, k: number): void {
-    const count = counts[k] as number
+  #onKey(event: KeyboardEvent, k: number): void {
+    const { least, most } = this.#options
+    const count = this.#counts[k] as number
     const values: Readonly<Record<string, number>> = {
       ArrowUp: count + 1,
       ArrowDown: count - 1,
@@ -71,38 +83,39 @@ export function drawingBoard(
       Home: least,
       End: most,
     }
-    if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') focus(k + (event.key === 'ArrowRight' ? 1 : -1))
-    else if (values[event.key] !== undefined) set(k, values[event.key] as number)
+    if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') this.#focus(k + (event.key === 'ArrowRight' ? 1 : -1))
+    else if (values[event.key] !== undefined) this.#set(k, values[event.key] as number)
     else return
     event.preventDefault()
   }
 
   /** One column at a time can be reached with Tab. */
-  function focus(k: number): void {
-    const next = columns[k]
+  #focus(k: number): void {
+    const next = this.#columns[k]
     if (next === undefined) return
-    for (const column of columns) column.tabIndex = column === next ? 0 : -1
+    for (const column of this.#columns) column.tabIndex = column === next ? 0 : -1
     next.focus()
   }
 
-  function listenToPointer(): void {
-    let last: Point | undefined
-    const draw = (event: PointerEvent) => {
-      const { left, top, width, height } = board.getBoundingClientRect()
-      const column = within(Math.floor(((event.clientX - left) / width) * COLUMNS), 0, COLUMNS - 1)
-      const count = within(Math.round((1 - (event.clientY - top) / height) * most), least, most)
-      for (const point of pointsBetween(last, { column, count })) show(point.column, point.count)
-      last = { column, count }
-      change([...counts])
-    }
-    board.addEventListener('pointerdown', (event) => {
-      board.setPointerCapture(event.pointerId)
-      last = undefined
-      draw(event)
+  #listenToPointer(): void {
+    this.element.addEventListener('pointerdown', (event) => {
+      this.element.setPointerCapture(event.pointerId)
+      this.#last = undefined
+      this.#draw(event)
     })
-    board.addEventListener('pointermove', (event) => {
-      if (board.hasPointerCapture(event.pointerId)) draw(event)
+    this.element.addEventListener('pointermove', (event) => {
+      if (this.element.hasPointerCapture(event.pointerId)) this.#draw(event)
     })
+  }
+
+  #draw({ clientX, clientY }: PointerEvent): void {
+    const { least, most } = this.#options
+    const { left, top, width, height } = this.element.getBoundingClientRect()
+    const column = within(Math.floor(((clientX - left) / width) * COLUMNS), 0, COLUMNS - 1)
+    const count = within(Math.round((1 - (clientY - top) / height) * most), least, most)
+    for (const point of pointsBetween(this.#last, { column, count })) this.#show(point.column, point.count)
+    this.#last = { column, count }
+    this.#change([...this.#counts])
   }
 }
 

@@ -3,12 +3,6 @@ import { h, put, select } from '../dom.ts'
 import type { Texts } from '../text/en.ts'
 import { type Player, SPEEDS, usualSpeed } from './player.ts'
 
-export interface PlayBar {
-  readonly element: HTMLElement
-  load(count: number, lengthUs: number): void
-  show(call: number, atUs: number, isPlaying: boolean): void
-}
-
 export interface PlayBarListener {
   /** Begins to go through the run, and says whether that is new. */
   goThrough(): boolean
@@ -17,64 +11,93 @@ export interface PlayBarListener {
   placeText(call: number, count: number, atUs: number): string
 }
 
-/** `own` are controls of the picture that it belongs to. */
-export function playBar(texts: Texts, player: Player, listener: PlayBarListener, ...own: readonly HTMLElement[]): PlayBar {
-  let count = 0
-  let isSpeedChosen = false
-  const toggle = h('button', { type: 'button', class: 'primary', 'data-part': 'play', onclick: playOrPause }, `▶ ${texts.play.play}`)
-  const place = h('input', { type: 'range', min: 1, max: 1, value: 1, step: 1, 'aria-label': texts.play.position, 'data-part': 'place' })
+export class PlayBar {
+  readonly element: HTMLElement
+  readonly #texts: Texts
+  readonly #player: Player
+  readonly #listener: PlayBarListener
+  readonly #toggle: HTMLElement
+  readonly #place: HTMLInputElement
+  readonly #speeds: HTMLSelectElement
   // Not read out by itself: the slider says it when it is moved, and while playing it changes with every frame.
-  const said = h('output', { class: 'said', 'aria-live': 'off' })
-  place.addEventListener('input', () => step(Number(place.value) - 1))
-  const speeds = select(
-    SPEEDS.map((speed) => [String(speed), `${speed}×`] as const),
-    String(player.speed),
-    (speed) => {
-      isSpeedChosen = true
-      player.speed = Number(speed)
-    },
-  )
-  speeds.setAttribute('aria-label', texts.play.speed)
-  const button = (part: string, label: string, act: () => void) => h('button', { type: 'button', 'data-part': part, onclick: act }, label)
-  const element = h(
-    'div',
-    { class: 'bar', role: 'group', 'aria-label': texts.play.position },
-    toggle,
-    button('back', `◂ ${texts.play.back}`, () => step(player.call - 1)),
-    button('step', `${texts.play.step} ▸`, () => step(player.call + 1)),
-    speeds,
-    button('all', texts.play.all, () => listener.showAll()),
-    ...own,
-    h('div', { class: 'place' }, place, said),
-  )
-  return { element, load, show }
+  readonly #said = h('output', { class: 'said', 'aria-live': 'off' })
+  #count = 0
+  #isSpeedChosen = false
 
-  function playOrPause(): void {
-    const isNew = listener.goThrough()
-    if (player.isPlaying) player.pause()
-    else player.play(isNew)
+  /** `own` are controls of the picture that the bar belongs to. */
+  constructor(texts: Texts, player: Player, listener: PlayBarListener, own: readonly HTMLElement[]) {
+    this.#texts = texts
+    this.#player = player
+    this.#listener = listener
+    this.#toggle = button('play', `▶ ${texts.play.play}`, () => this.#playOrPause(), 'primary')
+    this.#place = this.#slider()
+    this.#speeds = this.#speedSelect()
+    this.element = this.#bar(own)
   }
 
-  function step(call: number): void {
-    listener.goThrough()
-    player.goTo(call)
+  load(count: number, lengthUs: number): void {
+    this.#count = count
+    this.#place.max = String(count)
+    if (this.#isSpeedChosen) return
+    this.#player.speed = usualSpeed(lengthUs)
+    this.#speeds.value = String(this.#player.speed)
   }
 
-  function load(calls: number, lengthUs: number): void {
-    count = calls
-    place.max = String(calls)
-    if (isSpeedChosen) return
-    player.speed = usualSpeed(lengthUs)
-    speeds.value = String(player.speed)
-  }
-
-  function show(call: number, atUs: number, isPlaying: boolean): void {
-    const label = isPlaying ? `❚❚ ${texts.play.pause}` : `▶ ${texts.play.play}`
+  show(call: number, atUs: number, isPlaying: boolean): void {
+    const { pause, play } = this.#texts.play
+    const label = isPlaying ? `❚❚ ${pause}` : `▶ ${play}`
     // In every frame while playing: what stays the same is left alone.
-    if (toggle.textContent !== label) put(toggle, label)
-    place.value = String(call + 1)
-    const text = listener.placeText(call, count, atUs)
-    place.setAttribute('aria-valuetext', text)
-    put(said, text)
+    if (this.#toggle.textContent !== label) put(this.#toggle, label)
+    this.#place.value = String(call + 1)
+    const text = this.#listener.placeText(call, this.#count, atUs)
+    this.#place.setAttribute('aria-valuetext', text)
+    put(this.#said, text)
   }
+
+  #bar(own: readonly HTMLElement[]): HTMLElement {
+    const { back, step, all, position } = this.#texts.play
+    return h(
+      'div',
+      { class: 'bar', role: 'group', 'aria-label': position },
+      this.#toggle,
+      button('back', `◂ ${back}`, () => this.#step(this.#player.call - 1)),
+      button('step', `${step} ▸`, () => this.#step(this.#player.call + 1)),
+      this.#speeds,
+      button('all', all, () => this.#listener.showAll()),
+      ...own,
+      h('div', { class: 'place' }, this.#place, this.#said),
+    )
+  }
+
+  #slider(): HTMLInputElement {
+    const label = this.#texts.play.position
+    const place = h('input', { type: 'range', min: 1, max: 1, value: 1, step: 1, 'aria-label': label, 'data-part': 'place' })
+    place.addEventListener('input', () => this.#step(Number(place.value) - 1))
+    return place
+  }
+
+  #speedSelect(): HTMLSelectElement {
+    const options = SPEEDS.map((speed) => [String(speed), `${speed}×`] as const)
+    const speeds = select(options, String(this.#player.speed), (speed) => {
+      this.#isSpeedChosen = true
+      this.#player.speed = Number(speed)
+    })
+    speeds.setAttribute('aria-label', this.#texts.play.speed)
+    return speeds
+  }
+
+  #playOrPause(): void {
+    const isNew = this.#listener.goThrough()
+    if (this.#player.isPlaying) this.#player.pause()
+    else this.#player.play(isNew)
+  }
+
+  #step(call: number): void {
+    this.#listener.goThrough()
+    this.#player.goTo(call)
+  }
+}
+
+function button(part: string, label: string, act: () => void, look?: string): HTMLElement {
+  return h('button', { type: 'button', class: look, 'data-part': part, onclick: act }, label)
 }

@@ -13,13 +13,12 @@ import type { Texts } from '../text/en.ts'
 import { Picture } from './canvas.ts'
 import { conclusionOf } from './conclusion.ts'
 import { exampleSelect } from './example-select.ts'
-import { limitsPanel } from './limits-panel.ts'
-import { playBar } from './play-bar.ts'
-import { Player } from './player.ts'
-import { sharePanel } from './share-panel.ts'
+import { LimitsPanel } from './limits-panel.ts'
+import { RunShare } from './run-share.ts'
+import { type Followers, RunThrough } from './run-through.ts'
 import { addressOf, fromAddress, isSameLimit, type State } from './state.ts'
 import { tapeTable, totalsTable } from './tables.ts'
-import { trafficPanel } from './traffic-panel.ts'
+import { TrafficPanel } from './traffic-panel.ts'
 
 /** While playing. */
 const WORDS_EVERY_MS = 120
@@ -50,21 +49,18 @@ class PlaygroundView implements View {
   readonly #texts: Texts
   readonly #host: Host
   readonly #simulator: Simulator<TrafficJob>
-  readonly #player: Player
   readonly #words: HTMLElement
   readonly #picture: Picture
-  readonly #bar: ReturnType<typeof playBar>
+  readonly #through: RunThrough
   readonly #example: ReturnType<typeof exampleSelect>
-  readonly #traffic: ReturnType<typeof trafficPanel>
-  readonly #limits: ReturnType<typeof limitsPanel>
-  readonly #share: ReturnType<typeof sharePanel>
+  readonly #traffic: TrafficPanel
+  readonly #limits: LimitsPanel
+  readonly #share: RunShare
   readonly #conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })
   readonly #totals = h('div')
   readonly #tape = h('div')
   #state: State
   #run: Run | undefined
-  /** Whether what has not come yet is veiled: from the first step until everything is shown again. */
-  #goesThrough = false
   #lookedMs = 0
 
   constructor(address: string, texts: Texts, host: Host) {
@@ -76,19 +72,18 @@ class PlaygroundView implements View {
       looked: (call, moments) => this.#looked(call, moments),
       failed: (failure) => this.#failed(failure),
     })
-    this.#player = new Player({ moved: (call, atUs, isPlaying) => this.#moved(call, atUs, isPlaying) })
     this.#words = h('div', { class: 'words', 'aria-live': 'polite', 'aria-label': texts.step.heading, 'data-part': 'words' })
-    this.#picture = new Picture(this.#words, (us) => this.#seek(us))
-    this.#bar = this.#playBar()
+    this.#picture = new Picture(this.#words, (us) => this.#through.seek(us))
+    this.#through = this.#runThrough()
     this.#example = exampleSelect(addressOf(this.#state), texts, (chosen) => this.#choose(chosen))
-    this.#traffic = trafficPanel(
+    this.#traffic = new TrafficPanel(
       this.#state.traffic,
       texts,
       (traffic) => this.#change({ ...this.#state, traffic }),
       (board) => this.#picture.byHand(board),
     )
-    this.#limits = limitsPanel(this.#state, texts, (next) => this.#change({ ...this.#state, ...next }))
-    this.#share = sharePanel(texts)
+    this.#limits = new LimitsPanel(this.#state, texts, (next) => this.#change({ ...this.#state, ...next }))
+    this.#share = new RunShare(texts)
     this.element = this.#layout()
     this.#simulate()
   }
@@ -98,9 +93,8 @@ class PlaygroundView implements View {
   }
 
   close(): void {
-    this.#player.pause()
+    this.#through.close()
     this.#simulator.close()
-    this.#picture.close()
   }
 
   #layout(): HTMLElement {
@@ -121,7 +115,7 @@ class PlaygroundView implements View {
 
   #results(): HTMLElement {
     const { picture, totals } = this.#texts
-    const drawn = [this.#conclusion, this.#bar.element, this.#picture.element, h('p', { class: 'note' }, picture.acts)]
+    const drawn = [this.#conclusion, this.#through.element, this.#picture.element, h('p', { class: 'note' }, picture.acts)]
     const counts = [h('h2', {}, totals.heading), this.#totals, h('p', { class: 'note' }, totals.waitNote)]
     return h(
       'div',
@@ -133,17 +127,14 @@ class PlaygroundView implements View {
     )
   }
 
-  #playBar(): ReturnType<typeof playBar> {
-    return playBar(
-      this.#texts,
-      this.#player,
-      {
-        goThrough: () => this.#goThrough(),
-        showAll: () => this.#showAll(),
-        placeText: (call, count, atUs) => this.#texts.play.of(counted(call + 1), counted(count), seconds(atUs)),
-      },
-      this.#stateTick(),
-    )
+  #runThrough(): RunThrough {
+    const followers: Followers = {
+      picture: this.#picture,
+      words: this.#words,
+      placeText: (call, count) => this.#texts.play.of(counted(call + 1), counted(count), seconds(this.#run?.atUs[Math.max(0, call)] ?? 0)),
+      moved: (call, isPlaying) => this.#moved(call, isPlaying),
+    }
+    return new RunThrough(this.#texts, followers, this.#stateTick())
   }
 
   /** Whether what each limit keeps is drawn. */
@@ -180,16 +171,13 @@ class PlaygroundView implements View {
 
   #ran(run: Run): void {
     this.#run = run
-    this.#goesThrough = false
     this.#traffic.fail('')
     put(this.#conclusion, conclusionOf(run, this.#texts))
     this.#picture.show({ run, limits: this.#state.limits, texts: this.#texts })
     // One thing in a frame: what is drawn is seen before the tables are made.
     requestAnimationFrame(() => this.#showTables(run))
-    this.#player.load(run.atUs, run.lengthUs)
-    this.#bar.load(run.atUs.length, run.lengthUs)
     // Worth a look first: the first refusal.
-    this.#player.goTo(run.firstRefused >= 0 ? run.firstRefused : run.atUs.length - 1)
+    this.#through.load(run.atUs, run.lengthUs, run.firstRefused >= 0 ? run.firstRefused : run.atUs.length - 1)
   }
 
   #showTables(run: Run): void {
@@ -217,36 +205,11 @@ class PlaygroundView implements View {
     this.#traffic.fail(failure.kind === 'limit' ? failure.message : this.#texts.traffic.errors[failure.reason](failure.value))
   }
 
-  #seek(us: number): void {
-    this.#goesThrough = true
-    this.#player.seek(us)
-  }
-
-  #moved(call: number, atUs: number, isPlaying: boolean): void {
-    if (isPlaying) this.#goesThrough = true
-    // Words that change many times a second are not read out.
-    const live = isPlaying ? 'off' : 'polite'
-    if (this.#words.ariaLive !== live) this.#words.ariaLive = live
-    this.#picture.point(atUs, this.#goesThrough)
-    this.#words.classList.toggle('going', this.#goesThrough)
-    this.#bar.show(call, this.#run?.atUs[Math.max(0, call)] ?? 0, isPlaying)
+  #moved(call: number, isPlaying: boolean): void {
     // Nobody reads faster than this, and words are laid out anew each time.
     if (call < 0 || (isPlaying && performance.now() - this.#lookedMs < WORDS_EVERY_MS)) return
     this.#lookedMs = performance.now()
     this.#simulator.look(call)
-  }
-
-  #goThrough(): boolean {
-    const isNew = !this.#goesThrough
-    this.#goesThrough = true
-    return isNew
-  }
-
-  #showAll(): void {
-    this.#player.pause()
-    this.#goesThrough = false
-    this.#words.classList.remove('going')
-    this.#picture.point(this.#run?.atUs[Math.max(0, this.#player.call)], false)
   }
 
   #looked(call: number, moments: readonly Moment[]): void {

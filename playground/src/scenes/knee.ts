@@ -7,8 +7,8 @@ import {
   BOUNDS,
   GOVERNED_MS,
   type GovernedJob,
-  type GovernedLane,
   type GovernedRun,
+  type GovernedSide,
   SERVICE_MS,
   TOO_LATE_MS,
 } from '../simulation/governed.ts'
@@ -33,8 +33,8 @@ export const kneeScene: SceneKind<GovernedJob> = {
   }),
 
   conclusion(job, run, { scenes: { knee } }) {
-    const said = (lane: GovernedLane) => {
-      const { share, times } = figures(lane, run)
+    const said = (side: GovernedSide) => {
+      const { share, times } = figures(side, run)
       return knee.figures(
         marked(knee.percent(plain(Math.round(share * 100))), share < LEAST_SHARE),
         marked(tenths(times), times > MOST_TIMES),
@@ -46,8 +46,8 @@ export const kneeScene: SceneKind<GovernedJob> = {
   totals(job, run, texts) {
     const { knee } = texts.scenes
     const rows = [
-      laneRow('governed', job.governor, run.governed, run, texts),
-      laneRow('fixed', knee.fixedName(counted(job.fixed)), run.fixed, run, texts),
+      sideRow('governed', job.governor, run.governed, run, texts),
+      sideRow('fixed', knee.fixedName(counted(job.fixed)), run.fixed, run, texts),
     ]
     return table(knee.columns, h('tbody', {}, ...rows), texts.totals.heading, 'cards')
   },
@@ -57,8 +57,8 @@ export const kneeScene: SceneKind<GovernedJob> = {
     return knee.moment(
       seconds(((sample + 1) * GOVERNED_MS * 1000) / SAMPLES),
       knee.value(counted(columnAt(job.columns, sample, SAMPLES))),
-      knee.lane(job.governor, at(governed.limit), at(governed.inflight), at(governed.perSecond), at(governed.latencyMs)),
-      knee.lane(knee.fixedShort, at(fixed.limit), at(fixed.inflight), at(fixed.perSecond), at(fixed.latencyMs)),
+      knee.side(job.governor, at(governed.limit), at(governed.inflight), at(governed.perSecond), at(governed.latencyMs)),
+      knee.side(knee.fixedShort, at(fixed.limit), at(fixed.inflight), at(fixed.perSecond), at(fixed.latencyMs)),
     )
   },
 
@@ -84,7 +84,7 @@ const marked = (text: string, isMarked: boolean): string => (isMarked ? `*${text
 const tenths = (value: number): string => String(Math.round(value * 10) / 10)
 
 /** Of the best: the share of its answers, and how many times its time. */
-const figures = ({ inTime, meanMs }: GovernedLane, { bestInTime }: GovernedRun) => ({
+const figures = ({ inTime, meanMs }: GovernedSide, { bestInTime }: GovernedRun) => ({
   share: Math.min(1, inTime / bestInTime),
   times: meanMs / SERVICE_MS,
 })
@@ -125,18 +125,18 @@ function latencyRow(job: GovernedJob, { governed, fixed }: GovernedRun, texts: T
   return { title: texts.scenes.knee.latency, top, series: lines(job, governed.latencyMs, fixed.latencyMs, best, texts) }
 }
 
-function laneRow(id: string, name: string, lane: GovernedLane, run: GovernedRun, { scenes: { knee }, live }: Texts): HTMLElement {
-  const { share, times } = figures(lane, run)
+function sideRow(id: string, name: string, side: GovernedSide, run: GovernedRun, { scenes: { knee }, live }: Texts): HTMLElement {
+  const { share, times } = figures(side, run)
   return labelled(
     knee.columns,
     [
       h('th', { scope: 'row' }, name),
       h('td', { class: share < LEAST_SHARE ? 'number above' : 'number' }, knee.percent(plain(Math.round(share * 100)))),
-      h('td', { class: times > MOST_TIMES ? 'number above' : 'number' }, live.ms(counted(lane.meanMs))),
-      h('td', { class: 'number' }, counted(lane.mostInflight)),
-      h('td', { class: 'number admitted' }, counted(lane.inTime)),
-      h('td', { class: 'number refused' }, counted(lane.refused)),
+      h('td', { class: times > MOST_TIMES ? 'number above' : 'number' }, live.ms(counted(side.meanMs))),
+      h('td', { class: 'number' }, counted(side.mostInflight)),
+      h('td', { class: 'number admitted' }, counted(side.inTime)),
+      h('td', { class: 'number refused' }, counted(side.refused)),
     ],
-    { 'data-lane': id },
+    { 'data-side': id },
   )
 }

@@ -4,7 +4,7 @@ import { counted, plain, seconds, time } from '../numbers.ts'
 import { secondTicks } from '../playground/frame.ts'
 import { labelled, table } from '../playground/tables.ts'
 import { columnAt, SAMPLES } from '../simulation/samples.ts'
-import { CALLERS, PATIENCE_MS, SLOW_MS, SLOW_UNIT_MS, SLOW_WORKERS, type SlowJob, type SlowLane, type SlowRun } from '../simulation/slow.ts'
+import { CALLERS, PATIENCE_MS, SLOW_MS, SLOW_UNIT_MS, SLOW_WORKERS, type SlowJob, type SlowRun, type SlowSide } from '../simulation/slow.ts'
 import type { Texts } from '../text/en.ts'
 import { type Chart, type ChartRow, roundTop } from './chart.ts'
 import type { SceneKind } from './kind.ts'
@@ -35,8 +35,8 @@ export const slowScene: SceneKind<SlowJob> = {
   totals(job, { rateAlone, atOnce }, texts) {
     const { slow } = texts.scenes
     const rows = [
-      laneRow('rate', slow.lanes.rate(job.rate), rateAlone, job, texts),
-      laneRow('both', slow.lanes.both(job.rate, job.max), atOnce, job, texts),
+      sideRow('rate', slow.sides.rate(job.rate), rateAlone, job, texts),
+      sideRow('both', slow.sides.both(job.rate, job.max), atOnce, job, texts),
     ]
     return table(slow.columns, h('tbody', {}, ...rows), texts.totals.heading, 'cards')
   },
@@ -120,8 +120,8 @@ function waitingRow({ atOnce }: SlowRun, { scenes: { slow } }: Texts): ChartRow 
   return { title: slow.waiting, top: roundTop(Math.max(4, atOnce.mostWaiting)), series }
 }
 
-function laneRow(id: string, name: string, lane: SlowLane, { max }: SlowJob, { scenes: { slow } }: Texts): HTMLElement {
-  const { mostInflight, inTime, late, gaveUp, longestMs } = lane
+function sideRow(id: string, name: string, side: SlowSide, { max }: SlowJob, { scenes: { slow } }: Texts): HTMLElement {
+  const { mostInflight, inTime, late, gaveUp, longestMs } = side
   const isOver = mostInflight > max
   return labelled(
     slow.columns,
@@ -133,6 +133,6 @@ function laneRow(id: string, name: string, lane: SlowLane, { max }: SlowJob, { s
       h('td', { class: 'number' }, counted(gaveUp)),
       h('td', { class: 'number' }, time(longestMs * 1000)),
     ],
-    { 'data-lane': id },
+    { 'data-side': id },
   )
 }

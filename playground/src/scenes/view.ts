@@ -1,10 +1,10 @@
 /** A scene with a simulated server: what is given on one side, what comes of it on the other. The server is made slower and faster by hand. */
 import { field, h, put } from '../dom.ts'
 import { plain, seconds } from '../numbers.ts'
-import { drawingBoard } from '../playground/drawing.ts'
+import { DrawingBoard } from '../playground/drawing.ts'
 import { exampleSelect } from '../playground/example-select.ts'
-import { playBar } from '../playground/play-bar.ts'
-import { Player } from '../playground/player.ts'
+import { type Followers, RunThrough } from '../playground/run-through.ts'
+import { SharePanel } from '../playground/share-panel.ts'
 import { TimePicture } from '../playground/time-picture.ts'
 import type { Host, View } from '../playground/view.ts'
 import type { Failure, RunOf } from '../simulation/job.ts'
@@ -16,7 +16,6 @@ import { chartDrawing } from './chart.ts'
 import { sceneControls } from './controls.ts'
 import type { SceneKind } from './kind.ts'
 import { kneeScene } from './knee.ts'
-import { sceneShare } from './share.ts'
 import { slowScene } from './slow.ts'
 import { BOARDS, type SceneState, sceneAddress, sceneFrom } from './state.ts'
 
@@ -31,11 +30,10 @@ class SceneView<S extends SceneState> implements View {
   readonly #texts: Texts
   readonly #host: Host
   readonly #simulator: Simulator<S>
-  readonly #player: Player
-  readonly #picture = new TimePicture((us) => this.#seek(us))
-  readonly #bar: ReturnType<typeof playBar>
+  readonly #picture = new TimePicture((us) => this.#through.seek(us))
+  readonly #through: RunThrough
   readonly #example: ReturnType<typeof exampleSelect>
-  readonly #share: ReturnType<typeof sceneShare>
+  readonly #share: SharePanel
   readonly #conclusion = h('p', { class: 'conclusion', role: 'status', 'data-part': 'conclusion' })
   readonly #moment = h('p', { class: 'moment', 'aria-live': 'polite', 'data-part': 'moment' })
   readonly #note = h('p', { class: 'note' })
@@ -43,8 +41,6 @@ class SceneView<S extends SceneState> implements View {
   readonly #error = h('p', { class: 'error', role: 'alert' })
   #state: S
   #run: RunOf<S> | undefined
-  /** Whether what has not come yet is veiled: from the first step until everything is shown again. */
-  #goesThrough = false
 
   constructor(state: S, kind: SceneKind<S>, texts: Texts, host: Host) {
     this.#state = state
@@ -52,10 +48,9 @@ class SceneView<S extends SceneState> implements View {
     this.#texts = texts
     this.#host = host
     this.#simulator = new Simulator<S>(host.script, { ran: (run) => this.#ran(run), failed: (failure) => this.#failed(failure) })
-    this.#player = new Player({ moved: (sample, atUs, isPlaying) => this.#moved(sample, atUs, isPlaying) })
-    this.#bar = this.#playBar()
+    this.#through = this.#runThrough()
     this.#example = exampleSelect(sceneAddress(state), texts, (address) => host.open(address))
-    this.#share = sceneShare(texts, state.scene)
+    this.#share = new SharePanel(texts, h('span', {}, 'TypeScript'))
     this.element = this.#layout()
     this.#showBoard()
     this.#simulate()
@@ -66,26 +61,21 @@ class SceneView<S extends SceneState> implements View {
   }
 
   close(): void {
-    this.#player.pause()
+    this.#through.close()
     this.#simulator.close()
-    this.#picture.close()
   }
 
-  #playBar(): ReturnType<typeof playBar> {
+  #runThrough(): RunThrough {
     const { scenes } = this.#texts
     const button = (part: string, label: string, isSlower: boolean) =>
       h('button', { type: 'button', 'data-part': part, title: scenes.fromHere, onclick: () => this.#changeSpeed(isSlower) }, label)
-    return playBar(
-      this.#texts,
-      this.#player,
-      {
-        goThrough: () => this.#goThrough(),
-        showAll: () => this.#showAll(),
-        placeText: (_, __, atUs) => scenes.at(seconds(atUs)),
-      },
-      button('slower', scenes.slower, true),
-      button('faster', scenes.faster, false),
-    )
+    const followers: Followers = {
+      picture: this.#picture,
+      words: this.#moment,
+      placeText: (_, __, atUs) => scenes.at(seconds(Math.round(atUs / 1e5) * 1e5)),
+      moved: (sample) => this.#say(sample),
+    }
+    return new RunThrough(this.#texts, followers, button('slower', scenes.slower, true), button('faster', scenes.faster, false))
   }
 
   #layout(): HTMLElement {
@@ -107,7 +97,7 @@ class SceneView<S extends SceneState> implements View {
 
   #results(): HTMLElement {
     const { totals } = this.#texts
-    const drawn = [this.#conclusion, this.#bar.element, this.#error, this.#moment, this.#picture.element, this.#note]
+    const drawn = [this.#conclusion, this.#through.element, this.#error, this.#moment, this.#picture.element, this.#note]
     return h(
       'div',
       { class: 'results' },
@@ -126,14 +116,15 @@ class SceneView<S extends SceneState> implements View {
       column: (from: string, to: string) => scenes.column(scenes[scene].hand, from, to),
       valueText: (value: number) => this.#kind.valueText(value, this.#texts),
     }
-    this.#picture.byHand(drawingBoard(columns, options, (next) => this.#change({ ...this.#state, columns: next })))
+    const board = new DrawingBoard(columns, options, (next) => this.#change({ ...this.#state, columns: next }))
+    this.#picture.byHand(board.element)
   }
 
   /** From where we are until the end; what has been seen stays as it was. */
   #changeSpeed(isSlower: boolean): void {
     const { least, most } = BOARDS[this.#state.scene]
-    const here = Math.floor((Math.max(0, this.#player.call) * COLUMNS) / SAMPLES)
-    const from = this.#player.isPlaying ? here + 1 : here
+    const here = Math.floor((Math.max(0, this.#through.call) * COLUMNS) / SAMPLES)
+    const from = this.#through.isPlaying ? here + 1 : here
     const changed = (value: number) => Math.max(least, Math.min(most, this.#kind.changed(value, isSlower)))
     this.#change({ ...this.#state, columns: this.#state.columns.map((value, k) => (k < from ? value : changed(value))) })
     this.#showBoard()
@@ -161,16 +152,11 @@ class SceneView<S extends SceneState> implements View {
     put(this.#totals, this.#kind.totals(this.#state, run, this.#texts))
     const drawing = chartDrawing(this.#kind.chart(this.#state, run, this.#texts))
     this.#picture.show(drawing)
-    this.#share.show(sceneAddress(this.#state), drawing, this.#kind.code(this.#state))
-    if (isFirst) this.#begin(drawing.lengthUs, this.#kind.first(run))
-    else this.#say(this.#player.call)
+    const address = sceneAddress(this.#state)
+    this.#share.show({ address, drawing, name: this.#state.scene, code: this.#kind.code(this.#state) })
+    if (isFirst) this.#through.load(sampleTimesUs(drawing.lengthUs / 1000), drawing.lengthUs, this.#kind.first(run))
+    else this.#say(this.#through.call)
     this.element.setAttribute('aria-busy', 'false')
-  }
-
-  #begin(lengthUs: number, first: number): void {
-    this.#player.load(sampleTimesUs(lengthUs / 1000), lengthUs)
-    this.#bar.load(SAMPLES, lengthUs)
-    this.#player.goTo(first)
   }
 
   #failed(failure: Failure): void {
@@ -178,36 +164,9 @@ class SceneView<S extends SceneState> implements View {
     put(this.#error, failure.kind === 'limit' ? failure.message : plain(Number(failure.value)))
   }
 
-  #seek(us: number): void {
-    this.#goesThrough = true
-    this.#player.seek(us)
-  }
-
-  #moved(sample: number, atUs: number, isPlaying: boolean): void {
-    if (isPlaying) this.#goesThrough = true
-    // Words that change many times a second are not read out.
-    const live = isPlaying ? 'off' : 'polite'
-    if (this.#moment.ariaLive !== live) this.#moment.ariaLive = live
-    this.#picture.point(atUs, this.#goesThrough)
-    this.#bar.show(sample, Math.round(atUs / 1e5) * 1e5, isPlaying)
-    this.#say(sample)
-  }
-
   #say(sample: number): void {
     if (this.#run === undefined) return
     put(this.#moment, this.#kind.moment(this.#state, this.#run, Math.max(0, sample), this.#texts))
-  }
-
-  #goThrough(): boolean {
-    const isNew = !this.#goesThrough
-    this.#goesThrough = true
-    return isNew
-  }
-
-  #showAll(): void {
-    this.#player.pause()
-    this.#goesThrough = false
-    this.#picture.point(sampleTimesUs(BOARDS[this.#state.scene].seconds * 1000)[this.#player.call], false)
   }
 }
 

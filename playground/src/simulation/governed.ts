@@ -38,7 +38,7 @@ export interface GovernedJob {
   readonly columns: readonly number[]
 }
 
-export interface GovernedLane {
+export interface GovernedSide {
   /** The limit at the end of each sample. */
   readonly limit: Line
   /** Most calls in flight within each sample. */
@@ -55,8 +55,8 @@ export interface GovernedLane {
 
 export interface GovernedRun {
   readonly scene: 'knee'
-  readonly governed: GovernedLane
-  readonly fixed: GovernedLane
+  readonly governed: GovernedSide
+  readonly fixed: GovernedSide
   /** The best: as many in flight as there are workers, and the answers a second that they can give. */
   readonly bestLimit: Line
   readonly bestPerSecond: Line
@@ -106,7 +106,7 @@ class LanePlayer {
     this.#limitNow = () => governed?.limit ?? max
   }
 
-  play(): GovernedLane {
+  play(): GovernedSide {
     for (let column = 1; column < COLUMNS; column++) this.#at((column * GOVERNED_MS) / COLUMNS, () => this.#resize(column))
     this.#arrive()
     for (let sample = 0; sample < SAMPLES; sample++) {
@@ -163,7 +163,7 @@ class LanePlayer {
     add(this.#tookMs, sample, tookMs)
   }
 
-  #result(): GovernedLane {
+  #result(): GovernedSide {
     const sum = (line: Line) => line.reduce((all, value) => all + value, 0)
     const inTime = sum(this.#answers)
     const sampleS = GOVERNED_MS / SAMPLES / 1000

@@ -57,6 +57,15 @@ export function shapeOf(data: LimitData): Shape {
   return { type, limit, capacity, slots, windowUs: periodUs(rate), intervalUs: pace.periodUs / pace.permits }
 }
 
+export function isWrong(data: LimitData): boolean {
+  try {
+    shapeOf(data)
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** The time that a rate names: a second of '10/s'. */
 function periodUs(rate: Rate): number {
   if (typeof rate !== 'string') return durationUs(rate.per, 'rate: period')

@@ -33,7 +33,7 @@ export interface SlowJob {
   readonly columns: readonly number[]
 }
 
-export interface SlowLane {
+export interface SlowSide {
   /** Most calls in flight within each sample. */
   readonly inflight: Line
   /** Most callers that waited within each sample, by caller. */
@@ -49,8 +49,8 @@ export interface SlowLane {
 export interface SlowRun {
   readonly scene: 'slow'
   readonly calls: number
-  readonly rateAlone: SlowLane
-  readonly atOnce: SlowLane
+  readonly rateAlone: SlowSide
+  readonly atOnce: SlowSide
 }
 
 interface Arrival {
@@ -139,7 +139,7 @@ class LanePlayer {
     this.#enter = gate(job, this.#noting)
   }
 
-  async play(): Promise<SlowLane> {
+  async play(): Promise<SlowSide> {
     let next = 0
     for (let ms = 0; ms < LONGEST_MS && (ms < SLOW_MS || this.#isBusy); ms++) {
       this.#clock.setMs(ms)

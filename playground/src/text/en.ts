@@ -253,7 +253,7 @@ export const en = {
         `At ${second} s, ${ms} ms per call. In flight: ${alone} with the rate limit alone, ${kept} with concurrency. Waiting: ${waiting}${callers.length === 0 ? '' : ` (${callers.join(', ')})`}.`,
       note: (workers: string, patience: string, wait: string) =>
         `The server works on ${workers} calls at a time; others wait inside it. An answer after more than ${patience} s is too late. With concurrency callers wait outside, for ${wait} ms at most.`,
-      lanes: {
+      sides: {
         rate: (rate: number) => `${rate} a second`,
         both: (rate: number, max: number) => `${rate} a second, ${max} at once`,
       },
@@ -281,7 +281,7 @@ export const en = {
       governed: (name: string, figures: string) => `${name} reaches ${figures}.`,
       fixed: (limit: string, figures: string) => ` The fixed limit of ${limit}: ${figures}.`,
       moment: (second: string, workers: string, governed: string, fixed: string) => `At ${second} s, ${workers}. ${governed} ${fixed}`,
-      lane: (name: string, limit: string, inflight: string, perSecond: string, ms: string) =>
+      side: (name: string, limit: string, inflight: string, perSecond: string, ms: string) =>
         `${name}: limit ${limit}, ${inflight} in flight, ${perSecond} answers a second in ${ms} ms.`,
       note: (ms: string, perSecond: string, late: string, times: string, share: string) =>
         `A worker takes ${ms} ms for a call on average, and one call for each worker is the best. ${perSecond} calls come each second; those above the limit are refused at once. An answer after more than ${late} s is too late, and does not count. Marked: above ${times} times the best time, or below ${share} % of the best throughput.`,

@@ -244,7 +244,7 @@ export const zh: Texts = {
         `第 ${second} 秒，每次调用 ${ms} 毫秒。同时进行：只限速率 ${alone} 个，限制并发 ${kept} 个。排队：${waiting} 个${callers.length === 0 ? '' : `（${callers.join('，')}）`}。`,
       note: (workers, patience, wait) =>
         `服务器同时处理 ${workers} 个调用，其余的在里面等。超过 ${patience} 秒的回答算太晚。限制并发时，调用方在外面排队，最多等 ${wait} 毫秒。`,
-      lanes: { rate: (rate) => `每秒 ${rate} 次`, both: (rate, max) => `每秒 ${rate} 次，同时 ${max} 个` },
+      sides: { rate: (rate) => `每秒 ${rate} 次`, both: (rate, max) => `每秒 ${rate} 次，同时 ${max} 个` },
       columns: ['限额', '同时最多', '及时', '太晚', '放弃', '最慢的回答'],
       mostOf: (most, max) => `${most}（限 ${max}）`,
     },
@@ -269,7 +269,7 @@ export const zh: Texts = {
       governed: (name, figures) => `${name}：${figures}。`,
       fixed: (limit, figures) => `固定限额 ${limit}：${figures}。`,
       moment: (second, workers, governed, fixed) => `第 ${second} 秒，${workers}。${governed}${fixed}`,
-      lane: (name, limit, inflight, perSecond, ms) =>
+      side: (name, limit, inflight, perSecond, ms) =>
         `${name}：限额 ${limit}，同时进行 ${inflight} 个，每秒 ${perSecond} 个回答，耗时 ${ms} 毫秒。`,
       note: (ms, perSecond, late, times, share) =>
         `每个工作线程平均 ${ms} 毫秒处理一个调用，每个线程正好一个调用最佳。每秒到达 ${perSecond} 个调用，超过限额的立即拒绝；超过 ${late} 秒的回答算太晚，不计入。标出的数值：耗时超过最短的 ${times} 倍，或吞吐量低于最佳值的 ${share}%。`,

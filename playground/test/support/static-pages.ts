@@ -1,4 +1,4 @@
-/** The page from static files, in a Chromium, for the tests of one file. Whatever a test opened last must have had no trouble. */
+/** The page from static files, in a Chromium, for the tests of one file. The page that a test opened last must have logged no error. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './chromium.ts'

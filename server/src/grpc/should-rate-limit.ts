@@ -76,7 +76,7 @@ function jobOf(counting: Counting, domain: string, rules: readonly DescriptorRul
   return config === undefined ? () => NO_LIMIT : () => countedBy(limiters.ofRule(config))
 }
 
-/** Only those who would have taken something are counted. */
+/** Only calls that would have taken something are counted. */
 function denied(limiters: Limiters, rule: DescriptorRule, { entries, is_negative_hits }: Descriptor, hits: number): Result {
   if (!is_negative_hits && hits > 0) limiters.countDenied(rule, boundedKey(keyOf(entries)))
   return rule.shadow || is_negative_hits ? NO_LIMIT : NONE_ALLOWED

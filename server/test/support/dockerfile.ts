@@ -1,6 +1,5 @@
 /**
- * Does what a Dockerfile says, without an engine: the same files are copied and the same commands run, in a folder instead of an image. Only what
- * the one here uses; anything else is an error. What the base image brings is this machine's own Node.
+ * Runs a Dockerfile without an engine: the same files are copied and the same commands run, in a folder instead of an image. Only the instructions that ours uses; any other is an error. Node is this machine's own instead of the base image's.
  */
 import { cpSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'

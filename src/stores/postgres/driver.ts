@@ -27,7 +27,7 @@ export interface PostgresDriverOptions {
   readonly mostWeight: number
 }
 
-/** One of those who write a row at the same time succeeds each time. */
+/** Of several writers of a row at the same time one succeeds each time. */
 const MOST_ATTEMPTS = 1_000
 /** A statement that is not answered for so long is on a connection that is dead: what waits for its rows shall not wait for ever. */
 const SILENCE_US = 10_000_000

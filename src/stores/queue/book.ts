@@ -50,7 +50,7 @@ export class Book {
     return this.#latestUs(parts, (holding, cost) => holding.dueFromEndUs(cost, cost * behind) + holding.offsetUs)
   }
 
-  /** Whether those who hold the latest permits, but for those `behind` them of each limit, may act later than `forUs` by the store's time. */
+  /** Whether the holders of the latest permits, but for the permits `behind` them of each limit, may act later than `forUs` by the store's time. */
   isLaterThan(forUs: number, parts: readonly Part[], behind: readonly number[]): boolean {
     return this.#latestUs(parts, (holding, cost, k) => holding.dueFromEndUs(cost, behind[k] as number)) > forUs
   }

@@ -11,7 +11,7 @@ export class Line {
   first: Waiter | undefined
   firstOutside: Waiter | undefined
   length = 0
-  /** Whether those who stand here ask for different costs, or did since it was last empty. */
+  /** Whether the waiters here ask for different costs, or did since it was last empty. */
   isMixed = false
   #last: Waiter | undefined
   /** How many permits of each limit all who stand here ask for. */

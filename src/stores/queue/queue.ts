@@ -16,7 +16,7 @@ import { type Booked, bookedOf } from './booked-permits.ts'
 import { Departures, paceUs } from './departures.ts'
 import { addCosts, Line } from './line.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
-import { type Answer, mayBook, type Refusal, type Took, type Waiter } from './waiter.ts'
+import { type Answer, mayBook, type Took, type Waiter, type WaitRefusal } from './waiter.ts'
 
 /** How often the first in line asks again where leases may run out, to keep its place. */
 const KEEP_PLACE_US = 500_000
@@ -101,7 +101,7 @@ export class Queue {
   }
 
   /**
-   * A reservation that was made beside the queue is given up: like a waiter who leaves, it hands its permits to those who wait, and the latest are
+   * A reservation that was made beside the queue is given up: like a waiter that leaves, it hands its permits to the other waiters, and the latest are
    * given back. False if nobody can use them: then it is cancelled by itself.
    */
   takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
@@ -257,7 +257,7 @@ export class Queue {
     this.booked(waiter, behind)
   }
 
-  /** A waiter that has permits stands with those who are booked, unless they come too late for it. */
+  /** A waiter that has permits stands with the booked ones, unless they come too late for it. */
   protected booked(waiter: Waiter, behind: Waiter | undefined): void {
     const answer = waiter.answer as Answer
     const refusal = this.#refusal(waiter, answer.bookedForUs)
@@ -435,7 +435,7 @@ export class Queue {
   }
 
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
-  #refusal(waiter: Waiter, earliestUs: number): Refusal | undefined {
+  #refusal(waiter: Waiter, earliestUs: number): WaitRefusal | undefined {
     if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
     return this.line.asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
   }

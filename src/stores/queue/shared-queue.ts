@@ -31,7 +31,7 @@ interface Spare {
 
 export class SharedQueue extends Queue {
   readonly #horizon: Horizon
-  /** Answers whose permits are held for no waiter in particular, because those who were answered left: the next caller has them. */
+  /** Answers whose permits are held for no waiter in particular, because the waiters that were answered left: the next caller has them. */
   #spare: { readonly parts: readonly Part[]; readonly answer: Answer }[] = []
   /** What those held who left while answers were awaited: only when all are there it is known which permits are the latest. */
   #left: (readonly Part[])[] = []
@@ -303,7 +303,7 @@ export class SharedQueue extends Queue {
     return isLater && this.#dueFromEndUs(waiter.parts) <= waiter.deadlineUs
   }
 
-  /** Whether what may be had at once goes to those who are booked first, or, after a stall, is had at the pace of the limit. */
+  /** Whether permits that may be had at once go to booked waiters first, or, after a stall, are had at the pace of the limit. */
   #goesBehind(parts: readonly Part[], nowUs: number, deadlineUs = Number.POSITIVE_INFINITY): boolean {
     const { first, isMixed } = this.line
     const isBehindOthers = !isMixed && first?.state === 'booked' && first.asksForTheSameAs(parts) && this.#dueFromEndUs(parts) <= deadlineUs
@@ -416,7 +416,7 @@ function allAskFor({ isMixed, first, asking }: Line, parts: readonly Part[]): bo
   return !isMixed && first?.asksForTheSameAs(parts) !== false && [...asking].every((waiter) => waiter.asksForTheSameAs(parts))
 }
 
-/** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
+/** The first waiter that holds nothing, asks for the same and is still there at that time; waiters that are asking right now only if told so. */
 function firstWithout({ firstOutside, asking }: Line, parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
   const mayHave = (waiter: Waiter) =>
     (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)

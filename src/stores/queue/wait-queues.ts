@@ -10,7 +10,7 @@ import { type Turn, Waiter } from './waiter.ts'
 
 /** How its queues are, apart from who waits in them. */
 export type WaitQueuesOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
-  /** Whether a process stays alive for those who wait. */
+  /** Whether a process stays alive for its waiters. */
   readonly keepAlive: boolean
 }
 

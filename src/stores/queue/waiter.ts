@@ -9,12 +9,12 @@ import type { Queue } from './queue.ts'
 import type { Abortable } from './signals.ts'
 
 /** Why a limit ends a wait. */
-export type Refusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
+export type WaitRefusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
 
 /** The result of a wait, unless it fails. */
 export interface Turn {
   /** Undefined if its turn has come. */
-  readonly refusal: Refusal | undefined
+  readonly refusal: WaitRefusal | undefined
   /** The last answer to it; undefined if it ended before one came. */
   readonly answer: Answer | undefined
   /** How long after the decision its time came: maybe less than it says, because a caller before it left. */
@@ -105,13 +105,13 @@ export class Waiter {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
   }
 
-  serve(delayUs: number, servedUs: number, refusal?: Refusal): void {
+  serve(delayUs: number, servedUs: number, refusal?: WaitRefusal): void {
     const { answer } = this
     this.#gone()
     this.#resolve({ refusal, answer, delayUs, servedUs })
   }
 
-  refuse(refusal: Refusal): void {
+  refuse(refusal: WaitRefusal): void {
     this.serve(0, 0, refusal)
   }
 

@@ -1702,255 +1702,342 @@ local function clearWords(s, from, count)
   end
 end
 ` },
-  concurrency: { needs: ['prelude'], text: `-- From src/algorithms/concurrency/concurrency.ts.
-do
-  local function wordsIn(entries)
-    return 9 + entries * 3
-  end
+  entries: { needs: ['prelude'], text: `-- From src/algorithms/concurrency/entries.ts.
 
-  local function roomFor(entries)
-    return (entries / 4 + -(entries / 4) % 1) * 4
-  end
+-- How many words so many entries take, in the room that comes for them.
+local function wordsFor(entries)
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+end
 
-  -- Whether some entry may have expired.
-  local function mayLapse(s, i, atUs)
-    return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
-  end
+-- Whether some entry may have expired.
+local function mayLapse(s, i, atUs)
+  return s[i + 7] <= atUs and s[i + 5] + s[i + 6] > 0
+end
 
-  local function setCount(s, i, entry, count)
-    s[i + 9 + entry * 3 + 1] = count
+-- Makes an entry one that counts nothing.
+local function uncount(s, i, entry)
+  local count = s[entry + 1]
+  if count >= 1099511627776 then
+    s[i + 6] = s[i + 6] - 1
+  else
+    s[i + 5] = s[i + 5] - 1
+    s[i + 3] = s[i + 3] - count
   end
+  s[entry + 1] = 0
+end
 
-  -- Makes an entry one that counts nothing.
-  local function uncount(s, i, entry)
-    local count = s[i + 9 + entry * 3 + 1]
-    if count >= 1099511627776 then
-      s[i + 6] = s[i + 6] - 1
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
+end
+
+-- Drops the last entries that count nothing.
+local function dropLast(s, i)
+  local end_ = s[i + 4]
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
+    end_ = end_ - 1
+    entry = entry - 3
+  end
+  s[i + 4] = end_
+end
+
+local function removeExpired(s, i, atUs)
+  local soonestUs = 0
+  local latestUs = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] > 0 then
+        local expiresUs = s[entry + 2]
+        if expiresUs <= atUs then
+          uncount(s, i, entry)
+        else
+          soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+          latestUs = latestUs > expiresUs and latestUs or expiresUs
+        end
+      end
+      entry = entry + 3
+    end
+  end
+  s[i + 7] = soonestUs
+  s[i + 8] = latestUs
+  dropLast(s, i)
+end
+
+-- Removes what has expired.
+local function lapse(s, i, atUs)
+  if mayLapse(s, i, atUs) then
+    removeExpired(s, i, atUs)
+  end
+end
+
+-- The first entry with this token or a later one, or where the next one would stand.
+local function entryFrom(s, i, token)
+  local low = 0
+  local high = s[i + 4]
+  while low < high do
+    local middle = (low + high) / 2 - (low + high) / 2 % 1
+    if s[i + 9 + middle * 3] < token then
+      low = middle + 1
     else
-      s[i + 5] = s[i + 5] - 1
-      s[i + 3] = s[i + 3] - count
+      high = middle
     end
-    setCount(s, i, entry, 0)
   end
+  return i + 9 + low * 3
+end
 
-  local function setExpires(s, i, entry, expiresUs)
-    s[i + 9 + entry * 3 + 2] = expiresUs
-  end
+-- The entry with a token, or -1.
+local function entryOf(s, i, token)
+  local entry = entryFrom(s, i, token)
+  return entry < i + 9 + s[i + 4] * 3 and s[entry] == token and entry or -1
+end
 
-  local function put(s, i, entry, token, count, expiresUs)
-    s[i + 9 + entry * 3] = token
-    setCount(s, i, entry, count)
-    setExpires(s, i, entry, expiresUs)
-  end
-
-  -- Drops the last entries that count nothing.
-  local function dropLast(s, i)
-    local end_ = s[i + 4]
-    while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
-      end_ = end_ - 1
-      put(s, i, end_, 0, 0, 0)
-    end
-    s[i + 4] = end_
-  end
-
-  -- Removes what has expired.
-  local function lapse(s, i, atUs)
-    if not mayLapse(s, i, atUs) then
-      return
-    end
-    local soonestUs = 0
-    local latestUs = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        if s[i + 9 + entry * 3 + 1] > 0 then
-          local expiresUs = s[i + 9 + entry * 3 + 2]
-          if expiresUs <= atUs then
-            uncount(s, i, entry)
-          else
-            soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
-            latestUs = latestUs > expiresUs and latestUs or expiresUs
-          end
+local function moveTogether(s, i)
+  local next = i + 9
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      local count = s[entry + 1]
+      if count > 0 then
+        if next < entry then
+          put(s, next, s[entry], count, s[entry + 2])
         end
-        entry = entry + 1
+        next = next + 3
       end
+      entry = entry + 3
     end
-    s[i + 7] = soonestUs
-    s[i + 8] = latestUs
-    dropLast(s, i)
   end
+  clearWords(s, next, end_ - next)
+  s[i + 4] = ((next - i) - 9) / 3
+end
 
-  -- Permits in use.
-  local function totalAt(s, i, atUs)
-    local total = s[i + 3]
-    if not mayLapse(s, i, atUs) then
-      return total
+-- Room for one more entry: where many count nothing, or there is room for \`most\` only, the others move together.
+local function makeRoom(s, i, most)
+  local entries = s[i + 4]
+  if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[i + 5] + s[i + 6]) <= 3 * entries) then
+    moveTogether(s, i)
+  end
+end
+
+-- Adds an entry behind all others.
+local function append(s, i, token, count, expiresUs)
+  put(s, i + 9 + s[i + 4] * 3, token, count, expiresUs)
+  s[i + 4] = s[i + 4] + 1
+  s[i + 7] = s[i + 5] + s[i + 6] == 0 and expiresUs or s[i + 7] < expiresUs and s[i + 7] or expiresUs
+  s[i + 8] = s[i + 8] > expiresUs and s[i + 8] or expiresUs
+end
+
+-- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
+local function latestOf(s, i, atMostUs)
+  local latestUs = 0
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while entry >= i + 9 and latestUs < atMostUs do
+    if s[entry + 1] > 0 then
+      latestUs = latestUs > s[entry + 2] and latestUs or s[entry + 2]
     end
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        local count = s[i + 9 + entry * 3 + 1]
-        if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
-          total = total - count
-        end
-        entry = entry + 1
+    entry = entry - 3
+  end
+  return latestUs
+end
+
+local function remove(s, i, entry)
+  local expiresUs = s[entry + 2]
+  uncount(s, i, entry)
+  dropLast(s, i)
+  if s[i + 5] + s[i + 6] == 0 then
+    s[i + 7] = 0
+    s[i + 8] = 0
+  elseif expiresUs == s[i + 8] then
+    s[i + 8] = latestOf(s, i, expiresUs)
+  end
+end
+
+-- Lets an entry run until that time, or longer if it does already.
+local function extend(s, i, entry, expiresUs)
+  local laterUs = s[entry + 2] > expiresUs and s[entry + 2] or expiresUs
+  s[entry + 2] = laterUs
+  s[i + 8] = s[i + 8] > laterUs and s[i + 8] or laterUs
+end
+` },
+  waits: { needs: ['prelude', 'entries'], text: `-- From src/algorithms/concurrency/waits.ts.
+
+-- The permits of leases that have run out.
+local function lapsedAt(s, i, atUs)
+  local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 2] <= atUs then
+        lapsed = lapsed + s[entry + 1]
       end
+      entry = entry + 3
     end
-    return total
   end
+  return lapsed
+end
 
-  local function isLive(s, i, entry, atUs)
-    return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
-  end
+-- Permits in use.
+local function totalAt(s, i, atUs)
+  return mayLapse(s, i, atUs) and s[i + 3] - lapsedAt(s, i, atUs) or s[i + 3]
+end
 
-  -- When the next lease runs out.
-  local function nextLapseUs(s, i, atUs)
-    local nextUs = s[i + 8]
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
-          nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
-        end
-        entry = entry + 1
+-- When the next lease runs out.
+local function nextLapseUs(s, i, atUs)
+  local nextUs = s[i + 8]
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        nextUs = nextUs < s[entry + 2] and nextUs or s[entry + 2]
       end
+      entry = entry + 3
     end
-    return nextUs
   end
+  return nextUs
+end
 
-  -- The permits of leases that run out until a time.
-  local function lapsedBy(s, i, atUs, untilUs)
-    local lapsed = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        local count = s[i + 9 + entry * 3 + 1]
-        if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
-          lapsed = lapsed + count
-        end
-        entry = entry + 1
+-- The permits of leases that run out until a time.
+local function lapsedBy(s, i, atUs, untilUs)
+  local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs and s[entry + 2] <= untilUs then
+        lapsed = lapsed + s[entry + 1]
       end
+      entry = entry + 3
     end
-    return lapsed
   end
+  return lapsed
+end
 
-  -- When the last of those leases runs out that do.
-  local function lastLapseUs(s, i)
-    local lastUs = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        local expiresUs = s[i + 9 + entry * 3 + 2]
-        if expiresUs < huge then
-          lastUs = lastUs > expiresUs and lastUs or expiresUs
-        end
-        entry = entry + 1
+-- When the last of those leases runs out that do.
+local function lastLapseUs(s, i)
+  local lastUs = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      local expiresUs = s[entry + 2]
+      if expiresUs < huge then
+        lastUs = lastUs > expiresUs and lastUs or expiresUs
       end
+      entry = entry + 3
     end
-    return lastUs
   end
+  return lastUs
+end
 
-  -- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
-  local function roomAtUs(s, i, atUs, room)
-    local total = totalAt(s, i, atUs)
-    if total <= room then
-      return 0
+-- When at most \`room\` permits are in use: the first time at which enough leases have run out, searched for by halves.
+local function roomAtUs(s, i, atUs, room)
+  local total = totalAt(s, i, atUs)
+  if total <= room then
+    return 0
+  end
+  local firstUs = nextLapseUs(s, i, atUs)
+  if lapsedBy(s, i, atUs, firstUs) >= total - room then
+    return firstUs
+  end
+  local early = firstUs
+  local late = lastLapseUs(s, i)
+  if lapsedBy(s, i, atUs, late) < total - room then
+    return huge
+  end
+  while late - early > 1 do
+    local middle = (early + late) / 2 - (early + late) / 2 % 1
+    if lapsedBy(s, i, atUs, middle) >= total - room then
+      late = middle
+    else
+      early = middle
     end
-    local firstUs = nextLapseUs(s, i, atUs)
-    if lapsedBy(s, i, atUs, firstUs) >= total - room then
-      return firstUs
-    end
-    local early = firstUs
-    local late = lastLapseUs(s, i)
-    if lapsedBy(s, i, atUs, late) < total - room then
-      return huge
-    end
-    while late - early > 1 do
-      local middle = (early + late) / 2 - (early + late) / 2 % 1
-      if lapsedBy(s, i, atUs, middle) >= total - room then
-        late = middle
-      else
-        early = middle
+  end
+  return late
+end
+
+-- How many leases run.
+local function heldAt(s, i, atUs)
+  if not mayLapse(s, i, atUs) then
+    return s[i + 5]
+  end
+  local held = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        held = held + 1
       end
+      entry = entry + 3
     end
-    return late
   end
+  return held
+end
 
-  local function heldAt(s, i, atUs)
-    if not mayLapse(s, i, atUs) then
-      return s[i + 5]
-    end
-    local held = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
-          held = held + 1
-        end
-        entry = entry + 1
+-- The entry of a caller in line, or -1.
+local function inLineAt(s, i, atUs, place)
+  local entry = place > 0 and entryOf(s, i, place) or -1
+  return entry >= 0 and not (s[entry + 1] < 1099511627776) and s[entry + 1] > 0 and s[entry + 2] > atUs and entry or -1
+end
+
+-- When no caller is left in line before a place, or at all, that a call must not overtake: one whose capacity is larger than \`room\`. A call
+-- by a larger capacity may have what is kept for it.
+local function firstInLineUs(s, i, atUs, room, place)
+  local own = inLineAt(s, i, atUs, place)
+  local end_ = own >= 0 and own or i + 9 + s[i + 4] * 3
+  local untilUs = 0
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] - 1099511627776 > room and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        untilUs = untilUs > s[entry + 2] and untilUs or s[entry + 2]
       end
+      entry = entry + 3
     end
-    return held
   end
+  return untilUs
+end
 
-  -- The first entry with this token or a later one.
-  local function entryFrom(s, i, token)
-    local low = 0
-    local high = s[i + 4]
-    while low < high do
-      local middle = (low + high) / 2 - (low + high) / 2 % 1
-      if s[i + 9 + middle * 3] < token then
-        low = middle + 1
-      else
-        high = middle
+-- How long until a call fits that leaves \`room\` beside it. \`place\`: its own in line, 0 without one. \`mostLeases\`: so many at most, whatever they hold.
+local function freeInUs(s, i, nowUs, mostLeases, room, place)
+  if s[i + 3] <= room and s[i + 5] < mostLeases and s[i + 6] == 0 then
+    return 0
+  end
+  local atUs = s[i] > nowUs and s[i] or nowUs
+  local roomUs = s[i + 3] > room and roomAtUs(s, i, atUs, room) or 0
+  local leaseUs = s[i + 5] >= mostLeases and heldAt(s, i, atUs) >= mostLeases and nextLapseUs(s, i, atUs) or 0
+  local lineUs = s[i + 6] > 0 and firstInLineUs(s, i, atUs, room, place) or 0
+  return max(nowUs, roomUs, leaseUs, lineUs) - nowUs
+end
+
+-- How many callers stand in line.
+local function waitingAt(s, i, atUs)
+  if s[i + 6] == 0 then
+    return 0
+  end
+  local waiting = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if not (s[entry + 1] < 1099511627776) and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        waiting = waiting + 1
       end
+      entry = entry + 3
     end
-    return low
   end
-
-  -- The entry with a token, or -1.
-  local function entryOf(s, i, token)
-    local entry = entryFrom(s, i, token)
-    return entry < s[i + 4] and s[i + 9 + entry * 3] == token and entry or -1
-  end
-
-  -- The entry of a caller in line, or -1.
-  local function inLineAt(s, i, atUs, place)
-    local entry = place > 0 and entryOf(s, i, place) or -1
-    return entry >= 0 and s[i + 9 + entry * 3 + 1] >= 1099511627776 and isLive(s, i, entry, atUs) and entry or -1
-  end
-
-  -- When no caller is left in line before a place, or at all, that a call must not overtake: one whose capacity is larger than \`room\`. A call
-  -- by a larger capacity may have what is kept for it.
-  local function firstInLineUs(s, i, atUs, room, place)
-    local own = inLineAt(s, i, atUs, place)
-    local end_ = own >= 0 and own or s[i + 4]
-    local untilUs = 0
-    for entry = 0, end_ - 1 do
-      if s[i + 9 + entry * 3 + 1] - 1099511627776 > room and isLive(s, i, entry, atUs) then
-        untilUs = max(untilUs, s[i + 9 + entry * 3 + 2])
-      end
-    end
-    return untilUs
-  end
-
-  -- How long until a call fits that leaves \`room\` beside it, if no permit is released or renewed and no caller leaves the line. \`place\`: its
-  -- own in line, 0 without one.
-  local function freeInUs(own, s, i, nowUs, room, place)
-    local atUs = s[i] > nowUs and s[i] or nowUs
-    local untilUs = nowUs
-    if s[i + 3] > room then
-      untilUs = max(untilUs, roomAtUs(s, i, atUs, room))
-    end
-    if s[i + 5] >= own.mostLeases and heldAt(s, i, atUs) >= own.mostLeases then
-      untilUs = max(untilUs, nextLapseUs(s, i, atUs))
-    end
-    if s[i + 6] > 0 then
-      untilUs = max(untilUs, firstInLineUs(s, i, atUs, room, place))
-    end
-    return untilUs - nowUs
-  end
-
+  return waiting
+end
+` },
+  concurrency: { needs: ['prelude', 'entries', 'waits'], text: `-- From src/algorithms/concurrency/concurrency.ts.
+do
   -- A key that holds nothing is kept while its next token could be one that was given out, but no longer than one lease.
   local function idleInUs(own, s, i, nowUs)
     local last = s[i + 1]
@@ -1958,117 +2045,50 @@ do
     return 0 > (s[i + 8] > sinceUs and s[i + 8] or sinceUs) - nowUs and 0 or (s[i + 8] > sinceUs and s[i + 8] or sinceUs) - nowUs
   end
 
-  -- An idle state may have been dropped, so it has to be like one that never was.
+  -- An idle state may have been dropped, so it has to be like one that never was. When all entries have expired, no words of them are left.
   local function forgetIfIdle(own, s, i, nowUs)
-    if s[i + 1] > 0 and idleInUs(own, s, i, nowUs) == 0 then
-      clearWords(s, i, 9 + s[i + 4] * 3)
-    end
-  end
-
-  -- Room for one more entry: where many count nothing, or there is no more room, the others move together.
-  local function makeRoom(to, s, i)
-    local end_ = s[i + 4]
-    local isSparse = end_ % 4 == 0 and 4 * (s[i + 5] + s[i + 6]) <= 3 * end_
-    if end_ == 0 or not isSparse and end_ < (to.words - 9) / 3 then
+    if s[i + 8] > nowUs or idleInUs(own, s, i, nowUs) > 0 then
       return
     end
-    local next = 0
-    for entry = 0, end_ - 1 do
-      if s[i + 9 + entry * 3 + 1] > 0 then
-        if next < entry then
-          put(s, i, next, s[i + 9 + entry * 3], s[i + 9 + entry * 3 + 1], s[i + 9 + entry * 3 + 2])
-        end
-        next = next + 1
-      end
-    end
-    clearWords(s, i + (9 + next * 3), (end_ - next) * 3)
-    s[i + 4] = next
+    lapse(s, i, nowUs)
+    s[i] = 0
+    s[i + 1] = 0
+    s[i + 2] = 0
+  end
+
+  -- How many entries a state under a rule has room for.
+  local function roomIn(rule)
+    return (rule.words - 9) / 3
   end
 
   local function nextToken(s, i, atUs)
-    local token = s[i + 1] + 1 > atUs and s[i + 1] + 1 or atUs
-    if s[i + 1] == 0 then
+    local last = s[i + 1]
+    local token = last + 1 > atUs and last + 1 or atUs
+    if last == 0 then
       s[i + 2] = token
     end
     s[i + 1] = token
     return token
   end
 
-  -- Adds an entry behind all others.
-  local function append(s, i, token, count, expiresUs)
-    local end_ = s[i + 4]
-    put(s, i, end_, token, count, expiresUs)
-    s[i + 4] = end_ + 1
-    s[i + 7] = s[i + 5] + s[i + 6] == 0 and expiresUs or s[i + 7] < expiresUs and s[i + 7] or expiresUs
-    s[i + 8] = s[i + 8] > expiresUs and s[i + 8] or expiresUs
-  end
-
-  -- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
-  local function latestOf(s, i, atMostUs)
-    local latestUs = 0
-    local entry = s[i + 4] - 1
-    while entry >= 0 and latestUs < atMostUs do
-      if s[i + 9 + entry * 3 + 1] > 0 then
-        latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
-      end
-      entry = entry - 1
-    end
-    return latestUs
-  end
-
-  local function remove(s, i, entry)
-    local expiresUs = s[i + 9 + entry * 3 + 2]
-    uncount(s, i, entry)
-    dropLast(s, i)
-    if expiresUs == s[i + 8] then
-      s[i + 8] = latestOf(s, i, expiresUs)
-    end
-    if s[i + 5] + s[i + 6] == 0 then
-      s[i + 7] = 0
-    end
-  end
-
-  local function extend(s, i, entry, expiresUs)
-    local laterUs = max(s[i + 9 + entry * 3 + 2], expiresUs)
-    setExpires(s, i, entry, laterUs)
-    s[i + 8] = s[i + 8] > laterUs and s[i + 8] or laterUs
-  end
-
   -- Whether a lease is held: then it runs until that time, or longer if it did already.
   local function isExtended(s, i, atUs, token, expiresUs)
     local entry = entryOf(s, i, token)
-    if entry < 0 or s[i + 9 + entry * 3 + 1] >= 1099511627776 or not isLive(s, i, entry, atUs) then
+    if entry < 0 or not (s[entry + 1] < 1099511627776) or not (s[entry + 1] > 0 and s[entry + 2] > atUs) then
       return false
     end
     extend(s, i, entry, expiresUs)
     return true
   end
 
-  local function waitingAt(s, i, atUs)
-    if s[i + 6] == 0 then
-      return 0
-    end
-    local waiting = 0
-    do
-      local entry = 0
-      while entry < s[i + 4] do
-        if s[i + 9 + entry * 3 + 1] >= 1099511627776 and isLive(s, i, entry, atUs) then
-          waiting = waiting + 1
-        end
-        entry = entry + 1
-      end
-    end
-    return waiting
-  end
-
   local function hasRoom(own, s, i, atUs)
-    return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < (own.words - 9) / 3
+    return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < roomIn(own)
   end
 
   -- Counts a lease that a lost state gave out. What that gave out until now may come as well.
   local function adopt(own, s, i, atUs, token, cost, expiresUs)
     lapse(s, i, atUs)
-    makeRoom(own, s, i)
+    makeRoom(s, i, roomIn(own))
     if s[i + 1] == 0 then
       s[i + 2] = atUs > token + 1 and atUs or token + 1
       s[i + 1] = atUs > token and atUs or token
@@ -2076,10 +2096,15 @@ do
     s[i + 1] = s[i + 1] > token and s[i + 1] or token
     local before = entryFrom(s, i, token)
     append(s, i, token, cost, expiresUs)
-    for entry = s[i + 4] - 1, before + 1, -1 do
-      put(s, i, entry, s[i + 9 + (entry - 1) * 3], s[i + 9 + (entry - 1) * 3 + 1], s[i + 9 + (entry - 1) * 3 + 2])
+    do
+      local entry = i + 9 + s[i + 4] * 3 - 3
+      while entry > before do
+        local other = entry - 3
+        put(s, entry, s[other], s[other + 1], s[other + 2])
+        entry = entry - 3
+      end
     end
-    put(s, i, before, token, cost, expiresUs)
+    put(s, before, token, cost, expiresUs)
     s[i + 5] = s[i + 5] + 1
     s[i + 3] = s[i + 3] + cost
   end
@@ -2099,7 +2124,7 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = us == 0 and 3155760000000000 or us,
-        words = wordsIn(roomFor(2 * (capacity < mostLeases and capacity or mostLeases) + 64)),
+        words = wordsFor(2 * (capacity < mostLeases and capacity or mostLeases) + 64),
         freshWords = 9,
         endless = us == 0,
         leaseUs = us == 0 and huge or us,
@@ -2107,8 +2132,7 @@ do
       }
     end,
     neededWords = function(s, i)
-      local end_ = s[i + 4]
-      return wordsIn(end_ < 3 and end_ + 1 or ((end_ + 1) / 4 + -((end_ + 1) / 4) % 1) * 4)
+      return wordsFor(s[i + 4] + 1)
     end,
     -- A state dated more than one lease ahead is re-dated: every lease has as long to go as it had then.
     repair = function(own, s, i, nowUs)
@@ -2118,13 +2142,14 @@ do
       end
       lapse(s, i, atUs)
       local backUs = atUs - nowUs
+      local end_ = i + 9 + s[i + 4] * 3
       do
-        local entry = 0
-        while entry < s[i + 4] do
-          if s[i + 9 + entry * 3 + 1] > 0 then
-            setExpires(s, i, entry, s[i + 9 + entry * 3 + 2] - backUs)
+        local entry = i + 9
+        while entry < end_ do
+          if s[entry + 1] > 0 then
+            s[entry + 2] = s[entry + 2] - backUs
           end
-          entry = entry + 1
+          entry = entry + 3
         end
       end
       if s[i + 5] + s[i + 6] > 0 then
@@ -2138,7 +2163,7 @@ do
       return totalAt(s, i, s[i] > nowUs and s[i] or nowUs)
     end,
     untilUs = function(own, s, i, nowUs, room)
-      return freeInUs(own, s, i, nowUs, room, 0)
+      return freeInUs(s, i, nowUs, own.mostLeases, room, 0)
     end,
     resetUs = function(own, s, i, nowUs)
       return idleInUs(own, s, i, nowUs)
@@ -2148,7 +2173,7 @@ do
       forgetIfIdle(own, s, i, nowUs)
       local atUs = s[i] > nowUs and s[i] or nowUs
       lapse(s, i, atUs)
-      makeRoom(to, s, i)
+      makeRoom(s, i, roomIn(to))
       local token = nextToken(s, i, atUs)
       append(s, i, token, cost, atUs + to.leaseUs)
       s[i + 5] = s[i + 5] + 1
@@ -2160,16 +2185,16 @@ do
     giveBack = function(_own, s, i, nowUs, cost, ofUs, _booked)
       local atUs = s[i] > nowUs and s[i] or nowUs
       local entry = ofUs < 0 and -1 or entryOf(s, i, ofUs)
-      if entry < 0 or not isLive(s, i, entry, atUs) then
+      if entry < 0 or not (s[entry + 1] > 0 and s[entry + 2] > atUs) then
         return -1
       end
-      local count = s[i + 9 + entry * 3 + 1]
+      local count = s[entry + 1]
       if cost == 0 and count < 1099511627776 then
         return -1
       end
       local given = count >= 1099511627776 and 0 or count < cost and count or cost
       if given > 0 and given < count then
-        setCount(s, i, entry, count - given)
+        s[entry + 1] = count - given
         s[i + 3] = s[i + 3] - given
       else
         remove(s, i, entry)
@@ -2198,7 +2223,7 @@ do
       return renewed
     end,
     inLineUs = function(own, s, i, nowUs, room, place)
-      return freeInUs(own, s, i, nowUs, room, place)
+      return freeInUs(s, i, nowUs, own.mostLeases, room, place)
     end,
     stand = function(own, to, s, i, nowUs, place)
       forgetIfIdle(own, s, i, nowUs)
@@ -2206,7 +2231,7 @@ do
       local untilUs = atUs + (to.endless == true and to.leaseUs or 1000000)
       local entry = inLineAt(s, i, atUs, place)
       if entry >= 0 then
-        setCount(s, i, entry, 1099511627776 + to.capacity)
+        s[entry + 1] = 1099511627776 + to.capacity
         extend(s, i, entry, untilUs)
         s[i] = atUs
         return place
@@ -2215,7 +2240,7 @@ do
         return -1
       end
       lapse(s, i, atUs)
-      makeRoom(own, s, i)
+      makeRoom(s, i, roomIn(own))
       local token = nextToken(s, i, atUs)
       append(s, i, token, 1099511627776 + to.capacity, untilUs)
       s[i + 6] = s[i + 6] + 1
@@ -6672,7 +6697,6 @@ end
 export const LUA_LONG = {
   concurrency: {
   take: `local max = math.max
-local min = math.min
 local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
@@ -6681,70 +6705,65 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
 -- Whether some entry may have expired.
 local function mayLapse(s, i, atUs)
-  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+  return s[i + 7] <= atUs and s[i + 5] + s[i + 6] > 0
+end
+
+-- From src/algorithms/concurrency/waits.ts.
+
+-- The permits of leases that have run out.
+local function lapsedAt(s, i, atUs)
+  local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 2] <= atUs then
+        lapsed = lapsed + s[entry + 1]
+      end
+      entry = entry + 3
+    end
+  end
+  return lapsed
 end
 
 -- Permits in use.
 local function totalAt(s, i, atUs)
-  local total = s[i + 3]
-  if not mayLapse(s, i, atUs) then
-    return total
-  end
-  do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
-        total = total - count
-      end
-      entry = entry + 1
-    end
-  end
-  return total
-end
-
-local function isLive(s, i, entry, atUs)
-  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+  return mayLapse(s, i, atUs) and s[i + 3] - lapsedAt(s, i, atUs) or s[i + 3]
 end
 
 -- When the next lease runs out.
 local function nextLapseUs(s, i, atUs)
   local nextUs = s[i + 8]
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
-        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        nextUs = nextUs < s[entry + 2] and nextUs or s[entry + 2]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return nextUs
@@ -6753,14 +6772,14 @@ end
 -- The permits of leases that run out until a time.
 local function lapsedBy(s, i, atUs, untilUs)
   local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
-        lapsed = lapsed + count
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs and s[entry + 2] <= untilUs then
+        lapsed = lapsed + s[entry + 1]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lapsed
@@ -6769,14 +6788,15 @@ end
 -- When the last of those leases runs out that do.
 local function lastLapseUs(s, i)
   local lastUs = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local expiresUs = s[i + 9 + entry * 3 + 2]
+    local entry = i + 9
+    while entry < end_ do
+      local expiresUs = s[entry + 2]
       if expiresUs < huge then
         lastUs = lastUs > expiresUs and lastUs or expiresUs
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lastUs
@@ -6808,26 +6828,19 @@ local function roomAtUs(s, i, atUs, room)
   return late
 end
 
+-- From src/algorithms/concurrency/concurrency.ts.
+
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
@@ -6842,32 +6855,31 @@ do
         if atUs - nowUs <= windowUs then
           result2 = false
         else
-          if s[6] + s[7] > 0 and s[8] <= atUs then
+          if s[8] <= atUs and s[6] + s[7] > 0 then
             local soonestUs = 0
             local latestUs = 0
+            local end2 = 10 + s[5] * 3
             do
-              local entry = 0
-              while entry < s[5] do
-                local entry2 = entry
-                if s[10 + entry2 * 3 + 1] > 0 then
-                  local entry3 = entry
-                  local expiresUs = s[10 + entry3 * 3 + 2]
+              local entry = 10
+              while entry < end2 do
+                if s[entry + 1] > 0 then
+                  local expiresUs = s[entry + 2]
                   if expiresUs <= atUs then
-                    local entry4 = entry
-                    local count = s[10 + entry4 * 3 + 1]
+                    local entry2 = entry
+                    local count = s[entry2 + 1]
                     if count >= 1099511627776 then
                       s[7] = s[7] - 1
                     else
                       s[6] = s[6] - 1
                       s[4] = s[4] - count
                     end
-                    s[10 + entry4 * 3 + 1] = 0
+                    s[entry2 + 1] = 0
                   else
                     soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                     latestUs = latestUs > expiresUs and latestUs or expiresUs
                   end
                 end
-                entry = entry + 1
+                entry = entry + 3
               end
             end
             s[8] = soonestUs
@@ -6875,17 +6887,14 @@ do
             dropLast(s, 1)
           end
           local backUs = atUs - nowUs
+          local end3 = 10 + s[5] * 3
           do
-            local entry5 = 0
-            while entry5 < s[5] do
-              local entry6 = entry5
-              if s[10 + entry6 * 3 + 1] > 0 then
-                local earlier = entry5
-                local entry7 = entry5
-                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-                s[10 + earlier * 3 + 2] = expiresUs2
+            local entry3 = 10
+            while entry3 < end3 do
+              if s[entry3 + 1] > 0 then
+                s[entry3 + 2] = s[entry3 + 2] - backUs
               end
-              entry5 = entry5 + 1
+              entry3 = entry3 + 3
             end
           end
           if s[6] + s[7] > 0 then
@@ -6911,87 +6920,97 @@ do
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local untilUs = nowUs
-      if s[4] > room then
-        untilUs = max(untilUs, roomAtUs(s, 1, atUs2, room))
-      end
-      local chosen3
-      if s[6] >= mostLeases then
-        local result4
-        if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
-          result4 = s[6]
-        else
-          local held = 0
-          do
-            local entry8 = 0
-            while entry8 < s[5] do
-              local entry9 = entry8
-              local chosen2
-              if s[10 + entry9 * 3 + 1] < 1099511627776 then
-                local entry10 = entry8
-                chosen2 = s[10 + entry10 * 3 + 1] > 0 and s[10 + entry10 * 3 + 2] > atUs2
-              else
-                chosen2 = false
-              end
-              if chosen2 then
-                held = held + 1
-              end
-              entry8 = entry8 + 1
-            end
-          end
-          result4 = held
-        end
-        chosen3 = result4 >= mostLeases
+      local result3
+      if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
+        result3 = 0
       else
-        chosen3 = false
-      end
-      if chosen3 then
-        local earlier3 = untilUs
-        local nextUs = s[9]
-        do
-          local entry11 = 0
-          while entry11 < s[5] do
-            local entry12 = entry11
-            local chosen4
-            if s[10 + entry12 * 3 + 1] < 1099511627776 then
-              local entry13 = entry11
-              chosen4 = s[10 + entry13 * 3 + 1] > 0 and s[10 + entry13 * 3 + 2] > atUs2
-            else
-              chosen4 = false
-            end
-            if chosen4 then
-              local earlier2 = nextUs
-              local entry14 = entry11
-              nextUs = earlier2 < s[10 + entry14 * 3 + 2] and earlier2 or s[10 + entry14 * 3 + 2]
-            end
-            entry11 = entry11 + 1
-          end
-        end
-        untilUs = earlier3 > nextUs and earlier3 or nextUs
-      end
-      if s[7] > 0 then
-        local earlier5 = untilUs
-        local end2 = s[5]
-        local untilUs2 = 0
-        for entry15 = 0, end2 - 1 do
-          local entry16 = entry15
-          local chosen5
-          if s[10 + entry16 * 3 + 1] - 1099511627776 > room then
-            local entry17 = entry15
-            chosen5 = s[10 + entry17 * 3 + 1] > 0 and s[10 + entry17 * 3 + 2] > atUs2
+        local atUs2 = s[1] > nowUs and s[1] or nowUs
+        local roomUs = s[4] > room and roomAtUs(s, 1, atUs2, room) or 0
+        local chosen3
+        if s[6] >= mostLeases then
+          local result4
+          if not (s[8] <= atUs2 and s[6] + s[7] > 0) then
+            result4 = s[6]
           else
-            chosen5 = false
+            local held = 0
+            local end4 = 10 + s[5] * 3
+            do
+              local entry4 = 10
+              while entry4 < end4 do
+                local entry5 = entry4
+                local chosen2
+                if s[entry5 + 1] < 1099511627776 then
+                  local entry6 = entry4
+                  chosen2 = s[entry6 + 1] > 0 and s[entry6 + 2] > atUs2
+                else
+                  chosen2 = false
+                end
+                if chosen2 then
+                  held = held + 1
+                end
+                entry4 = entry4 + 3
+              end
+            end
+            result4 = held
           end
-          if chosen5 then
-            local earlier4 = untilUs2
-            local entry18 = entry15
-            untilUs2 = earlier4 > s[10 + entry18 * 3 + 2] and earlier4 or s[10 + entry18 * 3 + 2]
-          end
+          chosen3 = result4 >= mostLeases
+        else
+          chosen3 = false
         end
-        untilUs = earlier5 > untilUs2 and earlier5 or untilUs2
+        local chosen5
+        if chosen3 then
+          local nextUs = s[9]
+          local end5 = 10 + s[5] * 3
+          do
+            local entry7 = 10
+            while entry7 < end5 do
+              local entry8 = entry7
+              local chosen4
+              if s[entry8 + 1] < 1099511627776 then
+                local entry9 = entry7
+                chosen4 = s[entry9 + 1] > 0 and s[entry9 + 2] > atUs2
+              else
+                chosen4 = false
+              end
+              if chosen4 then
+                nextUs = nextUs < s[entry7 + 2] and nextUs or s[entry7 + 2]
+              end
+              entry7 = entry7 + 3
+            end
+          end
+          chosen5 = nextUs
+        else
+          chosen5 = 0
+        end
+        local leaseUs3 = chosen5
+        local chosen7
+        if s[7] > 0 then
+          local end6 = 10 + s[5] * 3
+          local untilUs = 0
+          do
+            local entry10 = 10
+            while entry10 < end6 do
+              local chosen6
+              if s[entry10 + 1] - 1099511627776 > room then
+                local entry11 = entry10
+                chosen6 = s[entry11 + 1] > 0 and s[entry11 + 2] > atUs2
+              else
+                chosen6 = false
+              end
+              if chosen6 then
+                untilUs = untilUs > s[entry10 + 2] and untilUs or s[entry10 + 2]
+              end
+              entry10 = entry10 + 3
+            end
+          end
+          chosen7 = untilUs
+        else
+          chosen7 = 0
+        end
+        local lineUs = chosen7
+        result3 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
       end
-      local waitUs = untilUs - nowUs
+      local waitUs = result3
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -7004,131 +7023,154 @@ do
     local lateUs = 0
     if isTaken and cost > 0 then
       changed = true
-      local chosen6
-      if s[2] > 0 then
-        local last = s[2]
-        local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-        chosen6 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
-      else
-        chosen6 = false
-      end
-      if chosen6 then
-        local entries = s[5]
-        local entries2 = s[5]
-        clearWords(s, 1, 9 + entries2 * 3)
+      do
+        local chosen8
+        if s[9] > nowUs then
+          chosen8 = true
+        else
+          local last = s[2]
+          local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+          chosen8 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+        end
+        if not chosen8 then
+          if s[8] <= nowUs and s[6] + s[7] > 0 then
+            local soonestUs2 = 0
+            local latestUs2 = 0
+            local end7 = 10 + s[5] * 3
+            do
+              local entry12 = 10
+              while entry12 < end7 do
+                if s[entry12 + 1] > 0 then
+                  local expiresUs2 = s[entry12 + 2]
+                  if expiresUs2 <= nowUs then
+                    local entry13 = entry12
+                    local count2 = s[entry13 + 1]
+                    if count2 >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count2
+                    end
+                    s[entry13 + 1] = 0
+                  else
+                    soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
+                    latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
+                  end
+                end
+                entry12 = entry12 + 3
+              end
+            end
+            s[8] = soonestUs2
+            s[9] = latestUs2
+            dropLast(s, 1)
+          end
+          s[1] = 0
+          s[2] = 0
+          s[3] = 0
+        end
       end
       local atUs3 = s[1] > nowUs and s[1] or nowUs
-      if s[6] + s[7] > 0 and s[8] <= atUs3 then
-        local soonestUs2 = 0
-        local latestUs2 = 0
+      if s[8] <= atUs3 and s[6] + s[7] > 0 then
+        local soonestUs3 = 0
+        local latestUs3 = 0
+        local end8 = 10 + s[5] * 3
         do
-          local entry19 = 0
-          while entry19 < s[5] do
-            local entry20 = entry19
-            if s[10 + entry20 * 3 + 1] > 0 then
-              local entry21 = entry19
-              local expiresUs3 = s[10 + entry21 * 3 + 2]
+          local entry14 = 10
+          while entry14 < end8 do
+            if s[entry14 + 1] > 0 then
+              local expiresUs3 = s[entry14 + 2]
               if expiresUs3 <= atUs3 then
-                local entry22 = entry19
-                local count2 = s[10 + entry22 * 3 + 1]
-                if count2 >= 1099511627776 then
+                local entry15 = entry14
+                local count3 = s[entry15 + 1]
+                if count3 >= 1099511627776 then
                   s[7] = s[7] - 1
                 else
                   s[6] = s[6] - 1
-                  s[4] = s[4] - count2
+                  s[4] = s[4] - count3
                 end
-                s[10 + entry22 * 3 + 1] = 0
+                s[entry15 + 1] = 0
               else
-                soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
-                latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
+                latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
               end
             end
-            entry19 = entry19 + 1
+            entry14 = entry14 + 3
           end
         end
-        s[8] = soonestUs2
-        s[9] = latestUs2
+        s[8] = soonestUs3
+        s[9] = latestUs3
         dropLast(s, 1)
       end
-      do
-        local end3 = s[5]
-        local isSparse = end3 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end3
-        if not (end3 == 0 or not isSparse and end3 < (words - 9) / 3) then
-          local next = 0
-          for entry23 = 0, end3 - 1 do
-            local entry24 = entry23
-            if s[10 + entry24 * 3 + 1] > 0 then
-              if next < entry23 then
-                local earlier6 = next
-                local entry25 = entry23
-                local earlier7 = s[10 + entry25 * 3]
-                local entry26 = entry23
-                local earlier8 = s[10 + entry26 * 3 + 1]
-                local entry27 = entry23
-                local expiresUs4 = s[10 + entry27 * 3 + 2]
-                s[10 + earlier6 * 3] = earlier7
-                s[10 + earlier6 * 3 + 1] = earlier8
-                s[10 + earlier6 * 3 + 2] = expiresUs4
+      local most = (words - 9) / 3
+      local entries = s[5]
+      if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+        local next = 10
+        local end9 = 10 + s[5] * 3
+        do
+          local entry16 = 10
+          while entry16 < end9 do
+            local count4 = s[entry16 + 1]
+            if count4 > 0 then
+              if next < entry16 then
+                local entry17 = next
+                local token = s[entry16]
+                local expiresUs4 = s[entry16 + 2]
+                s[entry17] = token
+                s[entry17 + 1] = count4
+                s[entry17 + 2] = expiresUs4
               end
-              next = next + 1
+              next = next + 3
             end
+            entry16 = entry16 + 3
           end
-          local entries3 = next
-          local entries4 = next
-          clearWords(s, 1 + (9 + entries4 * 3), (end3 - next) * 3)
-          s[5] = next
         end
+        clearWords(s, next, end9 - next)
+        local words2 = next - 1
+        s[5] = (words2 - 9) / 3
       end
-      local token = s[2] + 1 > atUs3 and s[2] + 1 or atUs3
-      if s[2] == 0 then
-        s[3] = token
+      local last2 = s[2]
+      local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
+      if last2 == 0 then
+        s[3] = token2
       end
-      s[2] = token
+      s[2] = token2
       local expiresUs5 = atUs3 + leaseUs2
-      local end4 = s[5]
-      s[10 + end4 * 3] = token
-      s[10 + end4 * 3 + 1] = cost
-      s[10 + end4 * 3 + 2] = expiresUs5
-      s[5] = end4 + 1
+      local entry18 = 10 + s[5] * 3
+      s[entry18] = token2
+      s[entry18 + 1] = cost
+      s[entry18 + 2] = expiresUs5
+      s[5] = s[5] + 1
       s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
       s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
       s[6] = s[6] + 1
       s[4] = s[4] + cost
       s[1] = atUs3
-      lateUs = token - nowUs
+      lateUs = token2 - nowUs
     end
     local lateUs2 = lateUs
     local atUs4 = s[1] > nowUs and s[1] or nowUs
-    local result7
-    do
-      local total = s[4]
-      if not (s[6] + s[7] > 0 and s[8] <= atUs4) then
-        result7 = total
-      else
-        do
-          local entry28 = 0
-          while entry28 < s[5] do
-            local entry29 = entry28
-            local count3 = s[10 + entry29 * 3 + 1]
-            local chosen7
-            if count3 < 1099511627776 then
-              local entry30 = entry28
-              chosen7 = s[10 + entry30 * 3 + 2] <= atUs4
-            else
-              chosen7 = false
-            end
-            if chosen7 then
-              total = total - count3
-            end
-            entry28 = entry28 + 1
+    local chosen9
+    if s[8] <= atUs4 and s[6] + s[7] > 0 then
+      local earlier = s[4]
+      local lapsed = 0
+      local end10 = 10 + s[5] * 3
+      do
+        local entry19 = 10
+        while entry19 < end10 do
+          local entry20 = entry19
+          if s[entry20 + 1] < 1099511627776 and s[entry19 + 2] <= atUs4 then
+            lapsed = lapsed + s[entry19 + 1]
           end
+          entry19 = entry19 + 3
         end
-        result7 = total
       end
+      chosen9 = earlier - lapsed
+    else
+      chosen9 = s[4]
     end
-    remaining = 0 > capacity - result7 and 0 or capacity - result7
-    local last2 = s[2]
-    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    remaining = 0 > capacity - chosen9 and 0 or capacity - chosen9
+    local last3 = s[2]
+    local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs + lateUs2
   end
@@ -7138,7 +7180,6 @@ end
 return each, words, 9, neededWords
 `,
   charge: `local max = math.max
-local min = math.min
 local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
@@ -7147,70 +7188,65 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
 -- Whether some entry may have expired.
 local function mayLapse(s, i, atUs)
-  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+  return s[i + 7] <= atUs and s[i + 5] + s[i + 6] > 0
+end
+
+-- From src/algorithms/concurrency/waits.ts.
+
+-- The permits of leases that have run out.
+local function lapsedAt(s, i, atUs)
+  local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 2] <= atUs then
+        lapsed = lapsed + s[entry + 1]
+      end
+      entry = entry + 3
+    end
+  end
+  return lapsed
 end
 
 -- Permits in use.
 local function totalAt(s, i, atUs)
-  local total = s[i + 3]
-  if not mayLapse(s, i, atUs) then
-    return total
-  end
-  do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
-        total = total - count
-      end
-      entry = entry + 1
-    end
-  end
-  return total
-end
-
-local function isLive(s, i, entry, atUs)
-  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+  return mayLapse(s, i, atUs) and s[i + 3] - lapsedAt(s, i, atUs) or s[i + 3]
 end
 
 -- When the next lease runs out.
 local function nextLapseUs(s, i, atUs)
   local nextUs = s[i + 8]
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
-        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        nextUs = nextUs < s[entry + 2] and nextUs or s[entry + 2]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return nextUs
@@ -7219,14 +7255,14 @@ end
 -- The permits of leases that run out until a time.
 local function lapsedBy(s, i, atUs, untilUs)
   local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
-        lapsed = lapsed + count
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs and s[entry + 2] <= untilUs then
+        lapsed = lapsed + s[entry + 1]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lapsed
@@ -7235,14 +7271,15 @@ end
 -- When the last of those leases runs out that do.
 local function lastLapseUs(s, i)
   local lastUs = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local expiresUs = s[i + 9 + entry * 3 + 2]
+    local entry = i + 9
+    while entry < end_ do
+      local expiresUs = s[entry + 2]
       if expiresUs < huge then
         lastUs = lastUs > expiresUs and lastUs or expiresUs
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lastUs
@@ -7274,26 +7311,19 @@ local function roomAtUs(s, i, atUs, room)
   return late
 end
 
+-- From src/algorithms/concurrency/concurrency.ts.
+
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
@@ -7308,32 +7338,31 @@ do
         if atUs - nowUs <= windowUs then
           result2 = false
         else
-          if s[6] + s[7] > 0 and s[8] <= atUs then
+          if s[8] <= atUs and s[6] + s[7] > 0 then
             local soonestUs = 0
             local latestUs = 0
+            local end2 = 10 + s[5] * 3
             do
-              local entry = 0
-              while entry < s[5] do
-                local entry2 = entry
-                if s[10 + entry2 * 3 + 1] > 0 then
-                  local entry3 = entry
-                  local expiresUs = s[10 + entry3 * 3 + 2]
+              local entry = 10
+              while entry < end2 do
+                if s[entry + 1] > 0 then
+                  local expiresUs = s[entry + 2]
                   if expiresUs <= atUs then
-                    local entry4 = entry
-                    local count = s[10 + entry4 * 3 + 1]
+                    local entry2 = entry
+                    local count = s[entry2 + 1]
                     if count >= 1099511627776 then
                       s[7] = s[7] - 1
                     else
                       s[6] = s[6] - 1
                       s[4] = s[4] - count
                     end
-                    s[10 + entry4 * 3 + 1] = 0
+                    s[entry2 + 1] = 0
                   else
                     soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                     latestUs = latestUs > expiresUs and latestUs or expiresUs
                   end
                 end
-                entry = entry + 1
+                entry = entry + 3
               end
             end
             s[8] = soonestUs
@@ -7341,17 +7370,14 @@ do
             dropLast(s, 1)
           end
           local backUs = atUs - nowUs
+          local end3 = 10 + s[5] * 3
           do
-            local entry5 = 0
-            while entry5 < s[5] do
-              local entry6 = entry5
-              if s[10 + entry6 * 3 + 1] > 0 then
-                local earlier = entry5
-                local entry7 = entry5
-                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-                s[10 + earlier * 3 + 2] = expiresUs2
+            local entry3 = 10
+            while entry3 < end3 do
+              if s[entry3 + 1] > 0 then
+                s[entry3 + 2] = s[entry3 + 2] - backUs
               end
-              entry5 = entry5 + 1
+              entry3 = entry3 + 3
             end
           end
           if s[6] + s[7] > 0 then
@@ -7372,342 +7398,377 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
-    local result4
+    local result3
     do
       local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local result5
-      do
-        local total = s[4]
-        if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
-          result5 = total
-        else
-          do
-            local entry8 = 0
-            while entry8 < s[5] do
-              local entry9 = entry8
-              local count2 = s[10 + entry9 * 3 + 1]
-              local chosen2
-              if count2 < 1099511627776 then
-                local entry10 = entry8
-                chosen2 = s[10 + entry10 * 3 + 2] <= atUs2
-              else
-                chosen2 = false
-              end
-              if chosen2 then
-                total = total - count2
-              end
-              entry8 = entry8 + 1
+      local chosen2
+      if s[8] <= atUs2 and s[6] + s[7] > 0 then
+        local earlier = s[4]
+        local lapsed = 0
+        local end4 = 10 + s[5] * 3
+        do
+          local entry4 = 10
+          while entry4 < end4 do
+            local entry5 = entry4
+            if s[entry5 + 1] < 1099511627776 and s[entry4 + 2] <= atUs2 then
+              lapsed = lapsed + s[entry4 + 1]
             end
+            entry4 = entry4 + 3
           end
-          result5 = total
         end
+        chosen2 = earlier - lapsed
+      else
+        chosen2 = s[4]
       end
-      local cost2 = cost < 1000000000000 - result5 and cost or 1000000000000 - result5
+      local cost2 = cost < 1000000000000 - chosen2 and cost or 1000000000000 - chosen2
       if cost2 <= 0 then
-        result4 = 0
+        result3 = 0
       else
         changed = true
-        local chosen3
-        if s[2] > 0 then
-          local last = s[2]
-          local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-          chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
-        else
-          chosen3 = false
-        end
-        if chosen3 then
-          local entries = s[5]
-          local entries2 = s[5]
-          clearWords(s, 1, 9 + entries2 * 3)
+        do
+          local chosen3
+          if s[9] > nowUs then
+            chosen3 = true
+          else
+            local last = s[2]
+            local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+            chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+          end
+          if not chosen3 then
+            if s[8] <= nowUs and s[6] + s[7] > 0 then
+              local soonestUs2 = 0
+              local latestUs2 = 0
+              local end5 = 10 + s[5] * 3
+              do
+                local entry6 = 10
+                while entry6 < end5 do
+                  if s[entry6 + 1] > 0 then
+                    local expiresUs2 = s[entry6 + 2]
+                    if expiresUs2 <= nowUs then
+                      local entry7 = entry6
+                      local count2 = s[entry7 + 1]
+                      if count2 >= 1099511627776 then
+                        s[7] = s[7] - 1
+                      else
+                        s[6] = s[6] - 1
+                        s[4] = s[4] - count2
+                      end
+                      s[entry7 + 1] = 0
+                    else
+                      soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
+                      latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
+                    end
+                  end
+                  entry6 = entry6 + 3
+                end
+              end
+              s[8] = soonestUs2
+              s[9] = latestUs2
+              dropLast(s, 1)
+            end
+            s[1] = 0
+            s[2] = 0
+            s[3] = 0
+          end
         end
         local atUs3 = s[1] > nowUs and s[1] or nowUs
-        if s[6] + s[7] > 0 and s[8] <= atUs3 then
-          local soonestUs2 = 0
-          local latestUs2 = 0
+        if s[8] <= atUs3 and s[6] + s[7] > 0 then
+          local soonestUs3 = 0
+          local latestUs3 = 0
+          local end6 = 10 + s[5] * 3
           do
-            local entry11 = 0
-            while entry11 < s[5] do
-              local entry12 = entry11
-              if s[10 + entry12 * 3 + 1] > 0 then
-                local entry13 = entry11
-                local expiresUs3 = s[10 + entry13 * 3 + 2]
+            local entry8 = 10
+            while entry8 < end6 do
+              if s[entry8 + 1] > 0 then
+                local expiresUs3 = s[entry8 + 2]
                 if expiresUs3 <= atUs3 then
-                  local entry14 = entry11
-                  local count3 = s[10 + entry14 * 3 + 1]
+                  local entry9 = entry8
+                  local count3 = s[entry9 + 1]
                   if count3 >= 1099511627776 then
                     s[7] = s[7] - 1
                   else
                     s[6] = s[6] - 1
                     s[4] = s[4] - count3
                   end
-                  s[10 + entry14 * 3 + 1] = 0
+                  s[entry9 + 1] = 0
                 else
-                  soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
-                  latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                  soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
+                  latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
                 end
               end
-              entry11 = entry11 + 1
+              entry8 = entry8 + 3
             end
           end
-          s[8] = soonestUs2
-          s[9] = latestUs2
+          s[8] = soonestUs3
+          s[9] = latestUs3
           dropLast(s, 1)
         end
-        do
-          local end2 = s[5]
-          local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
-          if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
-            local next = 0
-            for entry15 = 0, end2 - 1 do
-              local entry16 = entry15
-              if s[10 + entry16 * 3 + 1] > 0 then
-                if next < entry15 then
-                  local earlier2 = next
-                  local entry17 = entry15
-                  local earlier3 = s[10 + entry17 * 3]
-                  local entry18 = entry15
-                  local earlier4 = s[10 + entry18 * 3 + 1]
-                  local entry19 = entry15
-                  local expiresUs4 = s[10 + entry19 * 3 + 2]
-                  s[10 + earlier2 * 3] = earlier3
-                  s[10 + earlier2 * 3 + 1] = earlier4
-                  s[10 + earlier2 * 3 + 2] = expiresUs4
+        local most = (words - 9) / 3
+        local entries = s[5]
+        if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+          local next = 10
+          local end7 = 10 + s[5] * 3
+          do
+            local entry10 = 10
+            while entry10 < end7 do
+              local count4 = s[entry10 + 1]
+              if count4 > 0 then
+                if next < entry10 then
+                  local entry11 = next
+                  local token = s[entry10]
+                  local expiresUs4 = s[entry10 + 2]
+                  s[entry11] = token
+                  s[entry11 + 1] = count4
+                  s[entry11 + 2] = expiresUs4
                 end
-                next = next + 1
+                next = next + 3
               end
+              entry10 = entry10 + 3
             end
-            local entries3 = next
-            local entries4 = next
-            clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
-            s[5] = next
           end
+          clearWords(s, next, end7 - next)
+          local words2 = next - 1
+          s[5] = (words2 - 9) / 3
         end
-        local token = s[2] + 1 > atUs3 and s[2] + 1 or atUs3
-        if s[2] == 0 then
-          s[3] = token
+        local last2 = s[2]
+        local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
+        if last2 == 0 then
+          s[3] = token2
         end
-        s[2] = token
+        s[2] = token2
         local expiresUs5 = atUs3 + leaseUs2
-        local end3 = s[5]
-        s[10 + end3 * 3] = token
-        s[10 + end3 * 3 + 1] = cost2
-        s[10 + end3 * 3 + 2] = expiresUs5
-        s[5] = end3 + 1
+        local entry12 = 10 + s[5] * 3
+        s[entry12] = token2
+        s[entry12 + 1] = cost2
+        s[entry12 + 2] = expiresUs5
+        s[5] = s[5] + 1
         s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
         s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
         s[6] = s[6] + 1
         s[4] = s[4] + cost2
         s[1] = atUs3
-        result4 = token - nowUs
+        result3 = token2 - nowUs
       end
     end
-    local lateUs = result4
+    local lateUs = result3
     local atUs4 = s[1] > nowUs and s[1] or nowUs
-    local result8
-    do
-      local total2 = s[4]
-      if not (s[6] + s[7] > 0 and s[8] <= atUs4) then
-        result8 = total2
-      else
-        do
-          local entry20 = 0
-          while entry20 < s[5] do
-            local entry21 = entry20
-            local count4 = s[10 + entry21 * 3 + 1]
-            local chosen4
-            if count4 < 1099511627776 then
-              local entry22 = entry20
-              chosen4 = s[10 + entry22 * 3 + 2] <= atUs4
-            else
-              chosen4 = false
-            end
-            if chosen4 then
-              total2 = total2 - count4
-            end
-            entry20 = entry20 + 1
+    local chosen4
+    if s[8] <= atUs4 and s[6] + s[7] > 0 then
+      local earlier2 = s[4]
+      local lapsed2 = 0
+      local end8 = 10 + s[5] * 3
+      do
+        local entry13 = 10
+        while entry13 < end8 do
+          local entry14 = entry13
+          if s[entry14 + 1] < 1099511627776 and s[entry13 + 2] <= atUs4 then
+            lapsed2 = lapsed2 + s[entry13 + 1]
           end
+          entry13 = entry13 + 3
         end
-        result8 = total2
       end
+      chosen4 = earlier2 - lapsed2
+    else
+      chosen4 = s[4]
     end
-    remaining = 0 > capacity - result8 and 0 or capacity - result8
-    local last2 = s[2]
-    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+    local last3 = s[2]
+    local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs + lateUs
-    local result9
+    local result5
     do
-      local atUs5 = s[1] > nowUs and s[1] or nowUs
-      local untilUs = nowUs
-      if s[4] > capacity then
-        untilUs = max(untilUs, roomAtUs(s, 1, atUs5, capacity))
-      end
-      local chosen6
-      if s[6] >= mostLeases then
-        local result10
-        if not (s[6] + s[7] > 0 and s[8] <= atUs5) then
-          result10 = s[6]
-        else
-          local held = 0
-          do
-            local entry23 = 0
-            while entry23 < s[5] do
-              local entry24 = entry23
-              local chosen5
-              if s[10 + entry24 * 3 + 1] < 1099511627776 then
-                local entry25 = entry23
-                chosen5 = s[10 + entry25 * 3 + 1] > 0 and s[10 + entry25 * 3 + 2] > atUs5
-              else
-                chosen5 = false
-              end
-              if chosen5 then
-                held = held + 1
-              end
-              entry23 = entry23 + 1
-            end
-          end
-          result10 = held
-        end
-        chosen6 = result10 >= mostLeases
+      local result6
+      if s[4] <= capacity and s[6] < mostLeases and s[7] == 0 then
+        result6 = 0
       else
-        chosen6 = false
-      end
-      if chosen6 then
-        local earlier6 = untilUs
-        local nextUs = s[9]
-        do
-          local entry26 = 0
-          while entry26 < s[5] do
-            local entry27 = entry26
-            local chosen7
-            if s[10 + entry27 * 3 + 1] < 1099511627776 then
-              local entry28 = entry26
-              chosen7 = s[10 + entry28 * 3 + 1] > 0 and s[10 + entry28 * 3 + 2] > atUs5
-            else
-              chosen7 = false
-            end
-            if chosen7 then
-              local earlier5 = nextUs
-              local entry29 = entry26
-              nextUs = earlier5 < s[10 + entry29 * 3 + 2] and earlier5 or s[10 + entry29 * 3 + 2]
-            end
-            entry26 = entry26 + 1
-          end
-        end
-        untilUs = earlier6 > nextUs and earlier6 or nextUs
-      end
-      if s[7] > 0 then
-        local earlier8 = untilUs
-        local end4 = s[5]
-        local untilUs2 = 0
-        for entry30 = 0, end4 - 1 do
-          local entry31 = entry30
-          local chosen8
-          if s[10 + entry31 * 3 + 1] - 1099511627776 > capacity then
-            local entry32 = entry30
-            chosen8 = s[10 + entry32 * 3 + 1] > 0 and s[10 + entry32 * 3 + 2] > atUs5
+        local atUs5 = s[1] > nowUs and s[1] or nowUs
+        local roomUs = s[4] > capacity and roomAtUs(s, 1, atUs5, capacity) or 0
+        local chosen6
+        if s[6] >= mostLeases then
+          local result7
+          if not (s[8] <= atUs5 and s[6] + s[7] > 0) then
+            result7 = s[6]
           else
-            chosen8 = false
+            local held = 0
+            local end9 = 10 + s[5] * 3
+            do
+              local entry15 = 10
+              while entry15 < end9 do
+                local entry16 = entry15
+                local chosen5
+                if s[entry16 + 1] < 1099511627776 then
+                  local entry17 = entry15
+                  chosen5 = s[entry17 + 1] > 0 and s[entry17 + 2] > atUs5
+                else
+                  chosen5 = false
+                end
+                if chosen5 then
+                  held = held + 1
+                end
+                entry15 = entry15 + 3
+              end
+            end
+            result7 = held
           end
-          if chosen8 then
-            local earlier7 = untilUs2
-            local entry33 = entry30
-            untilUs2 = earlier7 > s[10 + entry33 * 3 + 2] and earlier7 or s[10 + entry33 * 3 + 2]
-          end
+          chosen6 = result7 >= mostLeases
+        else
+          chosen6 = false
         end
-        untilUs = earlier8 > untilUs2 and earlier8 or untilUs2
+        local chosen8
+        if chosen6 then
+          local nextUs = s[9]
+          local end10 = 10 + s[5] * 3
+          do
+            local entry18 = 10
+            while entry18 < end10 do
+              local entry19 = entry18
+              local chosen7
+              if s[entry19 + 1] < 1099511627776 then
+                local entry20 = entry18
+                chosen7 = s[entry20 + 1] > 0 and s[entry20 + 2] > atUs5
+              else
+                chosen7 = false
+              end
+              if chosen7 then
+                nextUs = nextUs < s[entry18 + 2] and nextUs or s[entry18 + 2]
+              end
+              entry18 = entry18 + 3
+            end
+          end
+          chosen8 = nextUs
+        else
+          chosen8 = 0
+        end
+        local leaseUs3 = chosen8
+        local chosen10
+        if s[7] > 0 then
+          local end11 = 10 + s[5] * 3
+          local untilUs = 0
+          do
+            local entry21 = 10
+            while entry21 < end11 do
+              local chosen9
+              if s[entry21 + 1] - 1099511627776 > capacity then
+                local entry22 = entry21
+                chosen9 = s[entry22 + 1] > 0 and s[entry22 + 2] > atUs5
+              else
+                chosen9 = false
+              end
+              if chosen9 then
+                untilUs = untilUs > s[entry21 + 2] and untilUs or s[entry21 + 2]
+              end
+              entry21 = entry21 + 3
+            end
+          end
+          chosen10 = untilUs
+        else
+          chosen10 = 0
+        end
+        local lineUs = chosen10
+        result6 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
       end
-      if untilUs - nowUs == 0 then
-        result9 = true
+      if result6 == 0 then
+        result5 = true
       else
         local room = capacity - 1
-        local atUs6 = s[1] > nowUs and s[1] or nowUs
-        local untilUs3 = nowUs
-        if s[4] > room then
-          untilUs3 = max(untilUs3, roomAtUs(s, 1, atUs6, room))
-        end
-        local chosen10
-        if s[6] >= mostLeases then
-          local result11
-          if not (s[6] + s[7] > 0 and s[8] <= atUs6) then
-            result11 = s[6]
-          else
-            local held2 = 0
-            do
-              local entry34 = 0
-              while entry34 < s[5] do
-                local entry35 = entry34
-                local chosen9
-                if s[10 + entry35 * 3 + 1] < 1099511627776 then
-                  local entry36 = entry34
-                  chosen9 = s[10 + entry36 * 3 + 1] > 0 and s[10 + entry36 * 3 + 2] > atUs6
-                else
-                  chosen9 = false
-                end
-                if chosen9 then
-                  held2 = held2 + 1
-                end
-                entry34 = entry34 + 1
-              end
-            end
-            result11 = held2
-          end
-          chosen10 = result11 >= mostLeases
+        local result8
+        if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
+          result8 = 0
         else
-          chosen10 = false
-        end
-        if chosen10 then
-          local earlier10 = untilUs3
-          local nextUs2 = s[9]
-          do
-            local entry37 = 0
-            while entry37 < s[5] do
-              local entry38 = entry37
-              local chosen11
-              if s[10 + entry38 * 3 + 1] < 1099511627776 then
-                local entry39 = entry37
-                chosen11 = s[10 + entry39 * 3 + 1] > 0 and s[10 + entry39 * 3 + 2] > atUs6
-              else
-                chosen11 = false
-              end
-              if chosen11 then
-                local earlier9 = nextUs2
-                local entry40 = entry37
-                nextUs2 = earlier9 < s[10 + entry40 * 3 + 2] and earlier9 or s[10 + entry40 * 3 + 2]
-              end
-              entry37 = entry37 + 1
-            end
-          end
-          untilUs3 = earlier10 > nextUs2 and earlier10 or nextUs2
-        end
-        if s[7] > 0 then
-          local earlier12 = untilUs3
-          local end5 = s[5]
-          local untilUs4 = 0
-          for entry41 = 0, end5 - 1 do
-            local entry42 = entry41
-            local chosen12
-            if s[10 + entry42 * 3 + 1] - 1099511627776 > room then
-              local entry43 = entry41
-              chosen12 = s[10 + entry43 * 3 + 1] > 0 and s[10 + entry43 * 3 + 2] > atUs6
+          local atUs6 = s[1] > nowUs and s[1] or nowUs
+          local roomUs2 = s[4] > room and roomAtUs(s, 1, atUs6, room) or 0
+          local chosen12
+          if s[6] >= mostLeases then
+            local result9
+            if not (s[8] <= atUs6 and s[6] + s[7] > 0) then
+              result9 = s[6]
             else
-              chosen12 = false
+              local held2 = 0
+              local end12 = 10 + s[5] * 3
+              do
+                local entry23 = 10
+                while entry23 < end12 do
+                  local entry24 = entry23
+                  local chosen11
+                  if s[entry24 + 1] < 1099511627776 then
+                    local entry25 = entry23
+                    chosen11 = s[entry25 + 1] > 0 and s[entry25 + 2] > atUs6
+                  else
+                    chosen11 = false
+                  end
+                  if chosen11 then
+                    held2 = held2 + 1
+                  end
+                  entry23 = entry23 + 3
+                end
+              end
+              result9 = held2
             end
-            if chosen12 then
-              local earlier11 = untilUs4
-              local entry44 = entry41
-              untilUs4 = earlier11 > s[10 + entry44 * 3 + 2] and earlier11 or s[10 + entry44 * 3 + 2]
-            end
+            chosen12 = result9 >= mostLeases
+          else
+            chosen12 = false
           end
-          untilUs3 = earlier12 > untilUs4 and earlier12 or untilUs4
+          local chosen14
+          if chosen12 then
+            local nextUs2 = s[9]
+            local end13 = 10 + s[5] * 3
+            do
+              local entry26 = 10
+              while entry26 < end13 do
+                local entry27 = entry26
+                local chosen13
+                if s[entry27 + 1] < 1099511627776 then
+                  local entry28 = entry26
+                  chosen13 = s[entry28 + 1] > 0 and s[entry28 + 2] > atUs6
+                else
+                  chosen13 = false
+                end
+                if chosen13 then
+                  nextUs2 = nextUs2 < s[entry26 + 2] and nextUs2 or s[entry26 + 2]
+                end
+                entry26 = entry26 + 3
+              end
+            end
+            chosen14 = nextUs2
+          else
+            chosen14 = 0
+          end
+          local leaseUs4 = chosen14
+          local chosen16
+          if s[7] > 0 then
+            local end14 = 10 + s[5] * 3
+            local untilUs2 = 0
+            do
+              local entry29 = 10
+              while entry29 < end14 do
+                local chosen15
+                if s[entry29 + 1] - 1099511627776 > room then
+                  local entry30 = entry29
+                  chosen15 = s[entry30 + 1] > 0 and s[entry30 + 2] > atUs6
+                else
+                  chosen15 = false
+                end
+                if chosen15 then
+                  untilUs2 = untilUs2 > s[entry29 + 2] and untilUs2 or s[entry29 + 2]
+                end
+                entry29 = entry29 + 3
+              end
+            end
+            chosen16 = untilUs2
+          else
+            chosen16 = 0
+          end
+          local lineUs2 = chosen16
+          result8 = max(nowUs, roomUs2, leaseUs4, lineUs2) - nowUs
         end
-        local retryUs2 = untilUs3 - nowUs
+        local retryUs2 = result8
         outcome = 'limited'
         retryUs = retryUs2
-        result9 = false
+        result5 = false
       end
     end
-    if not result9 then
+    if not result5 then
       granted = false
     end
   end
@@ -7716,8 +7777,7 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, words, 9, neededWords
 `,
-  settle: `local max = math.max
-local huge = math.huge
+  settle: `local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -7725,33 +7785,27 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
--- The first entry with this token or a later one.
+-- The first entry with this token or a later one, or where the next one would stand.
 local function entryFrom(s, i, token)
   local low = 0
   local high = s[i + 4]
@@ -7763,42 +7817,35 @@ local function entryFrom(s, i, token)
       high = middle
     end
   end
-  return low
+  return i + 9 + low * 3
 end
 
 -- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
 local function latestOf(s, i, atMostUs)
   local latestUs = 0
-  local entry = s[i + 4] - 1
-  while entry >= 0 and latestUs < atMostUs do
-    if s[i + 9 + entry * 3 + 1] > 0 then
-      latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while entry >= i + 9 and latestUs < atMostUs do
+    if s[entry + 1] > 0 then
+      latestUs = latestUs > s[entry + 2] and latestUs or s[entry + 2]
     end
-    entry = entry - 1
+    entry = entry - 3
   end
   return latestUs
 end
+
+-- From src/algorithms/concurrency/concurrency.ts.
 
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
@@ -7813,32 +7860,31 @@ do
         if atUs - nowUs <= windowUs then
           result2 = false
         else
-          if s[6] + s[7] > 0 and s[8] <= atUs then
+          if s[8] <= atUs and s[6] + s[7] > 0 then
             local soonestUs = 0
             local latestUs = 0
+            local end2 = 10 + s[5] * 3
             do
-              local entry = 0
-              while entry < s[5] do
-                local entry2 = entry
-                if s[10 + entry2 * 3 + 1] > 0 then
-                  local entry3 = entry
-                  local expiresUs = s[10 + entry3 * 3 + 2]
+              local entry = 10
+              while entry < end2 do
+                if s[entry + 1] > 0 then
+                  local expiresUs = s[entry + 2]
                   if expiresUs <= atUs then
-                    local entry4 = entry
-                    local count = s[10 + entry4 * 3 + 1]
+                    local entry2 = entry
+                    local count = s[entry2 + 1]
                     if count >= 1099511627776 then
                       s[7] = s[7] - 1
                     else
                       s[6] = s[6] - 1
                       s[4] = s[4] - count
                     end
-                    s[10 + entry4 * 3 + 1] = 0
+                    s[entry2 + 1] = 0
                   else
                     soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                     latestUs = latestUs > expiresUs and latestUs or expiresUs
                   end
                 end
-                entry = entry + 1
+                entry = entry + 3
               end
             end
             s[8] = soonestUs
@@ -7846,17 +7892,14 @@ do
             dropLast(s, 1)
           end
           local backUs = atUs - nowUs
+          local end3 = 10 + s[5] * 3
           do
-            local entry5 = 0
-            while entry5 < s[5] do
-              local entry6 = entry5
-              if s[10 + entry6 * 3 + 1] > 0 then
-                local earlier = entry5
-                local entry7 = entry5
-                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-                s[10 + earlier * 3 + 2] = expiresUs2
+            local entry3 = 10
+            while entry3 < end3 do
+              if s[entry3 + 1] > 0 then
+                s[entry3 + 2] = s[entry3 + 2] - backUs
               end
-              entry5 = entry5 + 1
+              entry3 = entry3 + 3
             end
           end
           if s[6] + s[7] > 0 then
@@ -7877,65 +7920,64 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
-    local result4
+    local result3
     if cost < 0 then
       local cost2 = -cost
-      local result5
+      local result4
       given = 0
       if cost2 == 0 then
-        result5 = true
+        result4 = true
       else
         local chosen3
         if isHeld then
           local most = capacity > capacity and capacity or capacity
           local cost3 = cost2 < most and cost2 or most
-          local result7
+          local result6
           do
             local atUs2 = s[1] > nowUs and s[1] or nowUs
             local chosen2
             if ofUs < 0 then
               chosen2 = -1
             else
-              local entry8 = entryFrom(s, 1, ofUs)
-              chosen2 = entry8 < s[5] and s[10 + entry8 * 3] == ofUs and entry8 or -1
+              local entry4 = entryFrom(s, 1, ofUs)
+              chosen2 = entry4 < 10 + s[5] * 3 and s[entry4] == ofUs and entry4 or -1
             end
-            local entry9 = chosen2
-            if entry9 < 0 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
-              result7 = -1
+            local entry5 = chosen2
+            if entry5 < 0 or not (s[entry5 + 1] > 0 and s[entry5 + 2] > atUs2) then
+              result6 = -1
             else
-              local count2 = s[10 + entry9 * 3 + 1]
+              local count2 = s[entry5 + 1]
               if cost3 == 0 and count2 < 1099511627776 then
-                result7 = -1
+                result6 = -1
               else
                 local given2 = count2 >= 1099511627776 and 0 or count2 < cost3 and count2 or cost3
                 if given2 > 0 and given2 < count2 then
-                  local count3 = count2 - given2
-                  s[10 + entry9 * 3 + 1] = count3
+                  s[entry5 + 1] = count2 - given2
                   s[4] = s[4] - given2
                 else
-                  local expiresUs3 = s[10 + entry9 * 3 + 2]
-                  local count4 = s[10 + entry9 * 3 + 1]
-                  if count4 >= 1099511627776 then
+                  local expiresUs2 = s[entry5 + 2]
+                  local count3 = s[entry5 + 1]
+                  if count3 >= 1099511627776 then
                     s[7] = s[7] - 1
                   else
                     s[6] = s[6] - 1
-                    s[4] = s[4] - count4
+                    s[4] = s[4] - count3
                   end
-                  s[10 + entry9 * 3 + 1] = 0
+                  s[entry5 + 1] = 0
                   dropLast(s, 1)
-                  if expiresUs3 == s[9] then
-                    s[9] = latestOf(s, 1, expiresUs3)
-                  end
                   if s[6] + s[7] == 0 then
                     s[8] = 0
+                    s[9] = 0
+                  elseif expiresUs2 == s[9] then
+                    s[9] = latestOf(s, 1, expiresUs2)
                   end
                 end
                 s[1] = atUs2
-                result7 = given2
+                result6 = given2
               end
             end
           end
-          chosen3 = result7
+          chosen3 = result6
         else
           chosen3 = -1
         end
@@ -7943,146 +7985,169 @@ do
         if given3 < 0 then
           outcome = 'limited'
           retryUs = 0
-          result5 = false
+          result4 = false
         else
           given = given3
           changed = true
-          result5 = true
+          result4 = true
         end
       end
-      result4 = result5
+      result3 = result4
     else
       local chosen6
       if cost == 0 then
         chosen6 = true
       else
-        local result9
+        local result8
         do
           local atUs3 = s[1] > nowUs and s[1] or nowUs
-          local result10
-          do
-            local total = s[4]
-            if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
-              result10 = total
-            else
-              do
-                local entry10 = 0
-                while entry10 < s[5] do
-                  local entry11 = entry10
-                  local count5 = s[10 + entry11 * 3 + 1]
-                  local chosen4
-                  if count5 < 1099511627776 then
-                    local entry12 = entry10
-                    chosen4 = s[10 + entry12 * 3 + 2] <= atUs3
-                  else
-                    chosen4 = false
-                  end
-                  if chosen4 then
-                    total = total - count5
-                  end
-                  entry10 = entry10 + 1
+          local chosen4
+          if s[8] <= atUs3 and s[6] + s[7] > 0 then
+            local earlier = s[4]
+            local lapsed = 0
+            local end4 = 10 + s[5] * 3
+            do
+              local entry6 = 10
+              while entry6 < end4 do
+                local entry7 = entry6
+                if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
+                  lapsed = lapsed + s[entry6 + 1]
                 end
+                entry6 = entry6 + 3
               end
-              result10 = total
             end
+            chosen4 = earlier - lapsed
+          else
+            chosen4 = s[4]
           end
-          local cost4 = cost < 1000000000000 - result10 and cost or 1000000000000 - result10
+          local cost4 = cost < 1000000000000 - chosen4 and cost or 1000000000000 - chosen4
           if cost4 <= 0 then
-            result9 = 0
+            result8 = 0
           else
             changed = true
-            local chosen5
-            if s[2] > 0 then
-              local last = s[2]
-              local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-              chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
-            else
-              chosen5 = false
-            end
-            if chosen5 then
-              local entries = s[5]
-              local entries2 = s[5]
-              clearWords(s, 1, 9 + entries2 * 3)
+            do
+              local chosen5
+              if s[9] > nowUs then
+                chosen5 = true
+              else
+                local last = s[2]
+                local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+                chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+              end
+              if not chosen5 then
+                if s[8] <= nowUs and s[6] + s[7] > 0 then
+                  local soonestUs2 = 0
+                  local latestUs2 = 0
+                  local end5 = 10 + s[5] * 3
+                  do
+                    local entry8 = 10
+                    while entry8 < end5 do
+                      if s[entry8 + 1] > 0 then
+                        local expiresUs3 = s[entry8 + 2]
+                        if expiresUs3 <= nowUs then
+                          local entry9 = entry8
+                          local count4 = s[entry9 + 1]
+                          if count4 >= 1099511627776 then
+                            s[7] = s[7] - 1
+                          else
+                            s[6] = s[6] - 1
+                            s[4] = s[4] - count4
+                          end
+                          s[entry9 + 1] = 0
+                        else
+                          soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                          latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                        end
+                      end
+                      entry8 = entry8 + 3
+                    end
+                  end
+                  s[8] = soonestUs2
+                  s[9] = latestUs2
+                  dropLast(s, 1)
+                end
+                s[1] = 0
+                s[2] = 0
+                s[3] = 0
+              end
             end
             local atUs4 = s[1] > nowUs and s[1] or nowUs
-            if s[6] + s[7] > 0 and s[8] <= atUs4 then
-              local soonestUs2 = 0
-              local latestUs2 = 0
+            if s[8] <= atUs4 and s[6] + s[7] > 0 then
+              local soonestUs3 = 0
+              local latestUs3 = 0
+              local end6 = 10 + s[5] * 3
               do
-                local entry13 = 0
-                while entry13 < s[5] do
-                  local entry14 = entry13
-                  if s[10 + entry14 * 3 + 1] > 0 then
-                    local entry15 = entry13
-                    local expiresUs4 = s[10 + entry15 * 3 + 2]
+                local entry10 = 10
+                while entry10 < end6 do
+                  if s[entry10 + 1] > 0 then
+                    local expiresUs4 = s[entry10 + 2]
                     if expiresUs4 <= atUs4 then
-                      local entry16 = entry13
-                      local count6 = s[10 + entry16 * 3 + 1]
-                      if count6 >= 1099511627776 then
+                      local entry11 = entry10
+                      local count5 = s[entry11 + 1]
+                      if count5 >= 1099511627776 then
                         s[7] = s[7] - 1
                       else
                         s[6] = s[6] - 1
-                        s[4] = s[4] - count6
+                        s[4] = s[4] - count5
                       end
-                      s[10 + entry16 * 3 + 1] = 0
+                      s[entry11 + 1] = 0
                     else
-                      soonestUs2 = soonestUs2 == 0 and expiresUs4 or soonestUs2 < expiresUs4 and soonestUs2 or expiresUs4
-                      latestUs2 = latestUs2 > expiresUs4 and latestUs2 or expiresUs4
+                      soonestUs3 = soonestUs3 == 0 and expiresUs4 or soonestUs3 < expiresUs4 and soonestUs3 or expiresUs4
+                      latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
                     end
                   end
-                  entry13 = entry13 + 1
+                  entry10 = entry10 + 3
                 end
               end
-              s[8] = soonestUs2
-              s[9] = latestUs2
+              s[8] = soonestUs3
+              s[9] = latestUs3
               dropLast(s, 1)
             end
-            do
-              local end2 = s[5]
-              local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
-              if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
-                local next = 0
-                for entry17 = 0, end2 - 1 do
-                  local entry18 = entry17
-                  if s[10 + entry18 * 3 + 1] > 0 then
-                    if next < entry17 then
-                      local earlier2 = next
-                      local entry19 = entry17
-                      local earlier3 = s[10 + entry19 * 3]
-                      local entry20 = entry17
-                      local earlier4 = s[10 + entry20 * 3 + 1]
-                      local entry21 = entry17
-                      local expiresUs5 = s[10 + entry21 * 3 + 2]
-                      s[10 + earlier2 * 3] = earlier3
-                      s[10 + earlier2 * 3 + 1] = earlier4
-                      s[10 + earlier2 * 3 + 2] = expiresUs5
+            local most2 = (words - 9) / 3
+            local entries = s[5]
+            if entries > 0 and (entries >= most2 or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+              local next = 10
+              local end7 = 10 + s[5] * 3
+              do
+                local entry12 = 10
+                while entry12 < end7 do
+                  local count6 = s[entry12 + 1]
+                  if count6 > 0 then
+                    if next < entry12 then
+                      local entry13 = next
+                      local token = s[entry12]
+                      local expiresUs5 = s[entry12 + 2]
+                      s[entry13] = token
+                      s[entry13 + 1] = count6
+                      s[entry13 + 2] = expiresUs5
                     end
-                    next = next + 1
+                    next = next + 3
                   end
+                  entry12 = entry12 + 3
                 end
-                local entries3 = next
-                local entries4 = next
-                clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
-                s[5] = next
               end
+              clearWords(s, next, end7 - next)
+              local words2 = next - 1
+              s[5] = (words2 - 9) / 3
             end
-            local token = s[2] + 1 > atUs4 and s[2] + 1 or atUs4
-            if s[2] == 0 then
-              s[3] = token
+            local last2 = s[2]
+            local token2 = last2 + 1 > atUs4 and last2 + 1 or atUs4
+            if last2 == 0 then
+              s[3] = token2
             end
-            s[2] = token
+            s[2] = token2
             local expiresUs6 = atUs4 + leaseUs2
-            local end3 = s[5]
-            s[10 + end3 * 3] = token
-            s[10 + end3 * 3 + 1] = cost4
-            s[10 + end3 * 3 + 2] = expiresUs6
-            s[5] = end3 + 1
+            local entry14 = 10 + s[5] * 3
+            s[entry14] = token2
+            s[entry14 + 1] = cost4
+            s[entry14 + 2] = expiresUs6
+            s[5] = s[5] + 1
             s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
             s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
             s[6] = s[6] + 1
             s[4] = s[4] + cost4
             s[1] = atUs4
-            result9 = token - nowUs
+            result8 = token2 - nowUs
           end
         end
         chosen6 = true
@@ -8095,42 +8160,34 @@ do
         retryUs = 0
         chosen7 = false
       end
-      result4 = chosen7
+      result3 = chosen7
     end
-    if not result4 then
+    if not result3 then
       granted = false
     end
     local atUs5 = s[1] > nowUs and s[1] or nowUs
-    local result13
-    do
-      local total2 = s[4]
-      if not (s[6] + s[7] > 0 and s[8] <= atUs5) then
-        result13 = total2
-      else
-        do
-          local entry22 = 0
-          while entry22 < s[5] do
-            local entry23 = entry22
-            local count7 = s[10 + entry23 * 3 + 1]
-            local chosen8
-            if count7 < 1099511627776 then
-              local entry24 = entry22
-              chosen8 = s[10 + entry24 * 3 + 2] <= atUs5
-            else
-              chosen8 = false
-            end
-            if chosen8 then
-              total2 = total2 - count7
-            end
-            entry22 = entry22 + 1
+    local chosen8
+    if s[8] <= atUs5 and s[6] + s[7] > 0 then
+      local earlier2 = s[4]
+      local lapsed2 = 0
+      local end8 = 10 + s[5] * 3
+      do
+        local entry15 = 10
+        while entry15 < end8 do
+          local entry16 = entry15
+          if s[entry16 + 1] < 1099511627776 and s[entry15 + 2] <= atUs5 then
+            lapsed2 = lapsed2 + s[entry15 + 1]
           end
+          entry15 = entry15 + 3
         end
-        result13 = total2
       end
+      chosen8 = earlier2 - lapsed2
+    else
+      chosen8 = s[4]
     end
-    remaining = 0 > capacity - result13 and 0 or capacity - result13
-    local last2 = s[2]
-    local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
+    local last3 = s[2]
+    local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs
   end
@@ -8139,8 +8196,7 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, words, 9, neededWords
 `,
-  give: `local max = math.max
-local huge = math.huge
+  give: `local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -8148,33 +8204,27 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
--- The first entry with this token or a later one.
+-- The first entry with this token or a later one, or where the next one would stand.
 local function entryFrom(s, i, token)
   local low = 0
   local high = s[i + 4]
@@ -8186,42 +8236,35 @@ local function entryFrom(s, i, token)
       high = middle
     end
   end
-  return low
+  return i + 9 + low * 3
 end
 
 -- When the last entry expires, which is no later than \`atMostUs\`. Newest first: without a lease, or renewed together, one of them expires just then.
 local function latestOf(s, i, atMostUs)
   local latestUs = 0
-  local entry = s[i + 4] - 1
-  while entry >= 0 and latestUs < atMostUs do
-    if s[i + 9 + entry * 3 + 1] > 0 then
-      latestUs = max(latestUs, s[i + 9 + entry * 3 + 2])
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while entry >= i + 9 and latestUs < atMostUs do
+    if s[entry + 1] > 0 then
+      latestUs = latestUs > s[entry + 2] and latestUs or s[entry + 2]
     end
-    entry = entry - 1
+    entry = entry - 3
   end
   return latestUs
 end
+
+-- From src/algorithms/concurrency/concurrency.ts.
 
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
@@ -8236,32 +8279,31 @@ do
         if atUs - nowUs <= windowUs then
           result2 = false
         else
-          if s[6] + s[7] > 0 and s[8] <= atUs then
+          if s[8] <= atUs and s[6] + s[7] > 0 then
             local soonestUs = 0
             local latestUs = 0
+            local end2 = 10 + s[5] * 3
             do
-              local entry = 0
-              while entry < s[5] do
-                local entry2 = entry
-                if s[10 + entry2 * 3 + 1] > 0 then
-                  local entry3 = entry
-                  local expiresUs = s[10 + entry3 * 3 + 2]
+              local entry = 10
+              while entry < end2 do
+                if s[entry + 1] > 0 then
+                  local expiresUs = s[entry + 2]
                   if expiresUs <= atUs then
-                    local entry4 = entry
-                    local count = s[10 + entry4 * 3 + 1]
+                    local entry2 = entry
+                    local count = s[entry2 + 1]
                     if count >= 1099511627776 then
                       s[7] = s[7] - 1
                     else
                       s[6] = s[6] - 1
                       s[4] = s[4] - count
                     end
-                    s[10 + entry4 * 3 + 1] = 0
+                    s[entry2 + 1] = 0
                   else
                     soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                     latestUs = latestUs > expiresUs and latestUs or expiresUs
                   end
                 end
-                entry = entry + 1
+                entry = entry + 3
               end
             end
             s[8] = soonestUs
@@ -8269,17 +8311,14 @@ do
             dropLast(s, 1)
           end
           local backUs = atUs - nowUs
+          local end3 = 10 + s[5] * 3
           do
-            local entry5 = 0
-            while entry5 < s[5] do
-              local entry6 = entry5
-              if s[10 + entry6 * 3 + 1] > 0 then
-                local earlier = entry5
-                local entry7 = entry5
-                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-                s[10 + earlier * 3 + 2] = expiresUs2
+            local entry3 = 10
+            while entry3 < end3 do
+              if s[entry3 + 1] > 0 then
+                s[entry3 + 2] = s[entry3 + 2] - backUs
               end
-              entry5 = entry5 + 1
+              entry3 = entry3 + 3
             end
           end
           if s[6] + s[7] > 0 then
@@ -8299,62 +8338,61 @@ do
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
-    local result4
+    local result3
     given = 0
     if cost == 0 then
-      result4 = true
+      result3 = true
     else
       local chosen3
       if isHeld then
         local most = capacity > capacity and capacity or capacity
         local cost2 = cost < most and cost or most
-        local result6
+        local result5
         do
           local atUs2 = s[1] > nowUs and s[1] or nowUs
           local chosen2
           if ofUs < 0 then
             chosen2 = -1
           else
-            local entry8 = entryFrom(s, 1, ofUs)
-            chosen2 = entry8 < s[5] and s[10 + entry8 * 3] == ofUs and entry8 or -1
+            local entry4 = entryFrom(s, 1, ofUs)
+            chosen2 = entry4 < 10 + s[5] * 3 and s[entry4] == ofUs and entry4 or -1
           end
-          local entry9 = chosen2
-          if entry9 < 0 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
-            result6 = -1
+          local entry5 = chosen2
+          if entry5 < 0 or not (s[entry5 + 1] > 0 and s[entry5 + 2] > atUs2) then
+            result5 = -1
           else
-            local count2 = s[10 + entry9 * 3 + 1]
+            local count2 = s[entry5 + 1]
             if cost2 == 0 and count2 < 1099511627776 then
-              result6 = -1
+              result5 = -1
             else
               local given2 = count2 >= 1099511627776 and 0 or count2 < cost2 and count2 or cost2
               if given2 > 0 and given2 < count2 then
-                local count3 = count2 - given2
-                s[10 + entry9 * 3 + 1] = count3
+                s[entry5 + 1] = count2 - given2
                 s[4] = s[4] - given2
               else
-                local expiresUs3 = s[10 + entry9 * 3 + 2]
-                local count4 = s[10 + entry9 * 3 + 1]
-                if count4 >= 1099511627776 then
+                local expiresUs2 = s[entry5 + 2]
+                local count3 = s[entry5 + 1]
+                if count3 >= 1099511627776 then
                   s[7] = s[7] - 1
                 else
                   s[6] = s[6] - 1
-                  s[4] = s[4] - count4
+                  s[4] = s[4] - count3
                 end
-                s[10 + entry9 * 3 + 1] = 0
+                s[entry5 + 1] = 0
                 dropLast(s, 1)
-                if expiresUs3 == s[9] then
-                  s[9] = latestOf(s, 1, expiresUs3)
-                end
                 if s[6] + s[7] == 0 then
                   s[8] = 0
+                  s[9] = 0
+                elseif expiresUs2 == s[9] then
+                  s[9] = latestOf(s, 1, expiresUs2)
                 end
               end
               s[1] = atUs2
-              result6 = given2
+              result5 = given2
             end
           end
         end
-        chosen3 = result6
+        chosen3 = result5
       else
         chosen3 = -1
       end
@@ -8362,14 +8400,14 @@ do
       if given3 < 0 then
         outcome = 'limited'
         retryUs = 0
-        result4 = false
+        result3 = false
       else
         given = given3
         changed = true
-        result4 = true
+        result3 = true
       end
     end
-    if not result4 then
+    if not result3 then
       granted = false
     end
   end
@@ -8377,34 +8415,26 @@ do
     local lateUs = 0
     local lateUs2 = lateUs
     local atUs3 = s[1] > nowUs and s[1] or nowUs
-    local result7
-    do
-      local total = s[4]
-      if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
-        result7 = total
-      else
-        do
-          local entry10 = 0
-          while entry10 < s[5] do
-            local entry11 = entry10
-            local count5 = s[10 + entry11 * 3 + 1]
-            local chosen4
-            if count5 < 1099511627776 then
-              local entry12 = entry10
-              chosen4 = s[10 + entry12 * 3 + 2] <= atUs3
-            else
-              chosen4 = false
-            end
-            if chosen4 then
-              total = total - count5
-            end
-            entry10 = entry10 + 1
+    local chosen4
+    if s[8] <= atUs3 and s[6] + s[7] > 0 then
+      local earlier = s[4]
+      local lapsed = 0
+      local end4 = 10 + s[5] * 3
+      do
+        local entry6 = 10
+        while entry6 < end4 do
+          local entry7 = entry6
+          if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
+            lapsed = lapsed + s[entry6 + 1]
           end
+          entry6 = entry6 + 3
         end
-        result7 = total
       end
+      chosen4 = earlier - lapsed
+    else
+      chosen4 = s[4]
     end
-    remaining = 0 > capacity - result7 and 0 or capacity - result7
+    remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
     local last = s[2]
     local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs
@@ -8423,33 +8453,27 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
--- The first entry with this token or a later one.
+-- The first entry with this token or a later one, or where the next one would stand.
 local function entryFrom(s, i, token)
   local low = 0
   local high = s[i + 4]
@@ -8461,29 +8485,22 @@ local function entryFrom(s, i, token)
       high = middle
     end
   end
-  return low
+  return i + 9 + low * 3
 end
+
+-- From src/algorithms/concurrency/concurrency.ts.
 
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
@@ -8498,32 +8515,31 @@ do
         if atUs - nowUs <= windowUs then
           result2 = false
         else
-          if s[6] + s[7] > 0 and s[8] <= atUs then
+          if s[8] <= atUs and s[6] + s[7] > 0 then
             local soonestUs = 0
             local latestUs = 0
+            local end2 = 10 + s[5] * 3
             do
-              local entry = 0
-              while entry < s[5] do
-                local entry2 = entry
-                if s[10 + entry2 * 3 + 1] > 0 then
-                  local entry3 = entry
-                  local expiresUs = s[10 + entry3 * 3 + 2]
+              local entry = 10
+              while entry < end2 do
+                if s[entry + 1] > 0 then
+                  local expiresUs = s[entry + 2]
                   if expiresUs <= atUs then
-                    local entry4 = entry
-                    local count = s[10 + entry4 * 3 + 1]
+                    local entry2 = entry
+                    local count = s[entry2 + 1]
                     if count >= 1099511627776 then
                       s[7] = s[7] - 1
                     else
                       s[6] = s[6] - 1
                       s[4] = s[4] - count
                     end
-                    s[10 + entry4 * 3 + 1] = 0
+                    s[entry2 + 1] = 0
                   else
                     soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                     latestUs = latestUs > expiresUs and latestUs or expiresUs
                   end
                 end
-                entry = entry + 1
+                entry = entry + 3
               end
             end
             s[8] = soonestUs
@@ -8531,17 +8547,14 @@ do
             dropLast(s, 1)
           end
           local backUs = atUs - nowUs
+          local end3 = 10 + s[5] * 3
           do
-            local entry5 = 0
-            while entry5 < s[5] do
-              local entry6 = entry5
-              if s[10 + entry6 * 3 + 1] > 0 then
-                local earlier = entry5
-                local entry7 = entry5
-                local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-                s[10 + earlier * 3 + 2] = expiresUs2
+            local entry3 = 10
+            while entry3 < end3 do
+              if s[entry3 + 1] > 0 then
+                s[entry3 + 2] = s[entry3 + 2] - backUs
               end
-              entry5 = entry5 + 1
+              entry3 = entry3 + 3
             end
           end
           if s[6] + s[7] > 0 then
@@ -8566,21 +8579,21 @@ do
     local renewed = 0
     for k = 0, tokens.length - 1 do
       local token = tokens[k]
-      local expiresUs3 = atUs2 + leaseUs2
-      local result4
+      local expiresUs2 = atUs2 + leaseUs2
+      local result3
       do
-        local entry8 = entryFrom(s, 1, token)
-        local entry9 = entry8 < s[5] and s[10 + entry8 * 3] == token and entry8 or -1
-        if entry9 < 0 or s[10 + entry9 * 3 + 1] >= 1099511627776 or not (s[10 + entry9 * 3 + 1] > 0 and s[10 + entry9 * 3 + 2] > atUs2) then
-          result4 = false
+        local entry4 = entryFrom(s, 1, token)
+        local entry5 = entry4 < 10 + s[5] * 3 and s[entry4] == token and entry4 or -1
+        if entry5 < 0 or not (s[entry5 + 1] < 1099511627776) or not (s[entry5 + 1] > 0 and s[entry5 + 2] > atUs2) then
+          result3 = false
         else
-          local laterUs = s[10 + entry9 * 3 + 2] > expiresUs3 and s[10 + entry9 * 3 + 2] or expiresUs3
-          s[10 + entry9 * 3 + 2] = laterUs
+          local laterUs = s[entry5 + 2] > expiresUs2 and s[entry5 + 2] or expiresUs2
+          s[entry5 + 2] = laterUs
           s[9] = s[9] > laterUs and s[9] or laterUs
-          result4 = true
+          result3 = true
         end
       end
-      if result4 then
+      if result3 then
         renewed = renewed + 1
       end
     end
@@ -8596,135 +8609,167 @@ do
     local isLost = chosen2
     local chosen5
     if renewed == 0 and cost > 0 and isLost then
-      local result5
-      if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
-        result5 = s[6]
+      local result4
+      if not (s[8] <= atUs2 and s[6] + s[7] > 0) then
+        result4 = s[6]
       else
         local held = 0
+        local end4 = 10 + s[5] * 3
         do
-          local entry10 = 0
-          while entry10 < s[5] do
-            local entry11 = entry10
+          local entry6 = 10
+          while entry6 < end4 do
+            local entry7 = entry6
             local chosen3
-            if s[10 + entry11 * 3 + 1] < 1099511627776 then
-              local entry12 = entry10
-              chosen3 = s[10 + entry12 * 3 + 1] > 0 and s[10 + entry12 * 3 + 2] > atUs2
+            if s[entry7 + 1] < 1099511627776 then
+              local entry8 = entry6
+              chosen3 = s[entry8 + 1] > 0 and s[entry8 + 2] > atUs2
             else
               chosen3 = false
             end
             if chosen3 then
               held = held + 1
             end
-            entry10 = entry10 + 1
+            entry6 = entry6 + 3
           end
         end
-        result5 = held
+        result4 = held
       end
-      local earlier2 = result5
-      local result6
+      local earlier = result4
+      local result5
       if s[7] == 0 then
-        result6 = 0
+        result5 = 0
       else
         local waiting = 0
+        local end5 = 10 + s[5] * 3
         do
-          local entry13 = 0
-          while entry13 < s[5] do
-            local entry14 = entry13
+          local entry9 = 10
+          while entry9 < end5 do
+            local entry10 = entry9
             local chosen4
-            if s[10 + entry14 * 3 + 1] >= 1099511627776 then
-              local entry15 = entry13
-              chosen4 = s[10 + entry15 * 3 + 1] > 0 and s[10 + entry15 * 3 + 2] > atUs2
+            if not (s[entry10 + 1] < 1099511627776) then
+              local entry11 = entry9
+              chosen4 = s[entry11 + 1] > 0 and s[entry11 + 2] > atUs2
             else
               chosen4 = false
             end
             if chosen4 then
               waiting = waiting + 1
             end
-            entry13 = entry13 + 1
+            entry9 = entry9 + 3
           end
         end
-        result6 = waiting
+        result5 = waiting
       end
-      chosen5 = earlier2 + result6 < (words - 9) / 3
+      chosen5 = earlier + result5 < (words - 9) / 3
     else
       chosen5 = false
     end
     if chosen5 then
-      local chosen6
-      if s[2] > 0 then
-        local last2 = s[2]
-        local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
-        chosen6 = (0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs) == 0
-      else
-        chosen6 = false
-      end
-      if chosen6 then
-        local entries = s[5]
-        local entries2 = s[5]
-        clearWords(s, 1, 9 + entries2 * 3)
+      do
+        local chosen6
+        if s[9] > nowUs then
+          chosen6 = true
+        else
+          local last2 = s[2]
+          local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+          chosen6 = (0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs) > 0
+        end
+        if not chosen6 then
+          if s[8] <= nowUs and s[6] + s[7] > 0 then
+            local soonestUs2 = 0
+            local latestUs2 = 0
+            local end6 = 10 + s[5] * 3
+            do
+              local entry12 = 10
+              while entry12 < end6 do
+                if s[entry12 + 1] > 0 then
+                  local expiresUs3 = s[entry12 + 2]
+                  if expiresUs3 <= nowUs then
+                    local entry13 = entry12
+                    local count2 = s[entry13 + 1]
+                    if count2 >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count2
+                    end
+                    s[entry13 + 1] = 0
+                  else
+                    soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                    latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                  end
+                end
+                entry12 = entry12 + 3
+              end
+            end
+            s[8] = soonestUs2
+            s[9] = latestUs2
+            dropLast(s, 1)
+          end
+          s[1] = 0
+          s[2] = 0
+          s[3] = 0
+        end
       end
       local token3 = tokens[0]
       local expiresUs4 = atUs2 + leaseUs2
-      if s[6] + s[7] > 0 and s[8] <= atUs2 then
-        local soonestUs2 = 0
-        local latestUs2 = 0
+      if s[8] <= atUs2 and s[6] + s[7] > 0 then
+        local soonestUs3 = 0
+        local latestUs3 = 0
+        local end7 = 10 + s[5] * 3
         do
-          local entry16 = 0
-          while entry16 < s[5] do
-            local entry17 = entry16
-            if s[10 + entry17 * 3 + 1] > 0 then
-              local entry18 = entry16
-              local expiresUs5 = s[10 + entry18 * 3 + 2]
+          local entry14 = 10
+          while entry14 < end7 do
+            if s[entry14 + 1] > 0 then
+              local expiresUs5 = s[entry14 + 2]
               if expiresUs5 <= atUs2 then
-                local entry19 = entry16
-                local count2 = s[10 + entry19 * 3 + 1]
-                if count2 >= 1099511627776 then
+                local entry15 = entry14
+                local count3 = s[entry15 + 1]
+                if count3 >= 1099511627776 then
                   s[7] = s[7] - 1
                 else
                   s[6] = s[6] - 1
-                  s[4] = s[4] - count2
+                  s[4] = s[4] - count3
                 end
-                s[10 + entry19 * 3 + 1] = 0
+                s[entry15 + 1] = 0
               else
-                soonestUs2 = soonestUs2 == 0 and expiresUs5 or soonestUs2 < expiresUs5 and soonestUs2 or expiresUs5
-                latestUs2 = latestUs2 > expiresUs5 and latestUs2 or expiresUs5
+                soonestUs3 = soonestUs3 == 0 and expiresUs5 or soonestUs3 < expiresUs5 and soonestUs3 or expiresUs5
+                latestUs3 = latestUs3 > expiresUs5 and latestUs3 or expiresUs5
               end
             end
-            entry16 = entry16 + 1
+            entry14 = entry14 + 3
           end
         end
-        s[8] = soonestUs2
-        s[9] = latestUs2
+        s[8] = soonestUs3
+        s[9] = latestUs3
         dropLast(s, 1)
       end
-      do
-        local end2 = s[5]
-        local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
-        if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
-          local next = 0
-          for entry20 = 0, end2 - 1 do
-            local entry21 = entry20
-            if s[10 + entry21 * 3 + 1] > 0 then
-              if next < entry20 then
-                local earlier3 = next
-                local entry22 = entry20
-                local earlier4 = s[10 + entry22 * 3]
-                local entry23 = entry20
-                local earlier5 = s[10 + entry23 * 3 + 1]
-                local entry24 = entry20
-                local expiresUs6 = s[10 + entry24 * 3 + 2]
-                s[10 + earlier3 * 3] = earlier4
-                s[10 + earlier3 * 3 + 1] = earlier5
-                s[10 + earlier3 * 3 + 2] = expiresUs6
+      local most = (words - 9) / 3
+      local entries = s[5]
+      if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+        local next = 10
+        local end8 = 10 + s[5] * 3
+        do
+          local entry16 = 10
+          while entry16 < end8 do
+            local count4 = s[entry16 + 1]
+            if count4 > 0 then
+              if next < entry16 then
+                local entry17 = next
+                local token4 = s[entry16]
+                local expiresUs6 = s[entry16 + 2]
+                s[entry17] = token4
+                s[entry17 + 1] = count4
+                s[entry17 + 2] = expiresUs6
               end
-              next = next + 1
+              next = next + 3
             end
+            entry16 = entry16 + 3
           end
-          local entries3 = next
-          local entries4 = next
-          clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
-          s[5] = next
         end
+        clearWords(s, next, end8 - next)
+        local words2 = next - 1
+        s[5] = (words2 - 9) / 3
       end
       if s[2] == 0 then
         s[3] = atUs2 > token3 + 1 and atUs2 or token3 + 1
@@ -8732,28 +8777,30 @@ do
       end
       s[2] = s[2] > token3 and s[2] or token3
       local before = entryFrom(s, 1, token3)
-      local end3 = s[5]
-      s[10 + end3 * 3] = token3
-      s[10 + end3 * 3 + 1] = cost
-      s[10 + end3 * 3 + 2] = expiresUs4
-      s[5] = end3 + 1
+      local entry18 = 10 + s[5] * 3
+      s[entry18] = token3
+      s[entry18 + 1] = cost
+      s[entry18 + 2] = expiresUs4
+      s[5] = s[5] + 1
       s[8] = s[6] + s[7] == 0 and expiresUs4 or s[8] < expiresUs4 and s[8] or expiresUs4
       s[9] = s[9] > expiresUs4 and s[9] or expiresUs4
-      for entry25 = s[5] - 1, before + 1, -1 do
-        local earlier6 = entry25
-        local entry26 = entry25 - 1
-        local earlier7 = s[10 + entry26 * 3]
-        local entry27 = entry25 - 1
-        local earlier8 = s[10 + entry27 * 3 + 1]
-        local entry28 = entry25 - 1
-        local expiresUs7 = s[10 + entry28 * 3 + 2]
-        s[10 + earlier6 * 3] = earlier7
-        s[10 + earlier6 * 3 + 1] = earlier8
-        s[10 + earlier6 * 3 + 2] = expiresUs7
+      do
+        local entry19 = 10 + s[5] * 3 - 3
+        while entry19 > before do
+          local other = entry19 - 3
+          local entry20 = entry19
+          local token5 = s[other]
+          local count5 = s[other + 1]
+          local expiresUs7 = s[other + 2]
+          s[entry20] = token5
+          s[entry20 + 1] = count5
+          s[entry20 + 2] = expiresUs7
+          entry19 = entry19 - 3
+        end
       end
-      s[10 + before * 3] = token3
-      s[10 + before * 3 + 1] = cost
-      s[10 + before * 3 + 2] = expiresUs4
+      s[before] = token3
+      s[before + 1] = cost
+      s[before + 2] = expiresUs4
       s[6] = s[6] + 1
       s[4] = s[4] + cost
       renewed = 1
@@ -8778,34 +8825,26 @@ do
       granted = false
     end
     local atUs3 = s[1] > nowUs and s[1] or nowUs
-    local result9
-    do
-      local total = s[4]
-      if not (s[6] + s[7] > 0 and s[8] <= atUs3) then
-        result9 = total
-      else
-        do
-          local entry29 = 0
-          while entry29 < s[5] do
-            local entry30 = entry29
-            local count3 = s[10 + entry30 * 3 + 1]
-            local chosen8
-            if count3 < 1099511627776 then
-              local entry31 = entry29
-              chosen8 = s[10 + entry31 * 3 + 2] <= atUs3
-            else
-              chosen8 = false
-            end
-            if chosen8 then
-              total = total - count3
-            end
-            entry29 = entry29 + 1
+    local chosen8
+    if s[8] <= atUs3 and s[6] + s[7] > 0 then
+      local earlier2 = s[4]
+      local lapsed = 0
+      local end9 = 10 + s[5] * 3
+      do
+        local entry21 = 10
+        while entry21 < end9 do
+          local entry22 = entry21
+          if s[entry22 + 1] < 1099511627776 and s[entry21 + 2] <= atUs3 then
+            lapsed = lapsed + s[entry21 + 1]
           end
+          entry21 = entry21 + 3
         end
-        result9 = total
       end
+      chosen8 = earlier2 - lapsed
+    else
+      chosen8 = s[4]
     end
-    remaining = 0 > capacity - result9 and 0 or capacity - result9
+    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
     local last3 = s[2]
     local sinceUs3 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs and 0 or (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs
@@ -12690,7 +12729,6 @@ return each, rule.words, rule.freshWords
 /** Generated from TypeScript: by algorithm, what a take by several limits does with a cell. */
 export const LUA_PHASES = {
   concurrency: `local max = math.max
-local min = math.min
 local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
@@ -12699,70 +12737,65 @@ local function clearWords(s, from, count)
   end
 end
 
--- From src/algorithms/concurrency/concurrency.ts.
+-- From src/algorithms/concurrency/entries.ts.
 
-local function setCount(s, i, entry, count)
-  s[i + 9 + entry * 3 + 1] = count
-end
-
-local function setExpires(s, i, entry, expiresUs)
-  s[i + 9 + entry * 3 + 2] = expiresUs
-end
-
-local function put(s, i, entry, token, count, expiresUs)
-  s[i + 9 + entry * 3] = token
-  setCount(s, i, entry, count)
-  setExpires(s, i, entry, expiresUs)
+local function put(s, entry, token, count, expiresUs)
+  s[entry] = token
+  s[entry + 1] = count
+  s[entry + 2] = expiresUs
 end
 
 -- Drops the last entries that count nothing.
 local function dropLast(s, i)
   local end_ = s[i + 4]
-  while end_ > 0 and s[i + 9 + (end_ - 1) * 3 + 1] == 0 do
+  local entry = i + 9 + s[i + 4] * 3 - 3
+  while end_ > 0 and s[entry + 1] == 0 do
+    put(s, entry, 0, 0, 0)
     end_ = end_ - 1
-    put(s, i, end_, 0, 0, 0)
+    entry = entry - 3
   end
   s[i + 4] = end_
 end
 
 -- Whether some entry may have expired.
 local function mayLapse(s, i, atUs)
-  return s[i + 5] + s[i + 6] > 0 and s[i + 7] <= atUs
+  return s[i + 7] <= atUs and s[i + 5] + s[i + 6] > 0
+end
+
+-- From src/algorithms/concurrency/waits.ts.
+
+-- The permits of leases that have run out.
+local function lapsedAt(s, i, atUs)
+  local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
+  do
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 2] <= atUs then
+        lapsed = lapsed + s[entry + 1]
+      end
+      entry = entry + 3
+    end
+  end
+  return lapsed
 end
 
 -- Permits in use.
 local function totalAt(s, i, atUs)
-  local total = s[i + 3]
-  if not mayLapse(s, i, atUs) then
-    return total
-  end
-  do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and s[i + 9 + entry * 3 + 2] <= atUs then
-        total = total - count
-      end
-      entry = entry + 1
-    end
-  end
-  return total
-end
-
-local function isLive(s, i, entry, atUs)
-  return s[i + 9 + entry * 3 + 1] > 0 and s[i + 9 + entry * 3 + 2] > atUs
+  return mayLapse(s, i, atUs) and s[i + 3] - lapsedAt(s, i, atUs) or s[i + 3]
 end
 
 -- When the next lease runs out.
 local function nextLapseUs(s, i, atUs)
   local nextUs = s[i + 8]
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      if s[i + 9 + entry * 3 + 1] < 1099511627776 and isLive(s, i, entry, atUs) then
-        nextUs = min(nextUs, s[i + 9 + entry * 3 + 2])
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs then
+        nextUs = nextUs < s[entry + 2] and nextUs or s[entry + 2]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return nextUs
@@ -12771,14 +12804,14 @@ end
 -- The permits of leases that run out until a time.
 local function lapsedBy(s, i, atUs, untilUs)
   local lapsed = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local count = s[i + 9 + entry * 3 + 1]
-      if count < 1099511627776 and isLive(s, i, entry, atUs) and s[i + 9 + entry * 3 + 2] <= untilUs then
-        lapsed = lapsed + count
+    local entry = i + 9
+    while entry < end_ do
+      if s[entry + 1] < 1099511627776 and s[entry + 1] > 0 and s[entry + 2] > atUs and s[entry + 2] <= untilUs then
+        lapsed = lapsed + s[entry + 1]
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lapsed
@@ -12787,14 +12820,15 @@ end
 -- When the last of those leases runs out that do.
 local function lastLapseUs(s, i)
   local lastUs = 0
+  local end_ = i + 9 + s[i + 4] * 3
   do
-    local entry = 0
-    while entry < s[i + 4] do
-      local expiresUs = s[i + 9 + entry * 3 + 2]
+    local entry = i + 9
+    while entry < end_ do
+      local expiresUs = s[entry + 2]
       if expiresUs < huge then
         lastUs = lastUs > expiresUs and lastUs or expiresUs
       end
-      entry = entry + 1
+      entry = entry + 3
     end
   end
   return lastUs
@@ -12826,13 +12860,14 @@ local function roomAtUs(s, i, atUs, room)
   return late
 end
 
+-- From src/algorithms/concurrency/concurrency.ts.
+
 local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
-local entries2 = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + entries2 * 3
+local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function agree(cell, nowUs, granted)
@@ -12848,32 +12883,31 @@ local function agree(cell, nowUs, granted)
       if atUs - nowUs <= windowUs then
         result = false
       else
-        if s[6] + s[7] > 0 and s[8] <= atUs then
+        if s[8] <= atUs and s[6] + s[7] > 0 then
           local soonestUs = 0
           local latestUs = 0
+          local end2 = 10 + s[5] * 3
           do
-            local entry = 0
-            while entry < s[5] do
-              local entry2 = entry
-              if s[10 + entry2 * 3 + 1] > 0 then
-                local entry3 = entry
-                local expiresUs = s[10 + entry3 * 3 + 2]
+            local entry = 10
+            while entry < end2 do
+              if s[entry + 1] > 0 then
+                local expiresUs = s[entry + 2]
                 if expiresUs <= atUs then
-                  local entry4 = entry
-                  local count = s[10 + entry4 * 3 + 1]
+                  local entry2 = entry
+                  local count = s[entry2 + 1]
                   if count >= 1099511627776 then
                     s[7] = s[7] - 1
                   else
                     s[6] = s[6] - 1
                     s[4] = s[4] - count
                   end
-                  s[10 + entry4 * 3 + 1] = 0
+                  s[entry2 + 1] = 0
                 else
                   soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
                   latestUs = latestUs > expiresUs and latestUs or expiresUs
                 end
               end
-              entry = entry + 1
+              entry = entry + 3
             end
           end
           s[8] = soonestUs
@@ -12881,17 +12915,14 @@ local function agree(cell, nowUs, granted)
           dropLast(s, 1)
         end
         local backUs = atUs - nowUs
+        local end3 = 10 + s[5] * 3
         do
-          local entry5 = 0
-          while entry5 < s[5] do
-            local entry6 = entry5
-            if s[10 + entry6 * 3 + 1] > 0 then
-              local earlier = entry5
-              local entry7 = entry5
-              local expiresUs2 = s[10 + entry7 * 3 + 2] - backUs
-              s[10 + earlier * 3 + 2] = expiresUs2
+          local entry3 = 10
+          while entry3 < end3 do
+            if s[entry3 + 1] > 0 then
+              s[entry3 + 2] = s[entry3 + 2] - backUs
             end
-            entry5 = entry5 + 1
+            entry3 = entry3 + 3
           end
         end
         if s[6] + s[7] > 0 then
@@ -12917,87 +12948,97 @@ local function agree(cell, nowUs, granted)
     granted2 = false
   elseif cost > 0 then
     local room = capacity - cost
-    local atUs2 = s[1] > nowUs and s[1] or nowUs
-    local untilUs = nowUs
-    if s[4] > room then
-      untilUs = max(untilUs, roomAtUs(s, 1, atUs2, room))
-    end
-    local chosen3
-    if s[6] >= mostLeases then
-      local result3
-      if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
-        result3 = s[6]
-      else
-        local held = 0
-        do
-          local entry8 = 0
-          while entry8 < s[5] do
-            local entry9 = entry8
-            local chosen2
-            if s[10 + entry9 * 3 + 1] < 1099511627776 then
-              local entry10 = entry8
-              chosen2 = s[10 + entry10 * 3 + 1] > 0 and s[10 + entry10 * 3 + 2] > atUs2
-            else
-              chosen2 = false
-            end
-            if chosen2 then
-              held = held + 1
-            end
-            entry8 = entry8 + 1
-          end
-        end
-        result3 = held
-      end
-      chosen3 = result3 >= mostLeases
+    local result2
+    if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
+      result2 = 0
     else
-      chosen3 = false
-    end
-    if chosen3 then
-      local earlier3 = untilUs
-      local nextUs = s[9]
-      do
-        local entry11 = 0
-        while entry11 < s[5] do
-          local entry12 = entry11
-          local chosen4
-          if s[10 + entry12 * 3 + 1] < 1099511627776 then
-            local entry13 = entry11
-            chosen4 = s[10 + entry13 * 3 + 1] > 0 and s[10 + entry13 * 3 + 2] > atUs2
-          else
-            chosen4 = false
-          end
-          if chosen4 then
-            local earlier2 = nextUs
-            local entry14 = entry11
-            nextUs = earlier2 < s[10 + entry14 * 3 + 2] and earlier2 or s[10 + entry14 * 3 + 2]
-          end
-          entry11 = entry11 + 1
-        end
-      end
-      untilUs = earlier3 > nextUs and earlier3 or nextUs
-    end
-    if s[7] > 0 then
-      local earlier5 = untilUs
-      local end2 = s[5]
-      local untilUs2 = 0
-      for entry15 = 0, end2 - 1 do
-        local entry16 = entry15
-        local chosen5
-        if s[10 + entry16 * 3 + 1] - 1099511627776 > room then
-          local entry17 = entry15
-          chosen5 = s[10 + entry17 * 3 + 1] > 0 and s[10 + entry17 * 3 + 2] > atUs2
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local roomUs = s[4] > room and roomAtUs(s, 1, atUs2, room) or 0
+      local chosen3
+      if s[6] >= mostLeases then
+        local result3
+        if not (s[8] <= atUs2 and s[6] + s[7] > 0) then
+          result3 = s[6]
         else
-          chosen5 = false
+          local held = 0
+          local end4 = 10 + s[5] * 3
+          do
+            local entry4 = 10
+            while entry4 < end4 do
+              local entry5 = entry4
+              local chosen2
+              if s[entry5 + 1] < 1099511627776 then
+                local entry6 = entry4
+                chosen2 = s[entry6 + 1] > 0 and s[entry6 + 2] > atUs2
+              else
+                chosen2 = false
+              end
+              if chosen2 then
+                held = held + 1
+              end
+              entry4 = entry4 + 3
+            end
+          end
+          result3 = held
         end
-        if chosen5 then
-          local earlier4 = untilUs2
-          local entry18 = entry15
-          untilUs2 = earlier4 > s[10 + entry18 * 3 + 2] and earlier4 or s[10 + entry18 * 3 + 2]
-        end
+        chosen3 = result3 >= mostLeases
+      else
+        chosen3 = false
       end
-      untilUs = earlier5 > untilUs2 and earlier5 or untilUs2
+      local chosen5
+      if chosen3 then
+        local nextUs = s[9]
+        local end5 = 10 + s[5] * 3
+        do
+          local entry7 = 10
+          while entry7 < end5 do
+            local entry8 = entry7
+            local chosen4
+            if s[entry8 + 1] < 1099511627776 then
+              local entry9 = entry7
+              chosen4 = s[entry9 + 1] > 0 and s[entry9 + 2] > atUs2
+            else
+              chosen4 = false
+            end
+            if chosen4 then
+              nextUs = nextUs < s[entry7 + 2] and nextUs or s[entry7 + 2]
+            end
+            entry7 = entry7 + 3
+          end
+        end
+        chosen5 = nextUs
+      else
+        chosen5 = 0
+      end
+      local leaseUs3 = chosen5
+      local chosen7
+      if s[7] > 0 then
+        local end6 = 10 + s[5] * 3
+        local untilUs = 0
+        do
+          local entry10 = 10
+          while entry10 < end6 do
+            local chosen6
+            if s[entry10 + 1] - 1099511627776 > room then
+              local entry11 = entry10
+              chosen6 = s[entry11 + 1] > 0 and s[entry11 + 2] > atUs2
+            else
+              chosen6 = false
+            end
+            if chosen6 then
+              untilUs = untilUs > s[entry10 + 2] and untilUs or s[entry10 + 2]
+            end
+            entry10 = entry10 + 3
+          end
+        end
+        chosen7 = untilUs
+      else
+        chosen7 = 0
+      end
+      local lineUs = chosen7
+      result2 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
     end
-    local waitUs = untilUs - nowUs
+    local waitUs = result2
     if waitUs > 0 then
       verdict.outcome = 'limited'
       verdict.retryUs = waitUs
@@ -13013,145 +13054,160 @@ local function finish(cell, nowUs, isTaken)
   local lateUs = 0
   if isTaken and cost > 0 then
     cell.changed = true
-    local chosen
-    if s[2] > 0 then
-      local last = s[2]
-      local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-      chosen = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0
-    else
-      chosen = false
-    end
-    if chosen then
-      local entries = s[5]
-      local entries2 = s[5]
-      clearWords(s, 1, 9 + entries2 * 3)
+    do
+      local chosen
+      if s[9] > nowUs then
+        chosen = true
+      else
+        local last = s[2]
+        local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+        chosen = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+      end
+      if not chosen then
+        if s[8] <= nowUs and s[6] + s[7] > 0 then
+          local soonestUs = 0
+          local latestUs = 0
+          local end2 = 10 + s[5] * 3
+          do
+            local entry = 10
+            while entry < end2 do
+              if s[entry + 1] > 0 then
+                local expiresUs = s[entry + 2]
+                if expiresUs <= nowUs then
+                  local entry2 = entry
+                  local count = s[entry2 + 1]
+                  if count >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count
+                  end
+                  s[entry2 + 1] = 0
+                else
+                  soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
+                  latestUs = latestUs > expiresUs and latestUs or expiresUs
+                end
+              end
+              entry = entry + 3
+            end
+          end
+          s[8] = soonestUs
+          s[9] = latestUs
+          dropLast(s, 1)
+        end
+        s[1] = 0
+        s[2] = 0
+        s[3] = 0
+      end
     end
     local atUs = s[1] > nowUs and s[1] or nowUs
-    if s[6] + s[7] > 0 and s[8] <= atUs then
-      local soonestUs = 0
-      local latestUs = 0
+    if s[8] <= atUs and s[6] + s[7] > 0 then
+      local soonestUs2 = 0
+      local latestUs2 = 0
+      local end3 = 10 + s[5] * 3
       do
-        local entry = 0
-        while entry < s[5] do
-          local entry2 = entry
-          if s[10 + entry2 * 3 + 1] > 0 then
-            local entry3 = entry
-            local expiresUs = s[10 + entry3 * 3 + 2]
-            if expiresUs <= atUs then
-              local entry4 = entry
-              local count = s[10 + entry4 * 3 + 1]
-              if count >= 1099511627776 then
+        local entry3 = 10
+        while entry3 < end3 do
+          if s[entry3 + 1] > 0 then
+            local expiresUs2 = s[entry3 + 2]
+            if expiresUs2 <= atUs then
+              local entry4 = entry3
+              local count2 = s[entry4 + 1]
+              if count2 >= 1099511627776 then
                 s[7] = s[7] - 1
               else
                 s[6] = s[6] - 1
-                s[4] = s[4] - count
+                s[4] = s[4] - count2
               end
-              s[10 + entry4 * 3 + 1] = 0
+              s[entry4 + 1] = 0
             else
-              soonestUs = soonestUs == 0 and expiresUs or soonestUs < expiresUs and soonestUs or expiresUs
-              latestUs = latestUs > expiresUs and latestUs or expiresUs
+              soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
+              latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
             end
           end
-          entry = entry + 1
+          entry3 = entry3 + 3
         end
       end
-      s[8] = soonestUs
-      s[9] = latestUs
+      s[8] = soonestUs2
+      s[9] = latestUs2
       dropLast(s, 1)
     end
-    do
-      local end2 = s[5]
-      local isSparse = end2 % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * end2
-      if not (end2 == 0 or not isSparse and end2 < (words - 9) / 3) then
-        local next = 0
-        for entry5 = 0, end2 - 1 do
-          local entry6 = entry5
-          if s[10 + entry6 * 3 + 1] > 0 then
+    local most = (words - 9) / 3
+    local entries = s[5]
+    if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+      local next = 10
+      local end4 = 10 + s[5] * 3
+      do
+        local entry5 = 10
+        while entry5 < end4 do
+          local count3 = s[entry5 + 1]
+          if count3 > 0 then
             if next < entry5 then
-              local earlier = next
-              local entry7 = entry5
-              local earlier2 = s[10 + entry7 * 3]
-              local entry8 = entry5
-              local earlier3 = s[10 + entry8 * 3 + 1]
-              local entry9 = entry5
-              local expiresUs2 = s[10 + entry9 * 3 + 2]
-              s[10 + earlier * 3] = earlier2
-              s[10 + earlier * 3 + 1] = earlier3
-              s[10 + earlier * 3 + 2] = expiresUs2
+              local entry6 = next
+              local token = s[entry5]
+              local expiresUs3 = s[entry5 + 2]
+              s[entry6] = token
+              s[entry6 + 1] = count3
+              s[entry6 + 2] = expiresUs3
             end
-            next = next + 1
+            next = next + 3
           end
+          entry5 = entry5 + 3
         end
-        local entries3 = next
-        local entries4 = next
-        clearWords(s, 1 + (9 + entries4 * 3), (end2 - next) * 3)
-        s[5] = next
       end
+      clearWords(s, next, end4 - next)
+      local words2 = next - 1
+      s[5] = (words2 - 9) / 3
     end
-    local token = s[2] + 1 > atUs and s[2] + 1 or atUs
-    if s[2] == 0 then
-      s[3] = token
+    local last2 = s[2]
+    local token2 = last2 + 1 > atUs and last2 + 1 or atUs
+    if last2 == 0 then
+      s[3] = token2
     end
-    s[2] = token
-    local expiresUs3 = atUs + leaseUs2
-    local end3 = s[5]
-    s[10 + end3 * 3] = token
-    s[10 + end3 * 3 + 1] = cost
-    s[10 + end3 * 3 + 2] = expiresUs3
-    s[5] = end3 + 1
-    s[8] = s[6] + s[7] == 0 and expiresUs3 or s[8] < expiresUs3 and s[8] or expiresUs3
-    s[9] = s[9] > expiresUs3 and s[9] or expiresUs3
+    s[2] = token2
+    local expiresUs4 = atUs + leaseUs2
+    local entry7 = 10 + s[5] * 3
+    s[entry7] = token2
+    s[entry7 + 1] = cost
+    s[entry7 + 2] = expiresUs4
+    s[5] = s[5] + 1
+    s[8] = s[6] + s[7] == 0 and expiresUs4 or s[8] < expiresUs4 and s[8] or expiresUs4
+    s[9] = s[9] > expiresUs4 and s[9] or expiresUs4
     s[6] = s[6] + 1
     s[4] = s[4] + cost
     s[1] = atUs
-    lateUs = token - nowUs
+    lateUs = token2 - nowUs
   end
   local lateUs2 = lateUs
   local atUs2 = s[1] > nowUs and s[1] or nowUs
-  local result3
-  do
-    local total = s[4]
-    if not (s[6] + s[7] > 0 and s[8] <= atUs2) then
-      result3 = total
-    else
-      do
-        local entry10 = 0
-        while entry10 < s[5] do
-          local entry11 = entry10
-          local count2 = s[10 + entry11 * 3 + 1]
-          local chosen2
-          if count2 < 1099511627776 then
-            local entry12 = entry10
-            chosen2 = s[10 + entry12 * 3 + 2] <= atUs2
-          else
-            chosen2 = false
-          end
-          if chosen2 then
-            total = total - count2
-          end
-          entry10 = entry10 + 1
+  local chosen2
+  if s[8] <= atUs2 and s[6] + s[7] > 0 then
+    local earlier = s[4]
+    local lapsed = 0
+    local end5 = 10 + s[5] * 3
+    do
+      local entry8 = 10
+      while entry8 < end5 do
+        local entry9 = entry8
+        if s[entry9 + 1] < 1099511627776 and s[entry8 + 2] <= atUs2 then
+          lapsed = lapsed + s[entry8 + 1]
         end
+        entry8 = entry8 + 3
       end
-      result3 = total
     end
+    chosen2 = earlier - lapsed
+  else
+    chosen2 = s[4]
   end
-  verdict.remaining = 0 > capacity - result3 and 0 or capacity - result3
-  local last2 = s[2]
-  local sinceUs2 = last2 == 0 and 0 or last2 + 1 < s[1] + windowUs and last2 + 1 or s[1] + windowUs
+  verdict.remaining = 0 > capacity - chosen2 and 0 or capacity - chosen2
+  local last3 = s[2]
+  local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
   verdict.resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
 local function neededWords(s)
-  local end2 = s[5]
-  local chosen
-  if end2 < 3 then
-    chosen = end2 + 1
-  else
-    local entries = end2 + 1
-    chosen = (entries / 4 + -(entries / 4) % 1) * 4
-  end
-  local entries2 = chosen
-  return 9 + entries2 * 3
+  local entries = s[5] + 1
+  return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
 return agree, finish, words, 9, neededWords
 `,

@@ -44,12 +44,12 @@ const MOST_IN_A_ROW = 256
 /** What a pending call needs of its store. */
 interface Guard {
   failed(call: AnyCall, error: unknown): void
-  /** Settles a promise that needed no store. */
-  inTurn(settle: () => void): void
+  /** Finishes a call that needed no store. */
+  inTurn(finish: () => void): void
 }
 
 /** A pending call, whatever it makes of its verdicts. */
-type AnyCall = Pick<PendingCall<unknown>, 'step' | 'sentUs' | 'onAnswer' | 'refused'>
+type AnyCall = Pick<PendingCall<unknown>, 'step' | 'sentUs' | 'onAnswer' | 'rejectWith'>
 
 /** A call that waits for its verdicts: its promise, and what is made of them. */
 class PendingCall<T> extends Question<readonly Verdict[]> {
@@ -88,7 +88,7 @@ class PendingCall<T> extends Question<readonly Verdict[]> {
   }
 
   /** There is no other answer than the error. */
-  refused(error: unknown): void {
+  rejectWith(error: unknown): void {
     if (this.isAtOnce) this.guard.inTurn(() => this.reject(error))
     else this.reject(error)
   }
@@ -124,7 +124,7 @@ export class GuardedStore {
   #isClosed = false
   readonly #guard: Guard = {
     failed: (call, error) => this.#failed(call, error),
-    inTurn: (settle) => this.#inTurn(settle),
+    inTurn: (finish) => this.#inTurn(finish),
   }
 
   constructor(driver: StoreDriver, dispatcher: Dispatcher, watch: Watch) {
@@ -194,20 +194,20 @@ export class GuardedStore {
     }
   }
 
-  /** Settles a promise that needed no store: now, or after this turn of the event loop if there were many of them. */
-  #inTurn(settle: () => void): void {
+  /** Finishes a call that needed no store: now, or after this turn of the event loop if there were many of them. */
+  #inTurn(finish: () => void): void {
     this.#inARow += 1
     if (this.#inARow <= MOST_IN_A_ROW) {
-      settle()
+      finish()
       return
     }
     this.#inARow = 0
-    afterThisTurn(settle)
+    afterThisTurn(finish)
   }
 
   #failed(call: AnyCall, error: unknown): void {
     if (!isOfTheStore(error)) {
-      call.refused(error)
+      call.rejectWith(error)
       return
     }
     const failure = asStoreError(error)
@@ -218,7 +218,7 @@ export class GuardedStore {
   /** Answers by the failure policy. Only the store can forget a key. */
   #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
     if (this.#fallback === undefined || call.step.op === 'forget') {
-      call.refused(error)
+      call.rejectWith(error)
       return
     }
     const nowUs = this.#watch.clock.nowUs()

@@ -2,7 +2,7 @@
 import { SluiceError, shown } from '../../errors.ts'
 import { isNode } from './clock.ts'
 
-/** Something that is a thread to those who started it: a `Worker` of `node:worker_threads`. */
+/** A thread as its parent sees it: a `Worker` of `node:worker_threads`. */
 export interface WatchedThread {
   readonly threadId: number
   once(event: 'exit', listener: () => void): unknown
