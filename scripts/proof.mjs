@@ -10,7 +10,7 @@
 //   --only <text>   the files whose path contains it; writes no report
 //   --quick         without the long tests: shows sooner what may survive; writes no report
 //   --minutes <n>   ends after so long; what was not judged until then is in the report as such, and the next run goes on there
-//   --workers <n>   how many judge at the same time, each with a Redis of its own; 1 unless told
+//   --workers <n>   how many judge at the same time, each with a Redis of its own; 2 unless told
 //   --list          shows the mutants and judges none
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     quick: { type: 'boolean', default: false },
     minutes: { type: 'string', default: 'Infinity' },
-    workers: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '2' },
     list: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     deadlocks: { type: 'boolean', default: false },
