@@ -14,11 +14,8 @@ export const PROOFS = [
   {
     file: 'src/algorithms/arithmetic.ts',
     scope: 'mulDiv',
-    line: 'return product <= MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)',
-    becomes: [
-      'return (mulDivWide(Math.min(a, b), Math.max(a, b), c))',
-      'return product < MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)',
-    ],
+    line: 'return product <= MAX_EXACT ? divide(product, c) : mulDivWide(a, b, c)',
+    becomes: ['return (mulDivWide(a, b, c))', 'return product < MAX_EXACT ? divide(product, c) : mulDivWide(a, b, c)'],
     proof:
       'The slow path is exact for all operands, small ones too (for a = 0 `bit` falls to 0 and the loop is not entered): the fast path gives the same quotient and remainder sooner.',
   },
@@ -40,14 +37,24 @@ export const PROOFS = [
   {
     file: 'src/algorithms/arithmetic.ts',
     scope: 'mulAddDivUp',
-    line: 'if (sum <= MAX_EXACT) return Math.ceil(sum / c)',
-    becomes: ['if (false) return Math.ceil(sum / c)', 'if (sum < MAX_EXACT) return Math.ceil(sum / c)'],
-    proof: 'The slow path below is exact for small sums too: the fast path gives the same number sooner.',
+    line: 'return sum <= MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)',
+    becomes: ['return (mulAddDivUpWide(a, b, add, c))', 'return sum < MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)'],
+    proof: 'The slow path is exact for small sums too: the fast path gives the same number sooner.',
   },
   {
     file: 'src/algorithms/level.ts',
     everywhere: ['i + TAT', 'i - TAT'],
     proof: 'TAT is 0.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    everywhere: ['return -1', 'return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    everywhere: [': -1', ': -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -82,9 +89,9 @@ export const PROOFS = [
   {
     file: 'src/algorithms/level.ts',
     scope: 'levelCharge',
-    line: 'if (!isSamePace(own, to)) convert(own, to, s, i, atUs)',
+    line: 'if (own !== to) convert(own, to, s, i, atUs)',
     becomes: ['if (true) convert(own, to, s, i, atUs)'],
-    proof: 'At one pace `convert` changes nothing, as in `levelDueUs`.',
+    proof: 'One rule has one pace, at which `convert` returns at once: the line only saves a call.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -92,6 +99,21 @@ export const PROOFS = [
     line: 'if (cost === 1) {',
     becomes: ['if (false) {'],
     proof: 'The other branch computes for a cost of 1 the same mulDiv(1, periodUs, permits) that the rule has ready as its interval.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelGiveRest',
+    line: 'const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0',
+    becomes: ['const most = mostUs >= 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0'],
+    proof: 'mulDiv of 0 is 0.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'giveUpTo',
+    line: 'if (mostUs <= 0) return -1',
+    becomes: ['if (mostUs < 0) return -1'],
+    proof:
+      'With 0 the cost takes no less than that, so the last line moves the TAT by nothing, and `moveEarlier` tells that it gave nothing back.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -120,10 +142,10 @@ export const PROOFS = [
   {
     file: 'src/algorithms/level.ts',
     scope: 'convert',
-    line: 'if (us < 0) return',
-    becomes: ['if (false) return'],
+    line: 'if (us < 0 || isSamePace(own, to)) return',
+    becomes: ['if (false) return', 'if ((us < 0 && isSamePace(own, to))) return'],
     proof:
-      'A level that has drained is at most -1 of the unit of `own`. Expressed at another pace and rounded up it is at most 0, also where the product is too large to be exact, because it is negative by far then. Callers treat a TAT at `atUs` with a part of 0 and any earlier one alike: nothing is in use.',
+      'At one pace the rest of `convert` changes nothing, as in `levelDueUs`. A level that has drained is at most -1 of the unit of `own`. Expressed at another pace and rounded up it is at most 0, also where the product is too large to be exact, because it is negative by far then. Callers treat a TAT at `atUs` with a part of 0 and any earlier one alike: nothing is in use.',
   },
   {
     file: 'src/algorithms/level.ts',

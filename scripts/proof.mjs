@@ -12,23 +12,18 @@
 //   --minutes <n>   ends after so long; what was not judged until then is in the report as such, and the next run goes on there
 //   --workers <n>   how many judge at the same time, each with a Redis of its own; 2 unless told
 //   --list          shows the mutants and judges none
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { falseClaims, isObvious, proofOf } from '../proof/equivalent.mjs'
-import { mutantsOfLua } from '../proof/mutants-lua.mjs'
-import { mutantsOfTypeScript } from '../proof/mutants-ts.mjs'
 import { reportOf } from '../proof/report.mjs'
-import { LUA_SOURCES, testsFor } from '../proof/suites.mjs'
+import { mutantsIn, sourceFiles } from '../proof/sources.mjs'
+import { testsFor } from '../proof/suites.mjs'
 import { Verdicts } from '../proof/verdicts.mjs'
 import { Worker } from '../proof/worker.mjs'
 import { ensurePostgres, ensureRedis } from './packages.mjs'
 import { installPackages, root, run, step } from './run.mjs'
-
-/** The order of judging: what the others stand on comes first. */
-const ORDER =
-  'level gcra token-bucket leaky-bucket arithmetic decide rate fixed-window sliding-window sliding-log words codec formats run'.split(' ')
 
 /** The code as it is, where all tests must pass. */
 const UNCHANGED = { id: 'the code as it is' }
@@ -66,8 +61,8 @@ for (const folder of ['src', 'test', 'scripts/lua', 'docs']) {
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
-const files = sourceFiles()
-const mutants = files.filter((path) => path.includes(options.only)).flatMap(mutantsIn)
+const files = sourceFiles(copy)
+const mutants = files.filter((path) => path.includes(options.only)).flatMap((file) => mutantsIn(copy, file))
 const verdicts = new Verdicts(join(root, 'node_modules/.cache/sluice-proof/verdicts.jsonl'), copy, files)
 const endMs = performance.now() + Number(options.minutes) * 60_000
 if (options.list) for (const { id } of mutants) console.log(id)
@@ -101,23 +96,6 @@ function storm() {
   step('the storm')
   run('npm', ['run', '--silent', 'build'])
   run(process.execPath, ['test/concurrency/storm.mjs'])
-}
-
-function sourceFiles() {
-  const algorithms = readdirSync(join(copy, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const sources = [...algorithms.filter((path) => /(?<!\.test|about|abouts)\.ts$/.test(path)), ...LUA_SOURCES]
-  return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
-}
-
-function placeOf(path) {
-  const [name, extension] = basename(path).split('.')
-  const place = ORDER.indexOf(name)
-  return (extension === 'lua' ? 100 : 0) + (place < 0 ? ORDER.length : place)
-}
-
-function mutantsIn(file) {
-  const text = readFileSync(join(copy, file), 'utf8')
-  return file.endsWith('.lua') ? mutantsOfLua(file, text) : mutantsOfTypeScript(file, text)
 }
 
 /** Judges every mutant; tells whether each survivor has a proof and each proof a survivor. */
