@@ -156,11 +156,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/gcra/gcra.ts',
-    everywhere: ['i + TAT', 'i - TAT'],
-    proof: 'TAT is 0.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.ts',
     scope: '',
     line: 'spaced: false,',
     becomes: ['spaced: true,'],
@@ -177,36 +172,15 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
-    line: 'const isOne = cells.length === 1',
-    becomes: ['const isOne = cells.length === 0'],
-    proof: 'There is one cell at least. Of one alone there are no others: `askOthers` grants, `finishOthers` does nothing.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'decide',
-    line: 'const granted = isOne ? agreed : askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed',
-    becomes: ['const granted = (askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed)'],
-    proof: 'Of one cell there are no others, and `askOthers` grants.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'decide',
-    line: 'if (!isOne) finishOthers(cells, nowUs, taken, aheadUs, isTold)',
-    becomes: ['if (true) finishOthers(cells, nowUs, taken, aheadUs, isTold)'],
-    proof: 'Of one cell there are no others, and `finishOthers` does nothing.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'ask',
     line: 'if (isTold) agree(cell.verdict)',
     becomes: ['if (true) agree(cell.verdict)'],
     proof: 'A verdict that is not told is read by nobody: to write it only takes time.',
   },
   {
     file: 'src/algorithms/decide.ts',
-    scope: 'finish',
-    line: 'if (isTold) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)',
-    becomes: ['if (true) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)'],
+    scope: 'decide',
+    line: 'if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)',
+    becomes: ['if (true) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)'],
     proof: 'A verdict that is not told is read by nobody, and `describe` changes nothing else.',
   },
   {
@@ -241,14 +215,14 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
-    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
+    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
     becomes: [
-      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined, given: 0 }",
     ],
     proof:
       'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs) and `describe` (all others). Without `isTold` none is read.',
@@ -280,50 +254,9 @@ export const PROOFS = [
       'If the full slots alone are above the room, so are they with the oldest, and `room - full` is negative: `fadedTo` is below 0 or, with an oldest count of 0, not a number above 0. Nothing is returned.',
   },
   {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'advance',
-    line: 'if (passed > 0) {',
-    becomes: ['if (true) {', 'if (passed >= 0) {'],
-    proof:
-      '`look` never sees a slot before the one that was counted in, so that they differ only when none has passed: the counts are copied onto themselves, and none is emptied.',
-  },
-  {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     everywhere: ['i + AT', 'i - AT'],
     proof: 'AT is 0.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'append',
-    line: 'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)',
-    becomes: [
-      'if (true) moveToFront(s, i)',
-      'if (ENTRIES + ((s[i + END] as number) + 2) * ENTRY_WORDS > words) moveToFront(s, i)',
-      'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS >= words) moveToFront(s, i)',
-    ],
-    proof:
-      'Entries are found by `first` and `end` alone, wherever they lie: moving them to the front before there is need only takes time.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
-    line: 'const middle = Math.floor((low + high) / 2)',
-    becomes: ['const middle = Math.ceil((low + high) / 2)'],
-    proof: 'It lies from `low` to `high` too, and a binary search finds what is there, or that it is not, from any such middle.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
-    line: 'if (timeOf(s, i, middle) < timeUs) low = middle + 1',
-    becomes: ['if (timeOf(s, i, middle) <= timeUs) low = middle + 1'],
-    proof: 'Equal times have returned in the line before.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
-    line: 'return -1',
-    becomes: ['return -2'],
-    proof: 'Of what was not found only the sign is looked at.',
   },
   {
     file: 'scripts/lua/prelude.lua',
