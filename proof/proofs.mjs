@@ -200,6 +200,20 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'if (own !== rule) cell.own = rule',
+    becomes: ['if (true) cell.own = rule'],
+    proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'isCharged',
+    line: 'if (cell.own !== cell.rule) cell.own = cell.rule',
+    becomes: ['if (true) cell.own = cell.rule'],
+    proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'charge',
     line: 'if (own !== cell.rule) cell.own = cell.rule',
     becomes: ['if (true) cell.own = cell.rule'],
@@ -223,9 +237,10 @@ export const PROOFS = [
       "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
       "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined, given: 0 }",
       "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 1 }",
     ],
     proof:
-      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs) and `describe` (all others). Without `isTold` none is read.',
+      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read.',
   },
   {
     file: 'src/algorithms/fixed-window/fixed-window.ts',

@@ -1,7 +1,7 @@
 // One judge with a Redis of its own. Both are killed and started anew when a mutant never ends.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,11 @@ import { fileURLToPath } from 'node:url'
 
 const JUDGE = fileURLToPath(new URL('judge.mjs', import.meta.url))
 const MEMORY_MB = 1_024
+const POLL_MS = 100
+/** The unit of /proc. */
+const TICK_MS = 10
+/** So many times its limit a job may take that computes nothing. */
+const MOST_WAITING = 10
 
 export class Worker {
   #root
@@ -30,7 +35,7 @@ export class Worker {
   async judge(job, limitMs) {
     this.#judge ??= await this.#start()
     const startedMs = performance.now()
-    const answer = await answerOf(this.#judge, job, limitMs)
+    const answer = await answerOf(this.#judge, this.#redis.server, job, limitMs)
     if (answer.status === 'timed out' || answer.status === 'crashed') await this.stop()
     return { ...answer, ms: performance.now() - startedMs }
   }
@@ -53,18 +58,32 @@ export class Worker {
   }
 }
 
-function answerOf(judge, job, limitMs) {
+/** Others may use the machine too, so that the time that judge and Redis have computed is what counts; one that does nothing is waited for longer. */
+function answerOf(judge, redis, job, limitMs) {
+  const computedMs = () => processMs(judge.pid) + processMs(redis.pid)
+  const [startedMs, beforeMs] = [performance.now(), computedMs()]
+  const isOver = () => computedMs() - beforeMs > limitMs || performance.now() - startedMs > MOST_WAITING * limitMs
   return new Promise((resolve) => {
     const done = (answer) => {
-      clearTimeout(timer)
+      clearInterval(timer)
       judge.removeAllListeners()
       resolve(answer)
     }
-    const timer = setTimeout(() => done({ status: 'timed out' }), limitMs)
+    const timer = setInterval(() => isOver() && done({ status: 'timed out' }), POLL_MS)
     judge.once('message', done)
     judge.once('exit', () => done({ status: 'crashed' }))
     judge.send(job)
   })
+}
+
+/** How long a process has computed so far; where the system does not tell, it is taken to have done so all the time. */
+function processMs(pid) {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+  } catch {
+    return performance.now()
+  }
 }
 
 /** A Redis in an endless script listens to nothing else. */

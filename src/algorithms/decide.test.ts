@@ -97,3 +97,13 @@ test('a reservation at another pace is told the first microsecond at which it is
   // 3 used: 0.3 s at the new pace, of which 0.2 s may be ahead; the state drains to 2 in a second.
   expect([decide('take', [late], 0, 200_000, -1, true), late.verdict.retryUs]).toEqual([false, 1_000_000])
 })
+
+test('a reservation that costs nothing by one limit is one by the other', () => {
+  const [free, paid] = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(tokenBucket({ capacity: 5, refill: '1/s' }))]
+  Object.assign(free, { cost: 0 })
+  expect(decide('take', [free, paid], 0, 2_000_000, -1, true)).toBe(true)
+  expect([free, paid].map(({ changed, verdict: { outcome, delayUs } }) => [changed, outcome, delayUs])).toEqual([
+    [false, 'allowed', 0],
+    [true, 'allowed', 1_000_000],
+  ])
+})
