@@ -145,7 +145,9 @@ describe('what is written down whether it fits or not', () => {
     const settled = (cost: number, nowUs: number) => {
       Object.assign(level, { cost, ticket: ticketOf(level.rule, 3_000_000) })
       Object.assign(window, { cost })
-      return told('settle', [level, window], nowUs, 0)
+      const answers = told('settle', [level, window], nowUs, 0)
+      expect([level.verdict.enteredUs, window.verdict.enteredUs]).toEqual([nowUs, nowUs])
+      return answers
     }
     const nothing = 'allowed, 0, given 0, no ticket, as it was'
     const charged = 'allowed, 0, given 0, no ticket, changed'
