@@ -230,13 +230,25 @@ describe('permits', () => {
       1_600,
       0,
     ])
-    // At the end of the leases it is granted.
-    expect(ask([2, 4], 30_001_000)).toEqual([
+    // At the end of the leases it is granted, and no microsecond before.
+    expect(ask([2, 4], 30_000_999)).toEqual([false, 'limited, 1, given 0, no ticket, changed', free, 30_000_999, 1])
+    expect(ask([2, 4], 30_001_000, 30_000_999)).toEqual([
       true,
       'allowed, 0, given 0, no ticket, changed',
       'allowed, 0, given 0, no ticket, changed',
       30_001_000,
       0,
+    ])
+  })
+
+  test('a call that costs nothing is let in, also where there is debt', () => {
+    const cells = [cellOf(places, 0), cellOf(gcra({ burst: 2, rate: '1/s' })[RULE], 5)]
+    expect(told('charge', cells, 1_000)[0]).toBe(false)
+    for (const cell of cells) cell.cost = 0
+    const free = 'allowed, 0, given 0, no ticket, as it was'
+    expect([told('take', cells, 1_000), told('line', cells, 1_000)]).toEqual([
+      [true, free, free],
+      [true, free, free],
     ])
   })
 
