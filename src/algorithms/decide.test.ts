@@ -252,6 +252,32 @@ describe('permits', () => {
     ])
   })
 
+  test('each caller has a place of its own, at the beginning of time too, and nothing else is touched', () => {
+    const cells = [
+      cellOf(places, 1),
+      cellOf(fixedWindow({ limit: 1, window: '1s' })[RULE], 1),
+      cellOf(slidingLog({ limit: 1, window: '1s' })[RULE], 1),
+    ]
+    expect(told('take', cells.slice(1), 0)[0]).toBe(true)
+    const placed = () => [told('line', cells, 0)[1], cells[0]?.verdict.enteredUs]
+    expect([placed(), placed()]).toEqual([
+      ['allowed, 0, given 0, no ticket, changed', 1],
+      ['limited, 1000000, given 0, no ticket, changed', 2],
+    ])
+    for (const cell of cells.slice(1)) cell.cost = 0
+    Object.assign(cells[0] as Cell, { ticket: ticketOf(places, 1) })
+    const free = 'allowed, 0, given 0, no ticket, as it was'
+    expect(told('line', cells, 0)).toEqual([true, 'allowed, 0, given 0, no ticket, changed', free, free])
+  })
+
+  test('a place in line that is a permit is not given up', () => {
+    const cell = cellOf(places, 1)
+    told('take', [cell], 1_000)
+    cell.ticket = ticketOf(places, 1_000)
+    expect(told('line', [cell], 2_000)).toEqual([true, 'allowed, 0, given 0, no ticket, changed'])
+    expect(places.algorithm.used(places, cell.s, 0, 2_000)).toBe(2)
+  })
+
   test('sixty-four stand in line, and the others are told that they do not', () => {
     const ask = lineOf(fixedWindow({ limit: 5, window: '1d' }))
     const given = Array.from({ length: 65 }, () => /given (-?\d)/.exec(`${ask([1, 1], 2_000)[1]}`)?.[1])
