@@ -214,6 +214,14 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'leaveLine',
+    line: 'if (cell.ticket === undefined || cell.own.algorithm.stand === undefined) return',
+    becomes: ['if ((cell.ticket === undefined && cell.own.algorithm.stand === undefined)) return'],
+    proof:
+      'Only a limit that has a line gives callers a place (`placeAfter` in queue.ts). A caller without one is searched for under the token 0, which no entry has, so nothing is given up.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'charge',
     line: 'if (own !== cell.rule) cell.own = cell.rule',
     becomes: ['if (true) cell.own = cell.rule'],
