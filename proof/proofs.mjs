@@ -222,6 +222,23 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'standInLine',
+    line: 'if (place > 0) cell.changed = true',
+    becomes: ['if (place >= 0) cell.changed = true'],
+    proof: 'A place is a token, which is 1 at least, or -1 for none.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'standInLine',
+    line: 'cell.verdict.given = place < 0 ? -1 : place === before ? 1 : 0',
+    becomes: [
+      'cell.verdict.given = place <= 0 ? -1 : place === before ? 1 : 0',
+      'cell.verdict.given = place < 1 ? -1 : place === before ? 1 : 0',
+    ],
+    proof: 'A place is a token, which is 1 at least, or -1 for none.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'charge',
     line: 'if (own !== cell.rule) cell.own = cell.rule',
     becomes: ['if (true) cell.own = cell.rule'],
