@@ -246,6 +246,27 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'settle',
+    line: 'if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+    becomes: [
+      'if (cell.cost <= 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+      'if (cell.cost < 1) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+    ],
+    proof: 'To give nothing back agrees and changes nothing, as the next line does for a cost of 0. Costs are whole.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'giveBack',
+    line: 'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -1',
+    becomes: [
+      'const given = (givenBack(cell, nowUs, ofUs, cost, isRest))',
+      'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -2',
+    ],
+    proof:
+      'What is not held was cleared, and of a state of nothing every algorithm gives nothing back, which it tells by -1. Only the sign of that is looked at.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'bookedBy',
     line: 'const rule = ticket.numbers === own.numbers ? own : own.algorithm.ruleOf(figuresNamed(ticket.numbers))',
     becomes: ['const rule = (own.algorithm.ruleOf(figuresNamed(ticket.numbers)))'],
