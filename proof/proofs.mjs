@@ -320,6 +320,21 @@ export const PROOFS = [
     proof: 'AT is 0.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'untilUs',
+    line: 'if (most <= 0) return 0',
+    becomes: ['if (false) return 0', 'if (most < 0) return 0'],
+    proof:
+      'If no more than 0 have to leave, what has left counts no less than that, and the last line returns 0: the line only saves the search.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'resetUs',
+    line: 'return ((s[i + HELD] as number) > 0 && goneUs > atUs ? goneUs : atUs) - nowUs',
+    becomes: ['return ((s[i + HELD] as number) > 0 && goneUs >= atUs ? goneUs : atUs) - nowUs'],
+    proof: 'Where both times are one, it is the same whichever is taken.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',

@@ -203,6 +203,54 @@ test('a log asks for the room that it has, and where that is used up for one mor
   expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 5])
 })
 
+describe('what stores are told of a state', () => {
+  const ruleOf = (limit: number) => slidingLog({ limit, window: '1s' })[RULE]
+
+  test('is the room of a limit and a quarter more, and of one beyond it', () => {
+    expect([1, 3, 4, 8, 100].map((limit) => (ruleOf(limit).words - 9) / 2)).toEqual([2, 4, 5, 10, 125])
+  })
+
+  test('is that one whose places lie outside of its ring is damaged', () => {
+    const rule = ruleOf(8)
+    const isDamaged = (first: number, held: number, room: number) => {
+      const s = new Float64Array(rule.words)
+      s.set([1, first, held, held, room])
+      return rule.algorithm.neededWords?.(s, 0) === Number.POSITIVE_INFINITY
+    }
+    expect([isDamaged(4, 1, 5), isDamaged(0, 5, 5), isDamaged(7, 0, 5)]).toEqual([false, false, false])
+    expect([isDamaged(5, 1, 5), isDamaged(6, 1, 5), isDamaged(0, 6, 5), isDamaged(0, 2, 1)]).toEqual([true, true, true, true])
+  })
+
+  test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
+    const rule = ruleOf(1_000)
+    const s = new Float64Array(rule.words)
+    for (let us = 1; us <= 600; us++) rule.algorithm.charge(rule, rule, s, 0, us, 1)
+    expect([0, 254, 255, 256, 511, 512].map((place) => s[9 + 2 * place + 1])).toEqual([1, 255, 256, 1, 256, 1])
+  })
+
+  test('is less once most of it has left, if it had more than 64 places', () => {
+    const placesAfter = (limit: number, left: number) => {
+      const rule = ruleOf(limit)
+      const { charge, giveBack } = rule.algorithm
+      const s = new Float64Array(rule.words)
+      for (let us = 1; us <= limit; us++) charge(rule, rule, s, 0, us, 1)
+      // Entries that count nothing keep their places.
+      for (let us = 1; us <= 12; us++) giveBack(rule, s, 0, limit, 1, us, undefined)
+      for (let us = limit + 1; us <= limit + 12; us++) charge(rule, rule, s, 0, us, 1)
+      const before = s[4]
+      charge(rule, rule, s, 0, SECOND + limit + 12 - left, 1)
+      return [before, s[4]]
+    }
+    expect([placesAfter(51, 0), placesAfter(52, 0), placesAfter(52, 15), placesAfter(52, 16), placesAfter(52, 17)]).toEqual([
+      [63, 63],
+      [65, 1],
+      [65, 20],
+      [65, 21],
+      [65, 65],
+    ])
+  })
+})
+
 /** Mulberry32. */
 function randomOf(seed: number): (most: number) => number {
   let state = seed
