@@ -321,6 +321,13 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'giveBack',
+    line: 'if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -1',
+    becomes: ['if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'untilUs',
     line: 'if (most <= 0) return 0',
     becomes: ['if (false) return 0', 'if (most < 0) return 0'],
