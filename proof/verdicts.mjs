@@ -33,13 +33,18 @@ export class Verdicts {
     this.#keep(this.#key(mutant), verdict)
   }
 
-  /** In how many milliseconds a mutant has passed a test, or undefined. That holds only as long as the test stays what it is. */
-  passedInMs(mutant, test) {
-    return this.#known.get(this.#keyOfPass(mutant, test))?.ms
+  /** Whether a mutant has passed a test. That holds only as long as the test stays what it is. */
+  hasPassed(mutant, test) {
+    return this.#known.has(this.#keyOfPass(mutant, test))
   }
 
-  keepPass(mutant, test, ms) {
-    this.#keep(this.#keyOfPass(mutant, test), { ms })
+  /** How long that was computed, or undefined. */
+  passedInMs(mutant, test) {
+    return this.#known.get(this.#keyOfPass(mutant, test))?.computedMs
+  }
+
+  keepPass(mutant, test, computedMs) {
+    this.#keep(this.#keyOfPass(mutant, test), { computedMs })
   }
 
   #keyOfPass(mutant, { path, only, traces }) {

@@ -12,8 +12,9 @@ const MEMORY_MB = 1_024
 const POLL_MS = 100
 /** The unit of /proc. */
 const TICK_MS = 10
-/** So many times its limit a job may take that computes nothing. */
-const MOST_WAITING = 10
+/** A job that does not compute so much within so long waits for something that never comes: no test waits for as long. */
+const ACTIVE_MS = 50
+const MOST_IDLE_MS = 8_000
 
 export class Worker {
   #root
@@ -31,13 +32,12 @@ export class Worker {
     })
   }
 
-  /** Runs a job (see judge.mjs) and answers { status, test, message, ms }. */
+  /** Runs a job (see judge.mjs) and answers { status, test, message, ms }: how long it has computed. */
   async judge(job, limitMs) {
     this.#judge ??= await this.#start()
-    const startedMs = performance.now()
     const answer = await answerOf(this.#judge, this.#redis.server, job, limitMs)
     if (answer.status === 'timed out' || answer.status === 'crashed') await this.stop()
-    return { ...answer, ms: performance.now() - startedMs }
+    return answer
   }
 
   async #start() {
@@ -58,16 +58,21 @@ export class Worker {
   }
 }
 
-/** Others may use the machine too, so that the time that judge and Redis have computed is what counts; one that does nothing is waited for longer. */
+/** Others may use the machine too, so that the time that judge and Redis have computed is what counts. One that computes nothing any more waits for ever. */
 function answerOf(judge, redis, job, limitMs) {
-  const computedMs = () => processMs(judge.pid) + processMs(redis.pid)
-  const [startedMs, beforeMs] = [performance.now(), computedMs()]
-  const isOver = () => computedMs() - beforeMs > limitMs || performance.now() - startedMs > MOST_WAITING * limitMs
+  const computedMs = () => processMs(judge.pid) + processMs(redis.pid) || performance.now()
+  const beforeMs = computedMs()
+  let active = { atMs: performance.now(), computedMs: beforeMs }
+  const isOver = () => {
+    const now = { atMs: performance.now(), computedMs: computedMs() }
+    if (now.computedMs - active.computedMs >= ACTIVE_MS) active = now
+    return now.computedMs - beforeMs > limitMs || now.atMs - active.atMs > MOST_IDLE_MS
+  }
   return new Promise((resolve) => {
     const done = (answer) => {
       clearInterval(timer)
       judge.removeAllListeners()
-      resolve(answer)
+      resolve({ ...answer, ms: computedMs() - beforeMs })
     }
     const timer = setInterval(() => isOver() && done({ status: 'timed out' }), POLL_MS)
     judge.once('message', done)
@@ -76,13 +81,13 @@ function answerOf(judge, redis, job, limitMs) {
   })
 }
 
-/** How long a process has computed so far; where the system does not tell, it is taken to have done so all the time. */
+/** How long a process has computed so far; 0 where the system does not tell. */
 function processMs(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
     return (Number(fields[11]) + Number(fields[12])) * TICK_MS
   } catch {
-    return performance.now()
+    return 0
   }
 }
 

@@ -172,7 +172,7 @@ function hasProof(mutant) {
 async function judged(worker, mutant, tests) {
   const known = verdicts.endOf(mutant)
   if (known !== undefined) return known
-  for (const test of likeliestFirst(tests).filter((test) => verdicts.passedInMs(mutant, test) === undefined)) {
+  for (const test of likeliestFirst(tests).filter((test) => !verdicts.hasPassed(mutant, test))) {
     if (performance.now() > endMs) return { status: 'not judged' }
     const { status, message, test: by, ms } = await answerOf(worker, mutant, test)
     if (status !== 'passed') {
@@ -187,7 +187,7 @@ async function judged(worker, mutant, tests) {
 
 /** The test that has killed the most for its time comes first: it is likely to kill the next of the same file too. */
 function likeliestFirst(tests) {
-  const worth = (test) => (test.kills + 0.1) / (verdicts.passedInMs(UNCHANGED, test) ?? 1_000)
+  const worth = (test) => (test.kills + 0.1) / (10 + (verdicts.passedInMs(UNCHANGED, test) ?? 1_000))
   return tests.toSorted((a, b) => b.quick - a.quick || worth(b) - worth(a))
 }
 
