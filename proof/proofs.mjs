@@ -342,6 +342,66 @@ export const PROOFS = [
     proof: 'Where both times are one, it is the same whichever is taken.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'let low = 0',
+    becomes: ['let low = 1'],
+    proof: 'If the loop is entered it sets `low`. If not, `high` is 1 and no further from either, so that 1 is returned.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'let high = 1',
+    becomes: ['let high = 2', 'let high = 0'],
+    proof:
+      'The first entry has left, and the newest has not. From 0 the loop goes on to 1. From 2, where there are only two, the middle is the newest, which becomes `high`. From any such start the search ends at the first that has not left.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'while (high < held - 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+    becomes: [
+      'while (high <= held - 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+      'while (high < held + 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+      'while (high < held - 0 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+    ],
+    proof: '`high` is never behind the newest, which has not left: there the second condition ends the loop.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: ['high = Math.max(2 * high + 1, held - 1)'],
+    proof:
+      'From 1 it goes to the newest, and the loop ends: the search by halves does the rest. Of three entries it goes to the place behind the newest, and the first middle is the newest, which has not left.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: [
+      'high = Math.min(3 * high + 1, held - 1)',
+      'high = Math.min(2 * high + 2, held - 1)',
+      'high = Math.min(2 * high + 0, held - 1)',
+    ],
+    proof: 'It grows as well, and does not pass the newest: only how soon the first is found that has not left depends on the steps.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: ['high = Math.min(2 * high + 1, held + 1)', 'high = Math.min(2 * high + 1, held - 0)'],
+    proof:
+      '`low` lies two before the end at most, so that the first middle is not behind the newest, which has not left and becomes `high`.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'const middle = Math.floor((low + high) / 2)',
+    becomes: ['const middle = Math.ceil((low + high) / 2)'],
+    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
