@@ -402,6 +402,13 @@ export const PROOFS = [
     proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryReaching',
+    line: 'if (sumAt(s, i, place) >= missing) return entry',
+    becomes: ['if (false) return entry', 'if (sumAt(s, i, place) > missing) return entry'],
+    proof: 'The sums of a segment do not fall, so that the search by halves ends at this entry too: the line only saves it.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',

@@ -221,6 +221,14 @@ describe('what stores are told of a state', () => {
     expect([isDamaged(5, 1, 5), isDamaged(6, 1, 5), isDamaged(0, 6, 5), isDamaged(0, 2, 1)]).toEqual([true, true, true, true])
   })
 
+  test('may be damaged: a total that the entries do not have is waited for until the newest has left', () => {
+    const rule = ruleOf(20)
+    const s = new Float64Array(rule.words)
+    for (const us of [1, 2, 3]) rule.algorithm.charge(rule, rule, s, 0, us, 1)
+    s[3] = 10
+    expect(rule.algorithm.untilUs(rule, s, 0, 4, 2)).toBe(3 + SECOND - 4)
+  })
+
   test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
     const rule = ruleOf(1_000)
     const s = new Float64Array(rule.words)
