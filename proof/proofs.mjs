@@ -409,6 +409,59 @@ export const PROOFS = [
     proof: 'The sums of a segment do not fall, so that the search by halves ends at this entry too: the line only saves it.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'used',
+    line: 'return hasLeft(rule, s, i, nowUs) ? (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) : (s[i + TOTAL] as number)',
+    becomes: ['return ((s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)))'],
+    proof: 'Where none has left, `leftBy` is 0 and the sum of no entries is 0.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropLeft',
+    line: 'if (!hasLeft(rule, s, i, nowUs)) return',
+    becomes: ['if (false) return'],
+    proof:
+      'Where none has left, nothing is subtracted, and the oldest entry is begun with where it stands: all words are written as they are.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropLeft',
+    line: 'if (left < held) beginAt(s, i, placeOf(s, i, left))',
+    becomes: ['if (true) beginAt(s, i, placeOf(s, i, left))', 'if (left <= held) beginAt(s, i, placeOf(s, i, left))'],
+    proof:
+      'If all entries have left, none is held. Only a charge drops all of them, and it appends an entry, for which `begin` sets these words anew. Until then `first` lies in the ring, and nothing else reads them.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'moveTo',
+    line: 'if (own === to) return',
+    becomes: ['if (false) return'],
+    proof: 'Under one rule nothing is left to drop the second time, and its ring fits.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'moveTo',
+    line: 'if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)',
+    becomes: ['if ((s[i + ROOM] as number) >= roomIn(to, s, i)) fitInto(to, s, i, atUs)'],
+    proof:
+      'A ring that just fits holds no more entries than fit and keeps its room. They move to the front, and entries are found wherever they lie.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'add',
+    line: 'const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1',
+    becomes: ['const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -2'],
+    proof: 'Both are before every time.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'add',
+    line: 'if (newestUs > timeUs) {',
+    becomes: ['if (newestUs >= timeUs) {'],
+    proof:
+      'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',

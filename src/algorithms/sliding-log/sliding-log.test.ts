@@ -135,6 +135,14 @@ describe('other numbers', () => {
     expect([key.s[2], key.state]).toEqual([1, { atUs: 2_000_000, 2000000: 2 }])
   })
 
+  test('of a larger log take no more room than the entries need', () => {
+    const key = new HeldKey(limit(10, '1s'))
+    key.take(1)
+    key.take(2)
+    key.under(limit(100, '1s')).take(3)
+    expect(key.s[4]).toBe(3)
+  })
+
   test('in turn hold nothing for longer than a window', () => {
     const key = new HeldKey(limit(3, '1s'))
     key.take(0, 3)
