@@ -356,6 +356,67 @@ test.each([40, 300, 1_500])('a log of up to %i, which is full, sparse and given 
   expect(most).toBeGreaterThan(limit / 2)
 })
 
+/** Debt makes no new entries: it is added to the next one, or to the newest, which is of that time then. */
+class ListWithDebt extends List {
+  readonly limit: number
+
+  constructor(windowUs: number, limit: number) {
+    super(windowUs)
+    this.limit = limit
+  }
+
+  chargeAt(nowUs: number, count: number, ofUs: number): boolean {
+    if (ofUs <= nowUs - this.windowUs) return false
+    this.entries = this.live(nowUs)
+    const isDebt = this.used(nowUs) > this.limit
+    const at = this.entries.findIndex(({ timeUs }) => timeUs >= ofUs)
+    const next = this.entries[at]
+    const newest = this.entries.at(-1)
+    if (next !== undefined && (isDebt || next.timeUs === ofUs)) next.count += count
+    else if (isDebt && newest !== undefined) Object.assign(newest, { timeUs: ofUs, count: newest.count + count })
+    else this.entries.splice(next === undefined ? this.entries.length : at, 0, { timeUs: ofUs, count })
+    return true
+  }
+
+  fields(nowUs: number): Record<string, number> {
+    return Object.fromEntries(this.live(nowUs).map(({ timeUs, count }) => [`${timeUs}`, count]))
+  }
+}
+
+test.each([3, 40, 300])('a log of up to %i that is in debt, and charged and given back as of any time, is what its list says', (limit) => {
+  const random = randomOf(limit)
+  const rule = slidingLog({ limit, window: '1ms' })[RULE]
+  const { algorithm } = rule
+  const s = new Float64Array(rule.words)
+  const list = new ListWithDebt(rule.windowUs, limit)
+  let nowUs = 1_000_000
+  let debts = 0
+  for (let step = 0; step < 3_000; step++) {
+    nowUs += random(20) === 0 ? random(1_200) : random(Math.ceil(1_500 / limit))
+    const ofUs = nowUs - random(random(3) === 0 ? 1_100 : 30)
+    const cost = random(Math.min(limit, 30)) === 0 ? 1 + random(limit) : 1 + random(2)
+    const act = random(9)
+    if (act < 3) {
+      algorithm.charge(rule, rule, s, 0, nowUs, cost)
+      list.chargeAt(nowUs, cost, nowUs)
+    } else if (act < 7) {
+      expect([step, algorithm.chargeAt?.(rule, rule, s, 0, nowUs, cost, ofUs)]).toEqual([step, list.chargeAt(nowUs, cost, ofUs)])
+    } else {
+      const of = random(1) === 0 ? -1 : (list.entries[random(list.entries.length)]?.timeUs ?? -1)
+      expect([step, algorithm.giveBack(rule, s, 0, nowUs, cost, of, undefined)]).toEqual([step, list.give(nowUs, cost, of)])
+    }
+    if (list.used(nowUs) > limit) debts += 1
+    const laterUs = nowUs + random(1_200)
+    const room = random(limit)
+    const asked = [algorithm.used(rule, s, 0, laterUs), algorithm.untilUs(rule, s, 0, laterUs, room)]
+    expect([step, ...asked]).toEqual([step, list.used(laterUs), list.untilUs(laterUs, room)])
+    const { atUs, ...fields } = algorithm.fields(rule, s, 0)
+    const live = Object.fromEntries(Object.entries(fields).filter(([timeUs]) => Number(timeUs) > nowUs - rule.windowUs))
+    if (step % 8 === 0) expect([step, live]).toEqual([step, list.fields(nowUs)])
+  }
+  expect(debts).toBeGreaterThan(300)
+})
+
 describe('the factory', () => {
   test('returns frozen plain data that JSON carries, and makes the same limit again from it', () => {
     const limit = slidingLog({ limit: 5, window: '1min' })
