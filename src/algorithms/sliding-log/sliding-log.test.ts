@@ -135,6 +135,13 @@ describe('other numbers', () => {
     expect([key.s[2], key.state]).toEqual([1, { atUs: 2_000_000, 2000000: 2 }])
   })
 
+  test('of a smaller log keep the times of entries that it has room for', () => {
+    const key = new HeldKey(limit(100, '1s'))
+    for (let us = 0; us < 50; us++) key.take(us)
+    key.under(limit(4, '1s')).take(SECOND + 47)
+    expect(key.state).toEqual({ atUs: 1_000_047, 48: 1, 49: 1, 1000047: 1 })
+  })
+
   test('of a larger log take no more room than the entries need', () => {
     const key = new HeldKey(limit(10, '1s'))
     key.take(1)
@@ -195,6 +202,17 @@ test('a log that is given less room than its limit moves its entries to the fron
   const s = new Float64Array(3 + 9 + 2 * 2)
   for (const nowUs of [0, 1, SECOND + 5]) rule.algorithm.charge(rule, rule, s, 3, nowUs, 1)
   expect(rule.algorithm.fields(rule, s, 3)).toEqual({ atUs: 1_000_005, 1000005: 1 })
+})
+
+test('a log that is given less room drops entries that count nothing before it writes beyond that', () => {
+  const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
+  const { charge, giveBack, fields } = rule.algorithm
+  // Room for two entries and a half.
+  const s = new Float64Array(3 + 9 + 2 * 2 + 1)
+  for (const nowUs of [0, 1]) charge(rule, rule, s, 3, nowUs, 1)
+  giveBack(rule, s, 3, 1, 1, 0, undefined)
+  charge(rule, rule, s, 3, 2, 1)
+  expect([fields(rule, s, 3), s.at(-1)]).toEqual([{ atUs: 2, 1: 1, 2: 1 }, 0])
 })
 
 test('a log asks for the room that it has, and where that is used up for one more entry and a quarter', () => {
