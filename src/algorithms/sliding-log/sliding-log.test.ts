@@ -142,6 +142,17 @@ describe('other numbers', () => {
     expect(key.state).toEqual({ atUs: 1_000_047, 48: 1, 49: 1, 1000047: 1 })
   })
 
+  test.each([
+    // The first has left.
+    [SECOND, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
+    [SECOND - 1, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
+  ])('of a smaller log count all as of now where it has no room for the entries: at %i', (nowUs, state) => {
+    const key = new HeldKey(limit(100, '1s'))
+    for (let us = 0; us < 4; us++) key.take(us)
+    key.under(limit(2, '1s')).reserve(nowUs)
+    expect(key.state).toEqual(state)
+  })
+
   test('of a larger log take no more room than the entries need', () => {
     const key = new HeldKey(limit(10, '1s'))
     key.take(1)
