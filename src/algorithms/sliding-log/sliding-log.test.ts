@@ -144,13 +144,13 @@ describe('other numbers', () => {
 
   test.each([
     // The first has left.
-    [SECOND, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
-    [SECOND - 1, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
-  ])('of a smaller log count all as of now where it has no room for the entries: at %i', (nowUs, state) => {
+    [SECOND, 3, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
+    [SECOND - 1, 1, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
+  ])('of a smaller log count all as of now where it has no room for the entries: at %i in %i places', (nowUs, places, state) => {
     const key = new HeldKey(limit(100, '1s'))
     for (let us = 0; us < 4; us++) key.take(us)
     key.under(limit(2, '1s')).reserve(nowUs)
-    expect(key.state).toEqual(state)
+    expect([key.s[4], key.state]).toEqual([places, state])
   })
 
   test('of a larger log take no more room than the entries need', () => {
