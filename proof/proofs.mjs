@@ -14,11 +14,8 @@ export const PROOFS = [
   {
     file: 'src/algorithms/arithmetic.ts',
     scope: 'mulDiv',
-    line: 'return product <= MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)',
-    becomes: [
-      'return (mulDivWide(Math.min(a, b), Math.max(a, b), c))',
-      'return product < MAX_EXACT ? divide(product, c) : mulDivWide(Math.min(a, b), Math.max(a, b), c)',
-    ],
+    line: 'return product <= MAX_EXACT ? divide(product, c) : mulDivWide(a, b, c)',
+    becomes: ['return (mulDivWide(a, b, c))', 'return product < MAX_EXACT ? divide(product, c) : mulDivWide(a, b, c)'],
     proof:
       'The slow path is exact for all operands, small ones too (for a = 0 `bit` falls to 0 and the loop is not entered): the fast path gives the same quotient and remainder sooner.',
   },
@@ -40,14 +37,24 @@ export const PROOFS = [
   {
     file: 'src/algorithms/arithmetic.ts',
     scope: 'mulAddDivUp',
-    line: 'if (sum <= MAX_EXACT) return Math.ceil(sum / c)',
-    becomes: ['if (false) return Math.ceil(sum / c)', 'if (sum < MAX_EXACT) return Math.ceil(sum / c)'],
-    proof: 'The slow path below is exact for small sums too: the fast path gives the same number sooner.',
+    line: 'return sum <= MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)',
+    becomes: ['return (mulAddDivUpWide(a, b, add, c))', 'return sum < MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)'],
+    proof: 'The slow path is exact for small sums too: the fast path gives the same number sooner.',
   },
   {
     file: 'src/algorithms/level.ts',
     everywhere: ['i + TAT', 'i - TAT'],
     proof: 'TAT is 0.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    everywhere: ['return -1', 'return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    everywhere: [': -1', ': -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -82,9 +89,9 @@ export const PROOFS = [
   {
     file: 'src/algorithms/level.ts',
     scope: 'levelCharge',
-    line: 'if (!isSamePace(own, to)) convert(own, to, s, i, atUs)',
+    line: 'if (own !== to) convert(own, to, s, i, atUs)',
     becomes: ['if (true) convert(own, to, s, i, atUs)'],
-    proof: 'At one pace `convert` changes nothing, as in `levelDueUs`.',
+    proof: 'One rule has one pace, at which `convert` returns at once: the line only saves a call.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -92,6 +99,21 @@ export const PROOFS = [
     line: 'if (cost === 1) {',
     becomes: ['if (false) {'],
     proof: 'The other branch computes for a cost of 1 the same mulDiv(1, periodUs, permits) that the rule has ready as its interval.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelGiveRest',
+    line: 'const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0',
+    becomes: ['const most = mostUs >= 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0'],
+    proof: 'mulDiv of 0 is 0.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'giveUpTo',
+    line: 'if (mostUs <= 0) return -1',
+    becomes: ['if (mostUs < 0) return -1'],
+    proof:
+      'With 0 the cost takes no less than that, so the last line moves the TAT by nothing, and `moveEarlier` tells that it gave nothing back.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -120,10 +142,10 @@ export const PROOFS = [
   {
     file: 'src/algorithms/level.ts',
     scope: 'convert',
-    line: 'if (us < 0) return',
-    becomes: ['if (false) return'],
+    line: 'if (us < 0 || isSamePace(own, to)) return',
+    becomes: ['if (false) return', 'if ((us < 0 && isSamePace(own, to))) return'],
     proof:
-      'A level that has drained is at most -1 of the unit of `own`. Expressed at another pace and rounded up it is at most 0, also where the product is too large to be exact, because it is negative by far then. Callers treat a TAT at `atUs` with a part of 0 and any earlier one alike: nothing is in use.',
+      'At one pace the rest of `convert` changes nothing, as in `levelDueUs`. A level that has drained is at most -1 of the unit of `own`. Expressed at another pace and rounded up it is at most 0, also where the product is too large to be exact, because it is negative by far then. Callers treat a TAT at `atUs` with a part of 0 and any earlier one alike: nothing is in use.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -131,11 +153,6 @@ export const PROOFS = [
     line: 'if (part === to.periodUs) {',
     becomes: ['if (false) {'],
     proof: '(whole, periodUs) is the same level as (whole + 1, 0): the line behind it adds both up to the same sum before it divides.',
-  },
-  {
-    file: 'src/algorithms/gcra/gcra.ts',
-    everywhere: ['i + TAT', 'i - TAT'],
-    proof: 'TAT is 0.',
   },
   {
     file: 'src/algorithms/gcra/gcra.ts',
@@ -155,36 +172,15 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
-    line: 'const isOne = cells.length === 1',
-    becomes: ['const isOne = cells.length === 0'],
-    proof: 'There is one cell at least. Of one alone there are no others: `askOthers` grants, `finishOthers` does nothing.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'decide',
-    line: 'const granted = isOne ? agreed : askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed',
-    becomes: ['const granted = (askOthers(op, cells, nowUs, aheadUs, ofUs, isTold) && agreed)'],
-    proof: 'Of one cell there are no others, and `askOthers` grants.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'decide',
-    line: 'if (!isOne) finishOthers(cells, nowUs, taken, aheadUs, isTold)',
-    becomes: ['if (true) finishOthers(cells, nowUs, taken, aheadUs, isTold)'],
-    proof: 'Of one cell there are no others, and `finishOthers` does nothing.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'ask',
     line: 'if (isTold) agree(cell.verdict)',
     becomes: ['if (true) agree(cell.verdict)'],
     proof: 'A verdict that is not told is read by nobody: to write it only takes time.',
   },
   {
     file: 'src/algorithms/decide.ts',
-    scope: 'finish',
-    line: 'if (isTold) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)',
-    becomes: ['if (true) describe(cell, nowUs, lateUs, taken && aheadUs >= 0)'],
+    scope: 'decide',
+    line: 'if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)',
+    becomes: ['if (true) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)'],
     proof: 'A verdict that is not told is read by nobody, and `describe` changes nothing else.',
   },
   {
@@ -204,10 +200,70 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'if (own !== rule) cell.own = rule',
+    becomes: ['if (true) cell.own = rule'],
+    proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'isCharged',
+    line: 'if (cell.own !== cell.rule) cell.own = cell.rule',
+    becomes: ['if (true) cell.own = cell.rule'],
+    proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'leaveLine',
+    line: 'if (cell.ticket === undefined || cell.own.algorithm.stand === undefined) return',
+    becomes: ['if ((cell.ticket === undefined && cell.own.algorithm.stand === undefined)) return'],
+    proof:
+      'Only a limit that has a line gives callers a place (`placeAfter` in queue.ts). A caller without one is searched for under the token 0, which no entry has, so nothing is given up.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'standInLine',
+    line: 'if (place > 0) cell.changed = true',
+    becomes: ['if (place >= 0) cell.changed = true'],
+    proof: 'A place is a token, which is 1 at least, or -1 for none.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'standInLine',
+    line: 'cell.verdict.given = place < 0 ? -1 : place === before ? 1 : 0',
+    becomes: [
+      'cell.verdict.given = place <= 0 ? -1 : place === before ? 1 : 0',
+      'cell.verdict.given = place < 1 ? -1 : place === before ? 1 : 0',
+    ],
+    proof: 'A place is a token, which is 1 at least, or -1 for none.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'charge',
     line: 'if (own !== cell.rule) cell.own = cell.rule',
     becomes: ['if (true) cell.own = cell.rule'],
     proof: 'Where both are one already, the assignment changes nothing.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'settle',
+    line: 'if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+    becomes: [
+      'if (cell.cost <= 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+      'if (cell.cost < 1) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
+    ],
+    proof: 'To give nothing back agrees and changes nothing, as the next line does for a cost of 0. Costs are whole.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'giveBack',
+    line: 'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -1',
+    becomes: [
+      'const given = (givenBack(cell, nowUs, ofUs, cost, isRest))',
+      'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -2',
+    ],
+    proof:
+      'What is not held was cleared, and of a state of nothing every algorithm gives nothing back, which it tells by -1. Only the sign of that is looked at.',
   },
   {
     file: 'src/algorithms/decide.ts',
@@ -219,17 +275,18 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'emptyVerdict',
-    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
+    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
     becomes: [
-      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined }",
+      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined, given: 0 }",
+      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 1 }",
     ],
     proof:
-      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs) and `describe` (all others). Without `isTold` none is read.',
+      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read.',
   },
   {
     file: 'src/algorithms/fixed-window/fixed-window.ts',
@@ -258,50 +315,151 @@ export const PROOFS = [
       'If the full slots alone are above the room, so are they with the oldest, and `room - full` is negative: `fadedTo` is below 0 or, with an oldest count of 0, not a number above 0. Nothing is returned.',
   },
   {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'advance',
-    line: 'if (passed > 0) {',
-    becomes: ['if (true) {', 'if (passed >= 0) {'],
-    proof:
-      '`look` never sees a slot before the one that was counted in, so that they differ only when none has passed: the counts are copied onto themselves, and none is emptied.',
-  },
-  {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     everywhere: ['i + AT', 'i - AT'],
     proof: 'AT is 0.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'append',
-    line: 'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS > words) moveToFront(s, i)',
-    becomes: [
-      'if (true) moveToFront(s, i)',
-      'if (ENTRIES + ((s[i + END] as number) + 2) * ENTRY_WORDS > words) moveToFront(s, i)',
-      'if (ENTRIES + ((s[i + END] as number) + 1) * ENTRY_WORDS >= words) moveToFront(s, i)',
-    ],
-    proof:
-      'Entries are found by `first` and `end` alone, wherever they lie: moving them to the front before there is need only takes time.',
+    scope: 'giveBack',
+    line: 'if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -1',
+    becomes: ['if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
+    scope: 'untilUs',
+    line: 'if (most <= 0) return 0',
+    becomes: ['if (false) return 0', 'if (most < 0) return 0'],
+    proof:
+      'If no more than 0 have to leave, what has left counts no less than that, and the last line returns 0: the line only saves the search.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'resetUs',
+    line: 'return ((s[i + HELD] as number) > 0 && goneUs > atUs ? goneUs : atUs) - nowUs',
+    becomes: ['return ((s[i + HELD] as number) > 0 && goneUs >= atUs ? goneUs : atUs) - nowUs'],
+    proof: 'Where both times are one, it is the same whichever is taken.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'let low = 0',
+    becomes: ['let low = 1'],
+    proof: 'If the loop is entered it sets `low`. If not, `high` is 1 and no further from either, so that 1 is returned.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'let high = 1',
+    becomes: ['let high = 2', 'let high = 0'],
+    proof:
+      'The first entry has left, and the newest has not. From 0 the loop goes on to 1. From 2, where there are only two, the middle is the newest, which becomes `high`. From any such start the search ends at the first that has not left.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'while (high < held - 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+    becomes: [
+      'while (high <= held - 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+      'while (high < held + 1 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+      'while (high < held - 0 && timeAt(s, i, placeOf(s, i, high)) <= leftUs) {',
+    ],
+    proof: '`high` is never behind the newest, which has not left: there the second condition ends the loop.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: ['high = Math.max(2 * high + 1, held - 1)'],
+    proof:
+      'From 1 it goes to the newest, and the loop ends: the search by halves does the rest. Of three entries it goes to the place behind the newest, and the first middle is the newest, which has not left.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: [
+      'high = Math.min(3 * high + 1, held - 1)',
+      'high = Math.min(2 * high + 2, held - 1)',
+      'high = Math.min(2 * high + 0, held - 1)',
+    ],
+    proof: 'It grows as well, and does not pass the newest: only how soon the first is found that has not left depends on the steps.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
+    line: 'high = Math.min(2 * high + 1, held - 1)',
+    becomes: ['high = Math.min(2 * high + 1, held + 1)', 'high = Math.min(2 * high + 1, held - 0)'],
+    proof:
+      '`low` lies two before the end at most, so that the first middle is not behind the newest, which has not left and becomes `high`.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'leftBy',
     line: 'const middle = Math.floor((low + high) / 2)',
     becomes: ['const middle = Math.ceil((low + high) / 2)'],
-    proof: 'It lies from `low` to `high` too, and a binary search finds what is there, or that it is not, from any such middle.',
+    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
-    line: 'if (timeOf(s, i, middle) < timeUs) low = middle + 1',
-    becomes: ['if (timeOf(s, i, middle) <= timeUs) low = middle + 1'],
-    proof: 'Equal times have returned in the line before.',
+    scope: 'entryReaching',
+    line: 'if (sumAt(s, i, place) >= missing) return entry',
+    becomes: ['if (false) return entry', 'if (sumAt(s, i, place) > missing) return entry'],
+    proof: 'The sums of a segment do not fall, so that the search by halves ends at this entry too: the line only saves it.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'entryAt',
-    line: 'return -1',
-    becomes: ['return -2'],
-    proof: 'Of what was not found only the sign is looked at.',
+    scope: 'used',
+    line: 'return hasLeft(rule, s, i, nowUs) ? (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) : (s[i + TOTAL] as number)',
+    becomes: ['return ((s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)))'],
+    proof: 'Where none has left, `leftBy` is 0 and the sum of no entries is 0.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropLeft',
+    line: 'if (!hasLeft(rule, s, i, nowUs)) return',
+    becomes: ['if (false) return'],
+    proof:
+      'Where none has left, nothing is subtracted, and the oldest entry is begun with where it stands: all words are written as they are.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropLeft',
+    line: 'if (left < held) beginAt(s, i, placeOf(s, i, left))',
+    becomes: ['if (true) beginAt(s, i, placeOf(s, i, left))', 'if (left <= held) beginAt(s, i, placeOf(s, i, left))'],
+    proof:
+      'If all entries have left, none is held. Only a charge drops all of them, and it appends an entry, for which `begin` sets these words anew. Until then `first` lies in the ring, and nothing else reads them.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'moveTo',
+    line: 'if (own === to) return',
+    becomes: ['if (false) return'],
+    proof: 'Under one rule nothing is left to drop the second time, and its ring fits.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'moveTo',
+    line: 'if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)',
+    becomes: ['if ((s[i + ROOM] as number) >= roomIn(to, s, i)) fitInto(to, s, i, atUs)'],
+    proof:
+      'A ring that just fits holds no more entries than fit and keeps its room. They move to the front, and entries are found wherever they lie.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'add',
+    line: 'const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1',
+    becomes: ['const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -2'],
+    proof: 'Both are before every time.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'add',
+    line: 'if (newestUs > timeUs) {',
+    becomes: ['if (newestUs >= timeUs) {'],
+    proof:
+      'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
   },
   {
     file: 'scripts/lua/prelude.lua',

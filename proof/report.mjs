@@ -17,7 +17,7 @@ Made by \`npm run proof\` with seed ${SEED} on Node ${process.versions.node.spli
 ${table(['file', 'mutants', ...ENDS, 'equivalent', 'unproved'], [...files.map((file) => rowOf(file, results, file)), rowOf('all', results)])}
 
 - killed: a test fails.
-- timed out: it was still running after at least six times as long as without the change and three seconds more, twice.
+- timed out: it had computed at least five times as long as without the change and two seconds more, and was still running, or it did nothing any more.
 - crashed: it used up its memory.
 - did not compile: it cannot be loaded, so that no test was needed.
 - not judged: the run was ended before all of its tests had run.

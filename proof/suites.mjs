@@ -14,11 +14,13 @@ export const LUA_SOURCES = [
   'src/algorithms/word-tag.lua',
   'src/algorithms/codec.lua',
   'src/algorithms/labels.lua',
+  'src/algorithms/large-states.lua',
   'src/stores/redis/run.lua',
   'src/stores/redis/fast-path.lua',
   'src/stores/redis/slow-path.lua',
   'src/stores/redis/long-path.lua',
   'src/stores/redis/general-path.lua',
+  'src/stores/redis/pages.lua',
   'scripts/lua/prelude.lua',
 ]
 
@@ -40,21 +42,45 @@ const SHOWN_BY = {
   algorithm: ['gcra', 'fixedWindow'],
   rate: ['gcra', 'slidingLog'],
   words: ['slidingWindow', 'slidingLog'],
+  'large-states': ['slidingWindow', 'slidingLog'],
+  pages: ['slidingWindow', 'slidingLog'],
 }
+
+/** Sources whose tests take permits of `concurrency`, too. */
+const SHOWN_BY_PERMITS = ['decide', 'codec', 'formats']
 
 /** Sources that nothing but bytes shows. */
 const OF_BYTES = ['codec', 'formats']
 
-/** All stores but Redis. */
-const NOT_IN_REDIS = '^(?!.*redis)'
+/** The stores in this process. SQLite and PostgreSQL decide by the same functions, and have to be installed. */
+const IN_PROCESS = '^(?!.*(redis|postgres|sqlite))'
+const IN_REDIS = '^(?!.*(memory|postgres|sqlite))'
 
 const OF_TYPESCRIPT = [
-  ...['limiter/limiter', 'model/equal-faces'].map(testNamed),
-  ...['conformance/store-cases', 'conformance/vectors', 'model/resized-states'].map((name) => ({ ...testNamed(name), only: NOT_IN_REDIS })),
+  ...['limiter/limiter', 'limiter/settle', 'model/equal-faces'].map(testNamed),
+  ...['conformance/store-cases', 'conformance/vectors', 'model/resized-states'].map((name) => ({ ...testNamed(name), only: IN_PROCESS })),
 ]
 
-/** The options of the factories and what is refused. */
-const OF_RATES = [testNamed('limiter/bad-input'), { path: 'src/config/config.test.ts' }]
+/** By source: tests of it alone, besides those of the algorithms that show it. */
+const OF_SOURCE = {
+  rate: [testNamed('limiter/bad-input'), { path: 'src/config/config.test.ts' }],
+  'at-rate': [testNamed('load/follow-load')],
+  decide: [testNamed('permits/permits')],
+}
+
+/** Permits: the state after each step beside a list of leases, and what callers see of it. */
+const OF_PERMITS = [
+  { path: 'src/algorithms/concurrency/concurrency.test.ts' },
+  { ...testNamed('model/concurrency'), only: '^(on|in) memory' },
+  testNamed('permits/permits'),
+  { ...testNamed('conformance/store-cases'), only: '^(?=.*permits)(?!.*(redis|postgres|sqlite))' },
+]
+
+/** Permits in Redis. */
+const OF_PERMITS_IN_REDIS = [
+  { ...testNamed('model/concurrency'), only: '^on redis' },
+  { ...testNamed('redis/runs'), only: '^permits' },
+]
 
 /** What stores hold in Redis, and what of it others have touched. */
 const OF_STATES = [
@@ -66,17 +92,22 @@ const OF_STATES = [
   testNamed('conformance/redis'),
 ]
 
+/** Large states, which are read and written in part. */
+const OF_LARGE_STATES = [testNamed('redis/large-states'), testNamed('redis/logs')]
+
 /** The Lua that touches Redis. */
-const RUNNING = ['run', 'short', 'rest']
+const RUNNING = ['run', 'fast-path', 'general-path', 'pages']
 
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
   tags: OF_STATES,
   codec: OF_STATES,
   labels: OF_STATES,
-  run: OF_STATES,
-  short: OF_STATES,
-  rest: OF_STATES,
+  'large-states': [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
+  pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
+  run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  'fast-path': [testNamed('redis/runs'), ...OF_STATES],
+  'general-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
 }
 
@@ -86,17 +117,30 @@ const OF_SERVERS = [
   // Fake timers are vitest's own business.
   { ...testNamed('conformance/seed-faults'), only: '^(?!time from the client)' },
   testNamed('faults/rights'),
+  testNamed('redis/settle'),
 ]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */
 export function testsFor(root, file) {
   const [name, extension] = basename(file).split('.')
-  const own = Object.keys(KINDS).filter((kind) => KINDS[kind].folder === name)
-  const kinds = (SHOWN_BY[name] ?? (own.length > 0 ? own : Object.keys(KINDS))).map((kind) => KINDS[kind])
+  const kinds = kindsShowing(name)
   if (extension === 'lua') return luaTests(name, kinds)
   if (OF_BYTES.includes(name)) return byteTests()
+  if (name === 'concurrency') return permitTests()
   const beside = { path: `src/algorithms/${name}.test.ts` }
   return typeScriptTests(name, kinds, existsSync(`${root}/${beside.path}`) ? [beside] : [])
+}
+
+function kindsShowing(name) {
+  const own = Object.keys(KINDS).filter((kind) => KINDS[kind].folder === name)
+  return (SHOWN_BY[name] ?? (own.length > 0 ? own : Object.keys(KINDS))).map((kind) => KINDS[kind])
+}
+
+/** Whether the tests of a TypeScript source run the algorithm in this folder, so that a verdict may change with it. */
+export function isShownBy(file, folder) {
+  const [name] = basename(file).split('.')
+  if (folder === 'concurrency') return name === folder || SHOWN_BY_PERMITS.includes(name)
+  return name !== 'concurrency' && kindsShowing(name).some((kind) => kind.folder === folder)
 }
 
 function typeScriptTests(name, kinds, beside) {
@@ -106,11 +150,15 @@ function typeScriptTests(name, kinds, beside) {
   const ownTests = [...kinds.map(ownTest), ...kinds.map(anywhere), ...kinds.map(laws), ...beside, ...agreeing]
   return [
     ...withTraces(20, ownTests, true),
-    ...withTraces(30, [...kinds.map(mixtures), ...OF_TYPESCRIPT, ...(name === 'rate' ? OF_RATES : [])], true),
-    ...withTraces(30, [...lawByLaw, ...kinds.map(lives)]),
+    ...withTraces(30, [...kinds.map(mixtures), ...OF_TYPESCRIPT, ...(OF_SOURCE[name] ?? [])], true),
+    ...withTraces(30, [...lawByLaw, ...kinds.map(settled), ...kinds.map(lives)]),
     ...withTraces(200, kinds.map(laws)),
     ...withTraces(50, agreeing),
   ]
+}
+
+function permitTests() {
+  return [...withTraces(5, OF_PERMITS, true), ...withTraces(60, [{ ...testNamed('model/concurrency'), only: '^(on|in) memory' }])]
 }
 
 /** The bytes themselves, and those that Lua writes and reads. */
@@ -122,10 +170,12 @@ function byteTests() {
 function luaTests(name, kinds) {
   const agreeing = kinds.map((kind) => agreement(kind, 'Redis answers'))
   const long =
-    name === 'prelude' ? ['lua/algorithms', 'lua/decide'] : ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn']
+    name === 'prelude'
+      ? ['lua/algorithms', 'lua/decide'].map(testNamed)
+      : ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({ ...testNamed(name), only: IN_REDIS }))
   return [
     ...withTraces(5, [...agreeing, ...OF_LUA[name]], true),
-    ...withTraces(5, [...long.map(testNamed), ...(RUNNING.includes(name) ? OF_SERVERS : [])]),
+    ...withTraces(5, [...long, ...(RUNNING.includes(name) ? OF_SERVERS : [])]),
     ...withTraces(30, agreeing),
   ]
 }
@@ -142,6 +192,7 @@ const ownTest = ({ folder }) => ({ path: `src/algorithms/${folder}/${folder}.tes
 const anywhere = ({ names }) => ({ path: 'src/algorithms/algorithm.test.ts', only: `^${names} ` })
 const laws = ({ folder }) => ({ path: `test/model/laws-${folder}.test.ts` })
 const mixtures = ({ names }) => ({ path: 'test/model/changed-numbers.test.ts', only: `^${names} ` })
+const settled = ({ names }) => ({ path: 'test/model/settle.test.ts', only: `^${names} ` })
 const lives = ({ names }) => ({ path: 'test/model/lives.test.ts', only: `^${names}:` })
 
 /** The tests of what stores agree on, whose names contain the algorithm's and `what`, in any order. */

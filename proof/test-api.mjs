@@ -14,7 +14,7 @@ export function collector(redisPort) {
     define()
     present = suite.parent
   }
-  const test = (name, run) => present.children.push({ name, run, parent: present })
+  const test = (name, ...rest) => present.children.push({ name, run: rest.find(isFunction), parent: present })
   const hook = (kind) => (run) => present[kind].push(run)
   const api = {
     expect,
@@ -35,14 +35,19 @@ function suiteNamed(name, parent) {
   return { name, parent, children: [], beforeAll: [], beforeEach: [], afterAll: [], afterEach: [] }
 }
 
+const isFunction = (value) => typeof value === 'function'
+
 function withEach(define) {
-  const each = (rows) => (name, run) => {
-    for (const row of rows) {
-      const values = Array.isArray(row) ? row : [row]
-      define(titleOf(name, values), () => run(...values))
+  // Options, such as a timeout, may stand before the function or behind it.
+  const each =
+    (rows) =>
+    (name, ...rest) => {
+      for (const row of rows) {
+        const values = Array.isArray(row) ? row : [row]
+        define(titleOf(name, values), () => rest.find(isFunction)(...values))
+      }
     }
-  }
-  return Object.assign((name, run) => define(name, run), { each })
+  return Object.assign((name, ...rest) => define(name, ...rest), { each })
 }
 
 function titleOf(name, values) {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { isShownBy } from './suites.mjs'
 
 export class Verdicts {
   #path
@@ -32,13 +33,18 @@ export class Verdicts {
     this.#keep(this.#key(mutant), verdict)
   }
 
-  /** In how many milliseconds a mutant has passed a test, or undefined. That holds only as long as the test stays what it is. */
-  passedInMs(mutant, test) {
-    return this.#known.get(this.#keyOfPass(mutant, test))?.ms
+  /** Whether a mutant has passed a test. That holds only as long as the test stays what it is. */
+  hasPassed(mutant, test) {
+    return this.#known.has(this.#keyOfPass(mutant, test))
   }
 
-  keepPass(mutant, test, ms) {
-    this.#keep(this.#keyOfPass(mutant, test), { ms })
+  /** How long that was computed, or undefined. */
+  passedInMs(mutant, test) {
+    return this.#known.get(this.#keyOfPass(mutant, test))?.computedMs
+  }
+
+  keepPass(mutant, test, computedMs) {
+    this.#keep(this.#keyOfPass(mutant, test), { computedMs })
   }
 
   #keyOfPass(mutant, { path, only, traces }) {
@@ -69,13 +75,13 @@ export class Verdicts {
 }
 
 /**
- * Whether what becomes of a mutant of `file` may change with `source`: not if they are two different algorithms; and TypeScript is judged by itself,
- * while Lua is compared with it. Without a file: the code as it is, which everything concerns.
+ * Whether what becomes of a mutant of `file` may change with `source`. TypeScript is judged by itself, and by the algorithms that show it alone; Lua is
+ * compared with all of them. Without a file: the code as it is, which everything concerns.
  */
 function concerns(source, file = '.lua') {
-  const [ofSource, ofFile] = [source, file].map((path) => /algorithms\/([^/]+)\//.exec(path)?.[1])
-  const sameLanguage = file.endsWith('.lua') || source.endsWith('.ts')
-  return sameLanguage && (ofSource === undefined || ofFile === undefined || ofSource === ofFile)
+  if (file.endsWith('.lua')) return true
+  const folder = /algorithms\/([^/]+)\//.exec(source)?.[1]
+  return source.endsWith('.ts') && (folder === undefined || isShownBy(file, folder))
 }
 
 /** What the tests of the algorithms are made of besides themselves. */

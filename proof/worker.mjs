@@ -1,7 +1,7 @@
 // One judge with a Redis of its own. Both are killed and started anew when a mutant never ends.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,12 @@ import { fileURLToPath } from 'node:url'
 
 const JUDGE = fileURLToPath(new URL('judge.mjs', import.meta.url))
 const MEMORY_MB = 1_024
+const POLL_MS = 100
+/** The unit of /proc. */
+const TICK_MS = 10
+/** A job that does not compute so much within so long waits for something that never comes: no test waits for as long. */
+const ACTIVE_MS = 50
+const MOST_IDLE_MS = 8_000
 
 export class Worker {
   #root
@@ -26,13 +32,12 @@ export class Worker {
     })
   }
 
-  /** Runs a job (see judge.mjs) and answers { status, test, message, ms }. */
+  /** Runs a job (see judge.mjs) and answers { status, test, message, ms }: how long it has computed. */
   async judge(job, limitMs) {
     this.#judge ??= await this.#start()
-    const startedMs = performance.now()
-    const answer = await answerOf(this.#judge, job, limitMs)
+    const answer = await answerOf(this.#judge, this.#redis.server, job, limitMs)
     if (answer.status === 'timed out' || answer.status === 'crashed') await this.stop()
-    return { ...answer, ms: performance.now() - startedMs }
+    return answer
   }
 
   async #start() {
@@ -53,18 +58,37 @@ export class Worker {
   }
 }
 
-function answerOf(judge, job, limitMs) {
+/** Others may use the machine too, so that the time that judge and Redis have computed is what counts. One that computes nothing any more waits for ever. */
+function answerOf(judge, redis, job, limitMs) {
+  const computedMs = () => processMs(judge.pid) + processMs(redis.pid) || performance.now()
+  const beforeMs = computedMs()
+  let active = { atMs: performance.now(), computedMs: beforeMs }
+  const isOver = () => {
+    const now = { atMs: performance.now(), computedMs: computedMs() }
+    if (now.computedMs - active.computedMs >= ACTIVE_MS) active = now
+    return now.computedMs - beforeMs > limitMs || now.atMs - active.atMs > MOST_IDLE_MS
+  }
   return new Promise((resolve) => {
     const done = (answer) => {
-      clearTimeout(timer)
+      clearInterval(timer)
       judge.removeAllListeners()
-      resolve(answer)
+      resolve({ ...answer, ms: computedMs() - beforeMs })
     }
-    const timer = setTimeout(() => done({ status: 'timed out' }), limitMs)
+    const timer = setInterval(() => isOver() && done({ status: 'timed out' }), POLL_MS)
     judge.once('message', done)
     judge.once('exit', () => done({ status: 'crashed' }))
     judge.send(job)
   })
+}
+
+/** How long a process has computed so far; 0 where the system does not tell. */
+function processMs(pid) {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+  } catch {
+    return 0
+  }
 }
 
 /** A Redis in an endless script listens to nothing else. */

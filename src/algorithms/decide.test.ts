@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
-import { type Limit, RULE } from './algorithm.ts'
-import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
-import { type Cell, decide, emptyVerdict, type Op } from './decide.ts'
+import { describe, expect, test } from 'vitest'
+import { type Limit, RULE, type Rule } from './algorithm.ts'
+import { concurrency, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
+import { type Cell, decide, emptyVerdict, MAX_USED, type Op, type Ticket, type Verdict } from './decide.ts'
 
 const LIMITS: [string, Limit][] = [
   ['gcra', gcra({ burst: 5, rate: '1/s' })],
@@ -12,20 +12,19 @@ const LIMITS: [string, Limit][] = [
   ['slidingLog', slidingLog({ limit: 5, window: '1s' })],
 ]
 
+/** A cell of a key that holds nothing. Its verdict is of another decision. */
+function cellOf(rule: Rule, cost: number): Cell {
+  const verdict: Verdict = { ...emptyVerdict(), outcome: 'impossible', retryUs: 7, delayUs: 7, ticket: ticketOf(rule, 7), given: 7 }
+  return { rule, cost, ticket: undefined, s: new Float64Array(rule.words), i: 0, own: rule, isHeld: false, changed: false, verdict }
+}
+
+function ticketOf(rule: Rule, ...words: number[]): Ticket {
+  return { numbers: rule.numbers, words: Float64Array.from(words) }
+}
+
 /** A cell of a key that has taken 3. */
 function heldCell(limit: Limit): Cell {
-  const rule = limit[RULE]
-  const cell: Cell = {
-    rule,
-    cost: 3,
-    ticket: undefined,
-    s: new Float64Array(20),
-    i: 0,
-    own: rule,
-    isHeld: false,
-    changed: false,
-    verdict: emptyVerdict(),
-  }
+  const cell = cellOf(limit[RULE], 3)
   decide('take', [cell], 0, -1, -1, true)
   return { ...cell, isHeld: true, verdict: emptyVerdict() }
 }
@@ -63,12 +62,14 @@ test.each(LIMITS)('%s: a step that is not told decides and leaves what one does 
   }
 })
 
-test.each(LIMITS)('%s: what is not held is cleared first, whatever lay there', (_, limit) => {
+test.each(
+  LIMITS.flatMap(([name, limit]) => (['take', 'charge', 'settle', 'line', 'give'] as const).map((op) => [name, op, limit] as const)),
+)('%s, %s: what is not held is cleared first, whatever lay there', (_, op, limit) => {
   const rule = limit[RULE]
   const [dirty, clean] = [new Float64Array(30).fill(7), new Float64Array(30)].map((s) => {
-    const cell: Cell = { rule, cost: 2, ticket: undefined, s, i: 3, own: rule, isHeld: false, changed: false, verdict: emptyVerdict() }
-    decide('take', [cell], 50, -1, -1, true)
-    return [cell.verdict, rule.algorithm.fields(rule, s, 3)]
+    const cell = { ...cellOf(rule, 2), s, i: 3 }
+    const answer = decide(op, [cell], 50, -1, 50, true)
+    return [answer, cell.changed, cell.verdict, rule.algorithm.fields(rule, s, 3)]
   })
   expect(dirty).toEqual(clean)
 })
@@ -96,4 +97,215 @@ test('a reservation at another pace is told the first microsecond at which it is
   Object.assign(late, { rule: gcra({ burst: 5, rate: '10/s' })[RULE], cost: 5 })
   // 3 used: 0.3 s at the new pace, of which 0.2 s may be ahead; the state drains to 2 in a second.
   expect([decide('take', [late], 0, 200_000, -1, true), late.verdict.retryUs]).toEqual([false, 1_000_000])
+})
+
+test('a reservation that costs nothing by one limit is one by the other', () => {
+  const [free, paid] = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(tokenBucket({ capacity: 5, refill: '1/s' }))]
+  Object.assign(free, { cost: 0 })
+  expect(decide('take', [free, paid], 0, 2_000_000, -1, true)).toBe(true)
+  expect([free, paid].map(({ changed, verdict: { outcome, delayUs } }) => [changed, outcome, delayUs])).toEqual([
+    [false, 'allowed', 0],
+    [true, 'allowed', 1_000_000],
+  ])
+})
+
+/** Decides by cells, those that changed are held from then on, and tells all that the decision said. */
+function told(op: Op, cells: readonly Cell[], nowUs: number, ofUs = -1): unknown[] {
+  const answer = decide(op, cells, nowUs, -1, ofUs, true)
+  for (const cell of cells) cell.isHeld ||= cell.changed
+  return [
+    answer,
+    ...cells.map(({ changed, verdict: { outcome, retryUs, ticket, given } }) =>
+      [outcome, retryUs, `given ${given}`, ticket ?? 'no ticket', changed ? 'changed' : 'as it was'].join(', '),
+    ),
+  ]
+}
+
+describe('what is written down whether it fits or not', () => {
+  test('a charge agrees where all is within the capacity', () => {
+    const cells = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(fixedWindow({ limit: 5, window: '1s' }))]
+    for (const cell of cells) cell.cost = 2
+    const fits = 'allowed, 0, given 0, no ticket, changed'
+    expect(told('charge', cells, 0)).toEqual([true, fits, fits])
+    Object.assign(cells[1] as Cell, { cost: 0 })
+    expect(told('charge', cells, 0)).toEqual([
+      false,
+      'limited, 3000000, given 0, no ticket, changed',
+      'allowed, 0, given 0, no ticket, as it was',
+    ])
+    expect(told('charge', cells.reverse(), 1_000_000)).toEqual([
+      false,
+      'allowed, 0, given 0, no ticket, as it was',
+      'limited, 4000000, given 0, no ticket, changed',
+    ])
+  })
+
+  test('a settlement agrees where something was to be charged or given back, or nothing', () => {
+    const [level, window] = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(fixedWindow({ limit: 5, window: '1s' }))]
+    const settled = (cost: number, nowUs: number) => {
+      Object.assign(level, { cost, ticket: ticketOf(level.rule, 3_000_000) })
+      Object.assign(window, { cost })
+      const answers = told('settle', [level, window], nowUs, 0)
+      expect([level.verdict.enteredUs, window.verdict.enteredUs]).toEqual([nowUs, nowUs])
+      return answers
+    }
+    const nothing = 'allowed, 0, given 0, no ticket, as it was'
+    const charged = 'allowed, 0, given 0, no ticket, changed'
+    const refused = 'limited, 0, given 0, no ticket, as it was'
+    expect(settled(0, 0)).toEqual([true, nothing, nothing])
+    expect(settled(-2, 0)).toEqual([true, 'allowed, 0, given 2, no ticket, changed', 'allowed, 0, given 2, no ticket, changed'])
+    expect(settled(2, 0)).toEqual([true, charged, charged])
+    // Its window has ended.
+    expect(settled(1, 2_000_000)).toEqual([false, charged, refused])
+    expect(settled(-1, 9_000_000)).toEqual([false, refused, refused])
+  })
+
+  test.each([
+    [gcra({ burst: 1, rate: '1000000/s' }), true],
+    [fixedWindow({ limit: 1, window: '1d' }), false],
+  ])('$type: nothing is charged beyond the most that may be in use', (limit, isCharged) => {
+    const cell = cellOf(limit[RULE], MAX_USED)
+    expect(told('charge', [cell], 0)[0]).toBe(false)
+    cell.cost = 1
+    expect([told('charge', [cell], 0)[0], cell.changed]).toEqual([false, false])
+    expect([told('settle', [cell], 0, 0)[0], cell.changed]).toEqual([isCharged, false])
+    expect(cell.own.algorithm.used(cell.own, cell.s, 0, 0)).toBe(MAX_USED)
+  })
+})
+
+describe('permits', () => {
+  const { [RULE]: places } = concurrency({ max: 2, lease: '30s' })
+
+  test('a renewal agrees where every token is held, and says how many are', () => {
+    const cell = cellOf(places, 1)
+    for (const nowUs of [1_000, 2_000]) expect(told('take', [cell], nowUs)[0]).toBe(true)
+    const renewed = (...tokens: number[]) => {
+      Object.assign(cell, { cost: 0, ticket: ticketOf(places, ...tokens) })
+      return told('renew', [cell], 3_000)
+    }
+    expect(renewed(1_000, 2_000)).toEqual([true, 'allowed, 0, given 2, no ticket, changed'])
+    expect(renewed(1_000, 1_500)).toEqual([false, 'limited, 0, given 1, no ticket, changed'])
+    expect(renewed(1_500)).toEqual([false, 'limited, 0, given 0, no ticket, as it was'])
+  })
+
+  test('a renewal of what is not held is of a state of nothing, whatever lay there', () => {
+    const [dirty, clean] = [7, 0].map((word) => {
+      const cell = { ...cellOf(places, 1), ticket: ticketOf(places, 500) }
+      cell.s.fill(word, 0, places.freshWords)
+      return [...told('renew', [cell], 1_000), places.algorithm.fields(places, cell.s, 0)]
+    })
+    expect(dirty).toEqual(clean)
+    expect(clean?.slice(0, 2)).toEqual([true, 'allowed, 0, given 1, no ticket, changed'])
+  })
+
+  /** A key of both limits whose places are taken, and callers that stand in line there. */
+  function lineOf(other: Limit) {
+    const cells = [cellOf(places, 2), cellOf(other[RULE], 1)] as const
+    expect(told('take', cells, 1_000)[0]).toBe(true)
+    return (costs: readonly [number, number], nowUs: number, place?: number) => {
+      cells.forEach((cell, k) => {
+        cell.cost = costs[k as 0 | 1]
+      })
+      cells[0].ticket = place === undefined ? undefined : ticketOf(places, place)
+      const answers = told('line', cells, nowUs)
+      expect(cells[1].verdict.enteredUs).toBe(nowUs)
+      const inLine = Object.keys(cells[0].own.algorithm.fields(cells[0].own, cells[0].s, 0)).filter((name) => name.endsWith('in line for'))
+      return [...answers, cells[0].verdict.enteredUs, inLine.length]
+    }
+  }
+
+  test('who cannot have one stands in line: a new place, the same, or none', () => {
+    const ask = lineOf(fixedWindow({ limit: 5, window: '1d' }))
+    const free = 'allowed, 0, given 0, no ticket, as it was'
+    expect(ask([1, 1], 1_000)).toEqual([false, 'limited, 30000000, given 0, no ticket, changed', free, 1_001, 1])
+    expect(ask([1, 1], 1_500, 1_001)).toEqual([false, 'limited, 29999500, given 1, no ticket, changed', free, 1_500, 1])
+    expect(ask([1, 1], 1_500)).toEqual([false, 'limited, 29999500, given 0, no ticket, changed', free, 1_500, 2])
+    // What costs nothing is no call, and what never fits waits for nothing: the place is given up.
+    expect(ask([0, 0], 1_600)).toEqual([true, free, free, 1_600, 2])
+    const impossible = 'impossible, Infinity, given 0, no ticket, changed'
+    expect(ask([3, 1], 1_600, 1_001)).toEqual([false, impossible, free, 1_600, 1])
+    expect(ask([1, 6], 1_600, 1_500)).toEqual([
+      false,
+      'limited, 29999400, given 0, no ticket, changed',
+      'impossible, Infinity, given 0, no ticket, as it was',
+      1_600,
+      0,
+    ])
+    // At the end of the leases it is granted, and no microsecond before.
+    expect(ask([2, 4], 30_000_999)).toEqual([false, 'limited, 1, given 0, no ticket, changed', free, 30_000_999, 1])
+    expect(ask([2, 4], 30_001_000, 30_000_999)).toEqual([
+      true,
+      'allowed, 0, given 0, no ticket, changed',
+      'allowed, 0, given 0, no ticket, changed',
+      30_001_000,
+      0,
+    ])
+  })
+
+  test('a call that costs nothing is let in, also where there is debt', () => {
+    const cells = [cellOf(places, 0), cellOf(gcra({ burst: 2, rate: '1/s' })[RULE], 5)]
+    expect(told('charge', cells, 1_000)[0]).toBe(false)
+    for (const cell of cells) cell.cost = 0
+    const free = 'allowed, 0, given 0, no ticket, as it was'
+    expect([told('take', cells, 1_000), told('line', cells, 1_000)]).toEqual([
+      [true, free, free],
+      [true, free, free],
+    ])
+  })
+
+  test('each caller has a place of its own, at the beginning of time too, and nothing else is touched', () => {
+    const cells = [
+      cellOf(places, 1),
+      cellOf(fixedWindow({ limit: 1, window: '1s' })[RULE], 1),
+      cellOf(slidingLog({ limit: 1, window: '1s' })[RULE], 1),
+    ]
+    expect(told('take', cells.slice(1), 0)[0]).toBe(true)
+    const placed = () => [told('line', cells, 0)[1], cells[0]?.verdict.enteredUs]
+    expect([placed(), placed()]).toEqual([
+      ['allowed, 0, given 0, no ticket, changed', 1],
+      ['limited, 1000000, given 0, no ticket, changed', 2],
+    ])
+    for (const cell of cells.slice(1)) cell.cost = 0
+    Object.assign(cells[0] as Cell, { ticket: ticketOf(places, 1) })
+    const free = 'allowed, 0, given 0, no ticket, as it was'
+    expect(told('line', cells, 0)).toEqual([true, 'allowed, 0, given 0, no ticket, changed', free, free])
+  })
+
+  test('a place in line that is a permit is not given up', () => {
+    const cell = cellOf(places, 1)
+    told('take', [cell], 1_000)
+    cell.ticket = ticketOf(places, 1_000)
+    expect(told('line', [cell], 2_000)).toEqual([true, 'allowed, 0, given 0, no ticket, changed'])
+    expect(places.algorithm.used(places, cell.s, 0, 2_000)).toBe(2)
+  })
+
+  test('sixty-four stand in line, and the others are told that they do not', () => {
+    const ask = lineOf(fixedWindow({ limit: 5, window: '1d' }))
+    const answers = Array.from({ length: 65 }, () => ask([1, 1], 1_000)[1])
+    expect([...new Set(answers)]).toEqual([
+      'limited, 30000000, given 0, no ticket, changed',
+      'limited, 30000000, given -1, no ticket, as it was',
+    ])
+    expect(answers.indexOf(answers[64])).toBe(64)
+  })
+
+  test('a place in line is kept while another limit refuses, and left when all agree', () => {
+    const ask = lineOf(leakyBucket({ capacity: 2, leak: '1/s' }))
+    expect(ask([1, 2], 1_000).slice(1)).toEqual([
+      'limited, 30000000, given 0, no ticket, changed',
+      'limited, 1000000, given 0, no ticket, as it was',
+      1_001,
+      1,
+    ])
+    const answers = ask([1, 1], 30_001_000, 1_001)
+    expect(answers).toEqual([true, 'allowed, 0, given 0, no ticket, changed', 'allowed, 0, given 0, no ticket, changed', 30_001_000, 0])
+  })
+
+  test('who is let in by a leaky bucket is told when to act', () => {
+    const [own, bucket] = [cellOf(places, 1), cellOf(leakyBucket({ capacity: 2, leak: '1/s' })[RULE], 1)]
+    for (const delayUs of [0, 1_000_000]) {
+      expect(told('line', [own, bucket], 1_000)[0]).toBe(true)
+      expect([own.verdict.delayUs, bucket.verdict.delayUs]).toEqual([0, delayUs])
+    }
+  })
 })

@@ -139,6 +139,8 @@ describe('a clock that steps back', () => {
     key.reserve(100 * SECOND, 3)
     key.give(99 * SECOND, 1)
     expect([key.give(100 * SECOND, 1, 0), key.s]).toEqual([false, Float64Array.of(102 * SECOND, 0, 100 * SECOND)])
+    const drained = { rule, words: Float64Array.of(99 * SECOND) }
+    expect([gcraAlgorithm.giveRest?.(rule, key.s, 0, 100 * SECOND, 1, drained), key.s[2]]).toEqual([-1, 100 * SECOND])
   })
 
   test('and a leap forward is just time passing', () => {

@@ -135,6 +135,32 @@ describe('other numbers', () => {
     expect([key.s[2], key.state]).toEqual([1, { atUs: 2_000_000, 2000000: 2 }])
   })
 
+  test('of a smaller log keep the times of entries that it has room for', () => {
+    const key = new HeldKey(limit(100, '1s'))
+    for (let us = 0; us < 50; us++) key.take(us)
+    key.under(limit(4, '1s')).take(SECOND + 47)
+    expect(key.state).toEqual({ atUs: 1_000_047, 48: 1, 49: 1, 1000047: 1 })
+  })
+
+  test.each([
+    // The first has left.
+    [SECOND, 3, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
+    [SECOND - 1, 1, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
+  ])('of a smaller log count all as of now where it has no room for the entries: at %i in %i places', (nowUs, places, state) => {
+    const key = new HeldKey(limit(100, '1s'))
+    for (let us = 0; us < 4; us++) key.take(us)
+    key.under(limit(2, '1s')).reserve(nowUs)
+    expect([key.s[4], key.state]).toEqual([places, state])
+  })
+
+  test('of a larger log take no more room than the entries need', () => {
+    const key = new HeldKey(limit(10, '1s'))
+    key.take(1)
+    key.take(2)
+    key.under(limit(40, '1s')).take(3)
+    expect(key.s[4]).toBe(3)
+  })
+
   test('in turn hold nothing for longer than a window', () => {
     const key = new HeldKey(limit(3, '1s'))
     key.take(0, 3)
@@ -189,6 +215,17 @@ test('a log that is given less room than its limit moves its entries to the fron
   expect(rule.algorithm.fields(rule, s, 3)).toEqual({ atUs: 1_000_005, 1000005: 1 })
 })
 
+test('a log that is given less room drops entries that count nothing before it writes beyond that', () => {
+  const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
+  const { charge, giveBack, fields } = rule.algorithm
+  // Room for two entries and a half.
+  const s = new Float64Array(3 + 9 + 2 * 2 + 1)
+  for (const nowUs of [0, 1]) charge(rule, rule, s, 3, nowUs, 1)
+  giveBack(rule, s, 3, 1, 1, 0, undefined)
+  charge(rule, rule, s, 3, 2, 1)
+  expect([fields(rule, s, 3), s.at(-1)]).toEqual([{ atUs: 2, 1: 1, 2: 1 }, 0])
+})
+
 test('a log asks for the room that it has, and where that is used up for one more entry and a quarter', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
   const key = new HeldKey(rule)
@@ -201,6 +238,62 @@ test('a log asks for the room that it has, and where that is used up for one mor
   expect([...rooms, roomFor()]).toEqual([1, 2, 3, 5, 5, 5, 5])
   key.take(SECOND + 4, 1)
   expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 5])
+})
+
+describe('what stores are told of a state', () => {
+  const ruleOf = (limit: number) => slidingLog({ limit, window: '1s' })[RULE]
+
+  test('is the room of a limit and a quarter more, and of one beyond it', () => {
+    expect([1, 3, 4, 8, 100].map((limit) => (ruleOf(limit).words - 9) / 2)).toEqual([2, 4, 5, 10, 125])
+  })
+
+  test('is that one whose places lie outside of its ring is damaged', () => {
+    const rule = ruleOf(8)
+    const isDamaged = (first: number, held: number, room: number) => {
+      const s = new Float64Array(rule.words)
+      s.set([1, first, held, held, room])
+      return rule.algorithm.neededWords?.(s, 0) === Number.POSITIVE_INFINITY
+    }
+    expect([isDamaged(4, 1, 5), isDamaged(0, 5, 5), isDamaged(7, 0, 5)]).toEqual([false, false, false])
+    expect([isDamaged(5, 1, 5), isDamaged(6, 1, 5), isDamaged(0, 6, 5), isDamaged(0, 2, 1)]).toEqual([true, true, true, true])
+  })
+
+  test('may be damaged: a total that the entries do not have is waited for until the newest has left', () => {
+    const rule = ruleOf(20)
+    const s = new Float64Array(rule.words)
+    for (const us of [1, 2, 3]) rule.algorithm.charge(rule, rule, s, 0, us, 1)
+    s[3] = 10
+    expect(rule.algorithm.untilUs(rule, s, 0, 4, 2)).toBe(3 + SECOND - 4)
+  })
+
+  test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
+    const rule = ruleOf(1_000)
+    const s = new Float64Array(rule.words)
+    for (let us = 1; us <= 600; us++) rule.algorithm.charge(rule, rule, s, 0, us, 1)
+    expect([0, 254, 255, 256, 511, 512].map((place) => s[9 + 2 * place + 1])).toEqual([1, 255, 256, 1, 256, 1])
+  })
+
+  test('is less once most of it has left, if it had more than 64 places', () => {
+    const placesAfter = (limit: number, left: number) => {
+      const rule = ruleOf(limit)
+      const { charge, giveBack } = rule.algorithm
+      const s = new Float64Array(rule.words)
+      for (let us = 1; us <= limit; us++) charge(rule, rule, s, 0, us, 1)
+      // Entries that count nothing keep their places.
+      for (let us = 1; us <= 12; us++) giveBack(rule, s, 0, limit, 1, us, undefined)
+      for (let us = limit + 1; us <= limit + 12; us++) charge(rule, rule, s, 0, us, 1)
+      const before = s[4]
+      charge(rule, rule, s, 0, SECOND + limit + 12 - left, 1)
+      return [before, s[4]]
+    }
+    expect([placesAfter(51, 0), placesAfter(52, 0), placesAfter(52, 15), placesAfter(52, 16), placesAfter(52, 17)]).toEqual([
+      [63, 63],
+      [65, 1],
+      [65, 20],
+      [65, 21],
+      [65, 65],
+    ])
+  })
 })
 
 /** Mulberry32. */
@@ -248,7 +341,8 @@ class List {
     else this.entries.push({ timeUs: nowUs, count })
   }
 
-  give(nowUs: number, cost: number, ofUs: number): void {
+  /** Answers how many that were, -1 for none. */
+  give(nowUs: number, cost: number, ofUs: number): number {
     const live = this.live(nowUs)
     let left = cost
     for (const entry of ofUs < 0 ? live.reverse() : live.filter(({ timeUs }) => timeUs === ofUs)) {
@@ -256,6 +350,7 @@ class List {
       entry.count -= given
       left -= given
     }
+    return left === cost ? -1 : cost - left
   }
 }
 
@@ -283,12 +378,72 @@ test.each([40, 300, 1_500])('a log of up to %i, which is full, sparse and given 
       taken.push(nowUs)
     } else {
       const ofUs = random(3) === 0 ? -1 : (taken[Math.max(0, taken.length - 1 - random(limit))] ?? -1)
-      algorithm.giveBack(rule, s, 0, nowUs, cost, ofUs, undefined)
-      list.give(nowUs, cost, ofUs)
+      expect(algorithm.giveBack(rule, s, 0, nowUs, cost, ofUs, undefined)).toBe(list.give(nowUs, cost, ofUs))
     }
     most = Math.max(most, list.live(nowUs).length)
   }
   expect(most).toBeGreaterThan(limit / 2)
+})
+
+/** Debt makes no new entries: it is added to the next one, or to the newest, which is of that time then. */
+class ListWithDebt extends List {
+  readonly limit: number
+
+  constructor(windowUs: number, limit: number) {
+    super(windowUs)
+    this.limit = limit
+  }
+
+  chargeAt(nowUs: number, count: number, ofUs: number): boolean {
+    if (ofUs <= nowUs - this.windowUs) return false
+    this.entries = this.live(nowUs)
+    const isDebt = this.used(nowUs) > this.limit
+    const at = this.entries.findIndex(({ timeUs }) => timeUs >= ofUs)
+    const next = this.entries[at]
+    const newest = this.entries.at(-1)
+    if (next !== undefined && (isDebt || next.timeUs === ofUs)) next.count += count
+    else if (isDebt && newest !== undefined) Object.assign(newest, { timeUs: ofUs, count: newest.count + count })
+    else this.entries.splice(next === undefined ? this.entries.length : at, 0, { timeUs: ofUs, count })
+    return true
+  }
+
+  fields(nowUs: number): Record<string, number> {
+    return Object.fromEntries(this.live(nowUs).map(({ timeUs, count }) => [`${timeUs}`, count]))
+  }
+}
+
+test.each([3, 40, 300])('a log of up to %i that is in debt, and charged and given back as of any time, is what its list says', (limit) => {
+  const random = randomOf(limit)
+  const rule = slidingLog({ limit, window: '1ms' })[RULE]
+  const { algorithm } = rule
+  const s = new Float64Array(rule.words)
+  const list = new ListWithDebt(rule.windowUs, limit)
+  let nowUs = 1_000_000
+  let debts = 0
+  for (let step = 0; step < 3_000; step++) {
+    nowUs += random(20) === 0 ? random(1_200) : random(Math.ceil(1_500 / limit))
+    const ofUs = nowUs - random(random(3) === 0 ? 1_100 : 30)
+    const cost = random(Math.min(limit, 30)) === 0 ? 1 + random(limit) : 1 + random(2)
+    const act = random(9)
+    if (act < 3) {
+      algorithm.charge(rule, rule, s, 0, nowUs, cost)
+      list.chargeAt(nowUs, cost, nowUs)
+    } else if (act < 7) {
+      expect([step, algorithm.chargeAt?.(rule, rule, s, 0, nowUs, cost, ofUs)]).toEqual([step, list.chargeAt(nowUs, cost, ofUs)])
+    } else {
+      const of = random(1) === 0 ? -1 : (list.entries[random(list.entries.length)]?.timeUs ?? -1)
+      expect([step, algorithm.giveBack(rule, s, 0, nowUs, cost, of, undefined)]).toEqual([step, list.give(nowUs, cost, of)])
+    }
+    if (list.used(nowUs) > limit) debts += 1
+    const laterUs = nowUs + random(1_200)
+    const room = random(limit)
+    const asked = [algorithm.used(rule, s, 0, laterUs), algorithm.untilUs(rule, s, 0, laterUs, room)]
+    expect([step, ...asked]).toEqual([step, list.used(laterUs), list.untilUs(laterUs, room)])
+    const { atUs, ...fields } = algorithm.fields(rule, s, 0)
+    const live = Object.fromEntries(Object.entries(fields).filter(([timeUs]) => Number(timeUs) > nowUs - rule.windowUs))
+    if (step % 8 === 0) expect([step, live]).toEqual([step, list.fields(nowUs)])
+  }
+  expect(debts).toBeGreaterThan(300)
 })
 
 describe('the factory', () => {

@@ -86,6 +86,13 @@ describe('what people see', () => {
     expect(key.state).toEqual({ tokens: 20, part: 0, atUs: 6_000_000 })
   })
 
+  test('is whole tokens, and the rest as a part, to the microsecond', () => {
+    const key = new HeldKey(ruleOf({ capacity: 20, refill: '1/s' }))
+    key.take(0)
+    key.take(999_999)
+    expect(key.state).toEqual({ tokens: 18, part: 999_999, atUs: 999_999 })
+  })
+
   test('is tokens below zero while some are booked ahead', () => {
     const key = new HeldKey(ruleOf({ capacity: 2, refill: '1/s' }))
     key.reserve(0, 5)
