@@ -94,7 +94,7 @@ function helpersIn(root) {
 
 /** Lines that are nothing but comment may change without changing a verdict. */
 function withoutComments(text) {
-  return text.replace(/^ *(\/\*\*|\*|\/\/|--).*$/gm, '')
+  return text.replace(/^ *(\/\*\*|\*|\/\/|--).*\n/gm, '')
 }
 
 function hashOfText(text) {

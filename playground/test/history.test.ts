@@ -1,3 +1,4 @@
+/** The history of Live: rates from counts, restarts, and its bounds. */
 import { describe, expect, test } from 'vitest'
 import { ALL, History, KEPT, type LiveEvent, type LiveLimiter, MAX_LIMITERS } from '../src/live/history.ts'
 

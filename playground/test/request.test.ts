@@ -1,3 +1,4 @@
+/** Requests of the tab Try: on the wire, as curl and as TypeScript. */
 import { describe, expect, test } from 'vitest'
 import { codeOf, curlOf, decisionIn, entriesOf, FieldError, literal, shownRequest, type TryInput, wireRequest } from '../src/try/request.ts'
 

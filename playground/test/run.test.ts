@@ -1,3 +1,4 @@
+/** Runs of the simulation: counts, cells and the explanation of single calls. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { simulate } from '../../src/cli/simulate.ts'

@@ -1,3 +1,4 @@
+/** The state of the playground as an address, and back. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addressOf, FIRST_STATE, freshTraffic, fromAddress, SCENES, type State, tapeState, toAddress } from '../src/playground/state.ts'

@@ -1,3 +1,4 @@
+/** The kinds of traffic: when their calls arrive, and the errors about wrong ones. */
 import { describe, expect, test } from 'vitest'
 import { freshTraffic } from '../src/playground/state.ts'
 import { arrivalsOf, COLUMNS, MAX_CALLS, type Traffic, TrafficError, type TrafficKind } from '../src/simulation/traffic.ts'

@@ -1,3 +1,4 @@
+/** Text for terminals: times, and lines broken between words. */
 import { describe, expect, test } from 'vitest'
 import { inWords, wrapped } from './terminal-text.ts'
 

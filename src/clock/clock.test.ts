@@ -1,3 +1,4 @@
+/** The system clock and the turn clock. */
 import { spawnSync } from 'node:child_process'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from './clock.ts'

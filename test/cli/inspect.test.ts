@@ -1,3 +1,4 @@
+/** `sluice inspect`, as it is built, on a real Redis. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'

@@ -1,3 +1,4 @@
+/** `sluice simulate`, as it is built. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
