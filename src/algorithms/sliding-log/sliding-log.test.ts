@@ -287,6 +287,10 @@ describe('what stores are told of a state', () => {
       return [before, s[4]]
     }
     expect(placesAfter(52, 0, 64)).toEqual([64, 64])
+    expect([placesAfter(55, 17, 68), placesAfter(55, 18, 68)]).toEqual([
+      [68, 22],
+      [68, 68],
+    ])
     expect([placesAfter(51, 0), placesAfter(52, 0), placesAfter(52, 15), placesAfter(52, 16), placesAfter(52, 17)]).toEqual([
       [63, 63],
       [65, 1],
