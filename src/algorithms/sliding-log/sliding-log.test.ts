@@ -274,10 +274,10 @@ describe('what stores are told of a state', () => {
   })
 
   test('is less once most of it has left, if it had more than 64 places', () => {
-    const placesAfter = (limit: number, left: number) => {
+    const placesAfter = (limit: number, left: number, places = 65) => {
       const rule = ruleOf(limit)
       const { charge, giveBack } = rule.algorithm
-      const s = new Float64Array(rule.words)
+      const s = new Float64Array(9 + 2 * places)
       for (let us = 1; us <= limit; us++) charge(rule, rule, s, 0, us, 1)
       // Entries that count nothing keep their places.
       for (let us = 1; us <= 12; us++) giveBack(rule, s, 0, limit, 1, us, undefined)
@@ -286,6 +286,11 @@ describe('what stores are told of a state', () => {
       charge(rule, rule, s, 0, SECOND + limit + 12 - left, 1)
       return [before, s[4]]
     }
+    expect(placesAfter(52, 0, 64)).toEqual([64, 64])
+    expect([placesAfter(55, 17, 68), placesAfter(55, 18, 68)]).toEqual([
+      [68, 22],
+      [68, 68],
+    ])
     expect([placesAfter(51, 0), placesAfter(52, 0), placesAfter(52, 15), placesAfter(52, 16), placesAfter(52, 17)]).toEqual([
       [63, 63],
       [65, 1],
