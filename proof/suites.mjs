@@ -96,17 +96,20 @@ const OF_STATES = [
 const OF_LARGE_STATES = [testNamed('redis/large-states'), testNamed('redis/logs')]
 
 /** The Lua that touches Redis. */
-const RUNNING = ['run', 'fast-path', 'general-path', 'pages']
+const RUNNING = ['run', 'fast-path', 'slow-path', 'long-path', 'general-path', 'pages']
 
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
   tags: OF_STATES,
+  'word-tag': OF_STATES,
   codec: OF_STATES,
   labels: OF_STATES,
   'large-states': [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'fast-path': [testNamed('redis/runs'), ...OF_STATES],
+  'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'general-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
 }
