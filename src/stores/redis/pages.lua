@@ -16,8 +16,11 @@ local function checked(reply)
   return reply
 end
 
--- A place in a key as an argument of a command.
+-- A place in a key as an argument of a command. Mostly it is where a key begins.
 local function placeText(place)
+  if place == 1 then
+    return '0'
+  end
   return place < 2147483648 and string.format('%d', place - 1) or place - 1
 end
 
