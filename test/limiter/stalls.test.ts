@@ -85,8 +85,9 @@ class SilentStore implements StepDriver {
     return new Promise((resolve) => this.#unanswered.push(() => resolve(verdicts)))
   }
 
-  async answer(): Promise<void> {
-    for (const answer of this.#unanswered.splice(0)) answer()
+  /** The oldest, so many of them. */
+  async answer(count = this.#unanswered.length): Promise<void> {
+    for (const answer of this.#unanswered.splice(0, count)) answer()
     await told()
   }
 }
@@ -169,6 +170,41 @@ test('with any standstills, a store that answers is believed, and one that does 
     }
     expect(decision.value).toMatchObject({ degraded: answersAfterMs === Number.POSITIVE_INFINITY })
     expect(clock.nowMs).toBeLessThanOrEqual(TIMEOUT_MS + stalledMs + SLICE_MS + 20)
+    limiter.close()
+  }
+})
+
+test('of many questions each has its own time: none is given up before it ran out, or later than standstills and a slice put off', async () => {
+  const random = new Random(11)
+  for (let round = 0; round < 60; round++) {
+    const { clock, store, limiter } = setUp()
+    /** The running time, of which a standstill is at most a slice. */
+    let [ranMs, stalledMs] = [0, 0]
+    const asked: { decision: ReturnType<typeof watched>; atMs: number; ranMs: number; stalledMs: number }[] = []
+    const isOver = () => limiter.health().state === 'down'
+    for (let turn = 0; turn < 200 && !isOver(); turn++) {
+      if (turn < 40) asked.push({ decision: watched(limiter.consume(`k${turn}`)), atMs: clock.nowMs, ranMs, stalledMs })
+      if (random.chance(0.1)) {
+        const stallMs = random.whole(11, 300)
+        await clock.stall(stallMs)
+        stalledMs += stallMs
+        ranMs += Math.min(stallMs, SLICE_MS)
+      } else {
+        const ms = random.whole(1, 9)
+        await clock.run(ms)
+        ranMs += ms
+      }
+      // Now and then some are answered: the oldest that is left was asked in the middle of a slice.
+      if (round % 3 > 0 && turn < 35 && !isOver() && random.chance(0.3)) {
+        const answered = random.whole(1, asked.length)
+        await store.answer(answered)
+        asked.splice(0, answered)
+      }
+    }
+    const [oldest] = asked as [(typeof asked)[number]]
+    expect(oldest.decision.value).toMatchObject({ degraded: true })
+    expect(ranMs - oldest.ranMs).toBeGreaterThanOrEqual(TIMEOUT_MS)
+    expect(clock.nowMs - oldest.atMs).toBeLessThanOrEqual(TIMEOUT_MS + (stalledMs - oldest.stalledMs) + SLICE_MS + 9)
     limiter.close()
   }
 })
