@@ -3,7 +3,7 @@
  * failed, because the store was away, is sent again until the lease is over.
  *
  * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round. Where there are more keys, the rounds are spread over the
- * third: thousands of renewals in one turn would keep the store from all else, and fill the young generation of this process with objects that wait.
+ * third: thousands of renewals in one turn would stand before all other calls, and fill the young generation of this process with objects that wait.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
