@@ -3,7 +3,7 @@
  * failed, because the store was away, is sent again until the lease is over.
  *
  * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round. Where there are more keys, the rounds are spread over the
- * third: thousands of renewals in one turn would keep the store from all else, and fill the young generation of this process with objects that wait.
+ * third: thousands of renewals in one turn would stand before all other calls, and fill the young generation of this process with objects that wait.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -33,6 +33,7 @@ export type OnRenewed = (held: number | undefined) => void
 class HeldLease implements Lease {
   declare readonly permit: HeldDecision
   declare readonly loan: Loan
+  declare readonly group: Group
   declare untilUs: number
   declare wallUntilUs: number
   /** Neither released nor lost. */
@@ -40,9 +41,10 @@ class HeldLease implements Lease {
   /** Of one that is not renewed here: rings when it may have run out. */
   declare alarm: Alarm | undefined
 
-  constructor(permit: HeldDecision, loan: Loan, untilUs: number, wallUntilUs: number) {
+  constructor(permit: HeldDecision, loan: Loan, group: Group, untilUs: number, wallUntilUs: number) {
     this.permit = permit
     this.loan = loan
+    this.group = group
     this.untilUs = untilUs
     this.wallUntilUs = wallUntilUs
     this.isHeld = true
@@ -52,6 +54,7 @@ class HeldLease implements Lease {
 
 /** The leases of one plan, limit and key. */
 interface Group {
+  readonly id: string
   readonly round: Round
   readonly held: Set<HeldLease>
 }
@@ -92,10 +95,10 @@ export class Leases {
   add(permit: HeldDecision, loan: Loan, askedUs: number): void {
     const plan = HeldDecision.plan(permit)
     const heldUs = surelyUs(loan.leaseUs)
-    const held = new HeldLease(permit, loan, askedUs + heldUs, this.wallUs() + heldUs)
-    loan.lease = held
     const id = groupId(plan, loan)
     const group = this.#groups.get(id) ?? this.#newGroup(id)
+    const held = new HeldLease(permit, loan, group, askedUs + heldUs, this.wallUs() + heldUs)
+    loan.lease = held
     group.held.add(held)
     this.#watch(group.round, held.untilUs)
     this.#renewWithin(this.#holder.leaseUs(plan, loan.limit))
@@ -103,14 +106,14 @@ export class Leases {
 
   /** It was released or lost. */
   remove(permit: HeldDecision): void {
-    for (const { lease } of HeldDecision.loans(permit)) if (lease !== undefined) this.#remove(HeldDecision.plan(permit), lease as HeldLease)
+    for (const { lease } of HeldDecision.loans(permit)) if (lease !== undefined) this.#remove(lease as HeldLease)
   }
 
   /** Renews it no longer: another process does, or nobody. It is lost when its lease is over. */
   leave(permit: HeldDecision): void {
     for (const { lease } of HeldDecision.loans(permit)) {
       if (lease === undefined) continue
-      this.#leaveGroup(HeldDecision.plan(permit), lease as HeldLease)
+      this.#leaveGroup(lease as HeldLease)
       this.#watchAlone(lease as HeldLease)
     }
   }
@@ -122,25 +125,24 @@ export class Leases {
     }
   }
 
-  #remove(plan: string | undefined, held: HeldLease): void {
+  #remove(held: HeldLease): void {
     if (!held.isHeld) return
     held.isHeld = false
     if (held.alarm !== undefined) this.#alarms.stop(held.alarm)
-    this.#leaveGroup(plan, held)
+    this.#leaveGroup(held)
   }
 
-  #leaveGroup(plan: string | undefined, held: HeldLease): void {
-    const id = groupId(plan, held.loan)
-    const group = this.#groups.get(id)
-    group?.held.delete(held)
-    if (group?.held.size !== 0) return
-    this.#groups.delete(id)
-    group.round.groups.delete(group)
+  #leaveGroup(held: HeldLease): void {
+    const { group } = held
+    group.held.delete(held)
+    // Another group may have its name, if this one was empty before.
+    if (group.held.size > 0 || !group.round.groups.delete(group)) return
+    this.#groups.delete(group.id)
   }
 
   #newGroup(id: string): Group {
     const round = this.#rounds.find(({ groups }) => groups.size < MOST_IN_ROUND) ?? this.#newRound()
-    const group = { round, held: new Set<HeldLease>() }
+    const group = { id, round, held: new Set<HeldLease>() }
     this.#groups.set(id, group)
     round.groups.add(group)
     if (round.tick === undefined && this.#everyUs < Number.POSITIVE_INFINITY) this.#setTick(round)

@@ -317,10 +317,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     }
   }
 
-  async #releaseLater(permit: HeldDecision): Promise<void> {
+  #releaseLater(permit: HeldDecision): Promise<void> {
     const plan = HeldDecision.plan(permit)
+    const loans = HeldDecision.loans(permit)
     const release = (loan: Loan) => new Promise<void>((resolve) => this.#leases.release(plan, loan, resolve))
-    await Promise.all(HeldDecision.loans(permit).map(release))
+    // Mostly one: a promise of many takes as many promises more.
+    return loans.length === 1 ? release(loans[0] as Loan) : Promise.all(loans.map(release)).then(() => undefined)
   }
 
   /** It is held no longer: released or lost. */

@@ -32,6 +32,16 @@ async function serverUs(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(micros)
 }
 
+let lastMigration: Promise<unknown> = Promise.resolve()
+
+/** One after the other: two servers that send each other a key wait for each other. */
+function migrated(source: RedisServer, target: RedisServer, name: string): Promise<unknown> {
+  const migrate = () => source.command('MIGRATE', target.host, `${target.port}`, name, '0', '20000')
+  const migration = lastMigration.then(migrate, migrate)
+  lastMigration = migration
+  return migration
+}
+
 /** The slot that all keys of a tag are in, and the ways to move it. */
 function slotWith(tag: string) {
   const hashTag = () => tag
@@ -57,7 +67,7 @@ function slotWith(tag: string) {
     await cluster(target, 'SETSLOT', `${slot}`, 'IMPORTING', sourceId as string)
     await cluster(source, 'SETSLOT', `${slot}`, 'MIGRATING', targetId as string)
     for (const key of KEYS) {
-      expect(await source.command('MIGRATE', target.host, `${target.port}`, nameOf(key), '0', '5000')).toBe('OK')
+      expect(await migrated(source, target, nameOf(key))).toBe('OK')
       if (key === KEYS[0]) await between()
     }
     for (const node of [target, source]) await cluster(node, 'SETSLOT', `${slot}`, 'NODE', targetId as string)

@@ -185,8 +185,7 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     for (let k = 0; k < tokens.length; k += 1) {
       if (isExtended(s, i, atUs, tokens[k] as number, atUs + to.leaseUs)) renewed += 1
     }
-    const isLost = idleInUs(own, s, i, nowUs) === 0 || isUnknown(s, i, tokens[0] as number)
-    if (renewed === 0 && cost > 0 && isLost && hasRoom(own, s, i, atUs)) {
+    if (renewed === 0 && cost > 0 && isAdoptable(own, s, i, nowUs, tokens[0] as number)) {
       forgetIfIdle(own, s, i, nowUs)
       adopt(own, s, i, atUs, tokens[0] as number, cost, atUs + to.leaseUs)
       renewed = 1
@@ -280,6 +279,12 @@ function isExtended(s: Float64Array, i: number, atUs: number, token: number, exp
   if (entry < 0 || !isLease(s, entry) || !isLive(s, entry, atUs)) return false
   extend(s, i, entry, expiresUs)
   return true
+}
+
+/** Whether a lease is counted again that the state does not hold: it cannot have ended it, and has room for it. */
+function isAdoptable(own: ConcurrencyRule, s: Float64Array, i: number, nowUs: number, token: number): boolean {
+  const isLost = idleInUs(own, s, i, nowUs) === 0 || isUnknown(s, i, token)
+  return isLost && hasRoom(own, s, i, effectiveUs(s, i, nowUs))
 }
 
 /** Whether a token was given out before this state began, or after what it knows of: by a state that was lost. */
