@@ -62,7 +62,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     this.guarded = store.mode === 'sync' ? store : connected(store, this.ownClock, options, onHealth)
     this.maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.queues = waitingAt(this.guarded, this.ownClock, this.clock, this.maxAheadUs, options)
-    const plans = options.plans === undefined ? {} : options.plans
+    const { plans = {} } = options
     this.plans = new Plans(limits, plans, this.name, this.guarded, this.ownClock.nowUs, (of, plan) => this.#settlerFor(of, plan))
   }
 
@@ -134,21 +134,17 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     planName: P | undefined,
     { charges, key, cost, actual, onAccepted }: Settled<LimitName<L>>,
   ): Answer<S, void> {
-    const isSync = this.guarded.mode === 'sync'
     const differences = differencesOf(limits, cost, actual)
     onAccepted?.()
-    if (key === undefined || differences.every((difference) => difference === 0)) {
-      return (isSync ? undefined : Promise.resolve()) as Answer<S, void>
-    }
     const plan = this.plans.still(planName)
+    if (key === undefined || differences.every((difference) => difference === 0)) return this.applyAll(plan, [])
     const parts = partsOf(plan, key, 0)
     for (let k = 0; k < parts.length; k++) (parts[k] as Part).cost = differences[k] as number
     const steps = settlements(parts, charges)
-    if (steps.length === 1) {
-      return this.applyTo(plan, steps[0] as Asked, (verdicts) => this.queues.given(parts, verdicts, planName))
-    }
-    const answers = steps.map((settlement) => this.applyTo(plan, settlement, () => this.tryAgain(parts)))
-    return (isSync ? undefined : Promise.all(answers).then(() => undefined)) as Answer<S, void>
+    return this.applyAll(plan, steps, (verdicts) => {
+      if (steps.length === 1) this.queues.given(parts, verdicts, planName)
+      else this.tryAgain(parts)
+    })
   }
 
   /** The time, for listeners; -1, without a look at the clock, if there are none. */
@@ -205,6 +201,17 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     const store = this.guarded
     const step = this.step(asked, scope)
     return (store.mode === 'sync' ? read(answered(states as OpenStates, step)) : this.#asked(store, step, read)) as Answer<S, T>
+  }
+
+  /** Several steps of such a limiter: done when all are. Of one, its promise is the caller's. */
+  protected applyAll(
+    plan: Plan<LimitName<L>>,
+    steps: readonly Asked[],
+    read: (verdicts: readonly Verdict[]) => void = () => {},
+  ): Answer<S, void> {
+    if (steps.length === 1) return this.applyTo(plan, steps[0] as Asked, read)
+    const answers = steps.map((asked) => this.applyTo(plan, asked, read))
+    return (this.guarded.mode === 'sync' ? undefined : Promise.all(answers).then(() => {})) as Answer<S, void>
   }
 
   /** One promise less where nobody wants to hear of failures. */

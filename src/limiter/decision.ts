@@ -152,7 +152,7 @@ function decisionOfAll(
 ): Decided {
   const degraded = verdicts[0]?.degraded === true
   const outcome = outcomeOf(verdicts)
-  const binding = outcome === 'allowed' ? fewestRemaining(verdicts) : longestWait(verdicts)
+  const binding = bindingOf(verdicts, outcome)
   const { name, rule } = asked[binding] as NamedRule
   const { remaining, retryUs } = verdicts[binding] as Verdict
   let resetUs = 0
@@ -220,18 +220,13 @@ function outcomeOf(verdicts: readonly Verdict[]): Outcome {
   return worst
 }
 
-function fewestRemaining(verdicts: readonly Verdict[]): number {
+/** The limit with the fewest permits left, if all agreed; else the one with the longest wait. */
+function bindingOf(verdicts: readonly Verdict[], outcome: Outcome): number {
   let binding = 0
   for (let k = 1; k < verdicts.length; k++) {
-    if ((verdicts[k] as Verdict).remaining < (verdicts[binding] as Verdict).remaining) binding = k
-  }
-  return binding
-}
-
-function longestWait(verdicts: readonly Verdict[]): number {
-  let binding = 0
-  for (let k = 1; k < verdicts.length; k++) {
-    if ((verdicts[k] as Verdict).retryUs > (verdicts[binding] as Verdict).retryUs) binding = k
+    const one = verdicts[k] as Verdict
+    const other = verdicts[binding] as Verdict
+    if (outcome === 'allowed' ? one.remaining < other.remaining : one.retryUs > other.retryUs) binding = k
   }
   return binding
 }

@@ -98,7 +98,7 @@ export function timeoutUs(ms: number | undefined): number {
 }
 
 export function checkSignal(signal: Abortable | undefined): void {
-  if (signal === undefined || (typeof signal === 'object' && typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
+  if (signal === undefined || (typeof signal?.addEventListener === 'function' && 'aborted' in signal)) return
   throw invalid('signal', signal, 'must be an AbortSignal')
 }
 

@@ -75,6 +75,9 @@ const CHECKED: Readonly<Record<string, readonly [isRight: (value: unknown) => bo
   localShare: [(value) => typeof value === 'number' && value > 0 && value <= 1, 'must be above 0 and at most 1'],
 }
 
+/** The rule for limits, in words. */
+const MADE_BY_FACTORY = 'must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config'
+
 const OPTION_NAMES = ['name', 'store', 'clock', 'plans', 'maxAheadMs', 'onDecision', 'onHealth', ...Object.keys(CHECKED)]
 
 export interface NamedRule<Name extends string = string> {
@@ -100,18 +103,19 @@ function isCount(value: unknown): boolean {
 
 export function storeOf(store: Store | undefined): Store {
   if (store === undefined) return memoryStore()
-  if (typeof store === 'object' && store !== null && isStore(store)) return store
+  if (isStore(store)) return store
   throw invalid('store', store, 'must be a store such as memoryStore(), redisStore(client) or asyncStore(driver)')
 }
 
-function isStore(store: Store): boolean {
-  return store.mode === 'sync' ? typeof store.open === 'function' : store.mode === 'async' && typeof store.connect === 'function'
+/** It may be anything that a caller passes. */
+function isStore(store: Store | null): boolean {
+  return store?.mode === 'sync' ? typeof store.open === 'function' : store?.mode === 'async' && typeof store.connect === 'function'
 }
 
 /** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
   if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
-  if (typeof clock !== 'object' || clock === null || typeof clock.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
+  if (typeof clock?.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
     throw invalid('clock', clock, 'must have nowUs() and setTimer()')
   }
   if (trustedClocks.has(clock)) return clock
@@ -139,12 +143,7 @@ export function compiled<Name extends string>(limits: Limits, of = ''): NamedRul
     )
   }
   return Object.entries(named).map(([name, limit]) => {
-    if (!isLimit(limit))
-      throw invalid(
-        `${of}limit '${name}'`,
-        limit,
-        `must be made by a factory such as gcra({ ... }), or by limitFrom(json) of sluice/config${hintFor(name)}`,
-      )
+    if (!isLimit(limit)) throw invalid(`${of}limit '${name}'`, limit, MADE_BY_FACTORY + hintFor(name))
     return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[RULE] }
   })
 }
@@ -182,10 +181,7 @@ export function permitClassOf<Class>(limits: Limits): Class | undefined {
   const all = (isLimit(limits) ? [limits] : Object.values(limits)) as unknown as readonly { readonly [PERMITS]?: Class }[]
   const found = all.find((limit) => limit[PERMITS] !== undefined)?.[PERMITS]
   if (found !== undefined) return found
-  throw new SluiceError(
-    'CONFIG',
-    "a limit that is held until it is released must be made by a factory of 'sluice', or by limitFrom(json) of sluice/config",
-  )
+  throw invalid('limits', limits, MADE_BY_FACTORY)
 }
 
 let unnamed = 0

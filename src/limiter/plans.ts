@@ -14,9 +14,10 @@ export interface Plan<Name extends string> {
   readonly scope: NamedScope<Name>
   /** Whether one of the limits lets callers act only some time after they were charged. */
   readonly spaced: boolean
-  /** The states of a synchronous store for it, and whether it checks the characters of keys. */
+  /** The states of a synchronous store for it. */
   readonly states: OpenStates | undefined
-  readonly checksKeys: boolean
+  /** Whether the store may be asked for a key: one that checks the characters of new keys need not have them read in every call. */
+  readonly isKey: (key: unknown) => key is string
   /** The steps that are filled in for each call to a synchronous store, so that nothing has to be made. They have the same parts. */
   readonly take: Step
   readonly charge: Step
@@ -150,10 +151,10 @@ export class Plans<Name extends string> {
       scope,
       spaced: limits.some(({ rule }) => rule.algorithm.spaced),
       states,
-      checksKeys: states?.checksKeys === true,
+      isKey: states?.checksKeys ? hasLengthOfKey : isKey,
       take: new Step('take', scope, parts, -1, -1, undefined),
       charge: new Step('charge', scope, parts, -1, -1, undefined),
-      only: parts.length === 1 ? parts[0] : undefined,
+      only: parts.length > 1 ? undefined : parts[0],
       verdicts: parts.map(({ verdict }) => verdict),
       settler: this.#settlerFor(limits, plan),
     }
@@ -167,15 +168,11 @@ export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Nam
   return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costOf(cost, name)))
 }
 
-/**
- * The same in the plan's own step. Wrong input ends here and reaches no store, but for the characters of a key: a store that checks those of new keys need not
- * have them read in every call.
- */
+/** The same in the plan's own step. Wrong input ends here and reaches no store. */
 export function filled<Name extends string>(plan: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
   const { take, only } = plan
-  if (only === undefined || !isCost(cost) || !(plan.checksKeys ? hasLengthOfKey(key) : isKey(key)))
-    return filledByName(take, key, cost, costFor)
-  only.key = key as string
+  if (only === undefined || !isCost(cost) || !plan.isKey(key)) return filledByName(take, key, cost, costFor)
+  only.key = key
   only.cost = cost
   return take
 }

@@ -3,7 +3,7 @@ import type { Verdict } from '../algorithms/decide.ts'
 import { allAllowed, type OpenStates, type Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
-import { type Cost, instantUs, type Key, REFUND_OPTIONS, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS, usedOf } from './input.ts'
+import { type Cost, costFor, instantUs, type Key, REFUND_OPTIONS, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS, usedOf } from './input.ts'
 import type {
   Answer,
   AtOnceOptions,
@@ -44,18 +44,18 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     if (options !== undefined && isTimed(options)) return this.tryToWait(key, cost, options)
     const plan = this.planOf(options, TIMED_OPTIONS)
     if (plan.states === undefined) {
-      if (this.listeners.any) return this.#consumeLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
+      if (this.listeners.any) return this.#decidedLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
       return this.apply('take', plan, partsOf(plan, key, cost), allAllowed)
     }
-    if (this.listeners.any) return this.#consumeNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
+    if (this.listeners.any) return this.#takenNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
     this.checkOpen()
     return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
     const plan = options === undefined ? this.plans.base : this.planOf(options)
-    if (plan.states === undefined) return this.#consumeLater('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
-    return this.#consumeNow('consume', plan, plan.states, key, cost, options) as Answer<S, Taken<L, S>>
+    if (plan.states === undefined) return this.#decidedLater('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
+    return this.#takenNow('consume', plan, plan.states, key, cost, options) as Answer<S, Taken<L, S>>
   }
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -81,7 +81,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
 
   charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
     const plan = this.planOf(options)
-    if (plan.states === undefined) return this.#chargeLater(plan, key, cost, options)
+    if (plan.states === undefined) return this.#decidedLater('charge', plan, key, cost, options, (decision) => decision as DecisionOf<L>)
     const sinceUs = this.heardSinceUs()
     this.checkOpen()
     plan.states.apply(filledWithUsed(plan, key, cost), true)
@@ -105,7 +105,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
   }
 
   /** Takes, and tells the listeners. By itself, because a function with a closure in it makes room for what that refers to at each call. */
-  #consumeNow(
+  #takenNow(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
     states: OpenStates,
@@ -121,8 +121,8 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     return decision
   }
 
-  /** The same on a store that answers later. */
-  #consumeLater<T>(
+  /** The same on a store that answers later, also to charge. */
+  #decidedLater<T>(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
     key: Key<LimitName<L>>,
@@ -131,34 +131,22 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const sinceUs = this.heardSinceUs()
-    return this.apply('take', plan, partsOf(plan, key, cost), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
+    const [op, costOf, settler] = verb === 'charge' ? (['charge', usedOf, undefined] as const) : (['take', costFor, plan.settler] as const)
+    return this.apply(op, plan, partsOf(plan, key, cost, costOf), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts, settler, key, cost)
       this.tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
-    })
-  }
-
-  #chargeLater(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>, options: VerbOptions<P> | undefined): Answer<S, DecisionOf<L>> {
-    const sinceUs = this.heardSinceUs()
-    return this.apply('charge', plan, partsOf(plan, key, cost, usedOf), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts)
-      this.tell('charge', key, cost, options, decision, sinceUs)
-      return decision
     })
   }
 
   /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
   #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
     const { parts } = reserved
-    const isSync = this.guarded.mode === 'sync'
-    const done = (isSync ? undefined : Promise.resolve()) as Answer<S, void>
-    if (!reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)) return done
+    const isDone = !reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.plans.still(planName)
-    const answers = reserved
-      .given(this.plans.renumbered(parts, planName))
-      .map((given) => this.applyTo(plan, given, () => this.tryAgain(parts)))
-    return isSync ? done : (Promise.all(answers).then(() => undefined) as Answer<S, void>)
+    const given = isDone ? [] : reserved.given(this.plans.renumbered(parts, planName))
+    return this.applyAll(plan, given, () => this.tryAgain(parts))
   }
 }
 

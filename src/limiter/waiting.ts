@@ -75,8 +75,8 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
   }
 
   waiting(key?: KeyOf<L>): number {
-    if (key === undefined) return this.queues.count()
-    return this.queues.queues(partsOf(this.plans.base, key, 0)).reduce((count, { size }) => count + size, 0)
+    const queues = key === undefined ? this.queues.all() : this.queues.queues(partsOf(this.plans.base, key, 0))
+    return queues.reduce((count, { size }) => count + size, 0)
   }
 
   protected async tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
@@ -96,11 +96,10 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     ended: Abortable | undefined,
     act: (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>,
   ): Promise<T> {
-    const plan = this.planOf(options, ACQUIRE_OPTIONS)
-    const planName = options.plan
+    const { plan: planName, timeoutMs, signal } = options
+    const plan = this.plans.of(planName)
     const parts = this.#wantedParts(plan, key, cost)
-    const withinUs = timeoutUs(options.timeoutMs)
-    const { signal } = options
+    const withinUs = timeoutUs(timeoutMs)
     checkSignal(signal)
     this.checkOpen()
     const sinceUs = this.ownClock.nowUs()

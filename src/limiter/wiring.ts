@@ -38,11 +38,11 @@ export function waitingAt(
   maxAheadUs: number,
   { maxQueue = DEFAULT_MAX_QUEUE, maxWaiting = Math.max(DEFAULT_MAX_WAITING, maxQueue), unref = false }: QueueOptions,
 ): WaitQueues {
-  const remote = store.mode === 'sync' ? undefined : { store, storeClock }
+  const remote = store.mode === 'sync' ? undefined : store
   return new WaitQueues(store.queue ?? Queue, {
     clock,
-    store: remote?.store,
-    storeClock: remote?.storeClock,
+    store: remote,
+    storeClock: remote && storeClock,
     isShared: store.shared,
     maxQueue,
     maxWaiting,

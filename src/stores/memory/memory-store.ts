@@ -65,7 +65,7 @@ class HeldTables implements HeldLimiter {
   }
 
   table(limit: string): Table | undefined {
-    return this.tables.find((table) => table.limit === limit)
+    return tableNamed(this.tables, limit)
   }
 
   add(table: Table): Table {
@@ -261,9 +261,9 @@ class MemoryStates implements OpenStates {
 /** Mostly the parts are all limits of the limiter, in their order. */
 function tableOf(tables: readonly Table[], { limit }: Part, k: number): Table {
   const likely = tables[k]
-  return likely !== undefined && likely.limit === limit ? likely : tableNamed(tables, limit)
+  return likely !== undefined && likely.limit === limit ? likely : (tableNamed(tables, limit) as Table)
 }
 
-function tableNamed(tables: readonly Table[], limit: string): Table {
-  return tables.find((table) => table.limit === limit) as Table
+function tableNamed(tables: readonly Table[], limit: string): Table | undefined {
+  return tables.find((table) => table.limit === limit)
 }

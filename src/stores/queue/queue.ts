@@ -3,8 +3,8 @@
  * behind wait outside, because nothing can be booked (windows, logs) or not that far ahead. Only two of them ever have something to wait
  * for: the first of all for its time, and the first outside for its next try. So a queue needs one alarm.
  *
- * This is the queue of a store that answers at once and that nobody else shares. Waiting at other stores is in shared-queue.ts, and comes
- * with those stores.
+ * This is the queue of a store that answers at once and that nobody else shares. Waiting at other stores is in late-queue.ts and
+ * shared-queue.ts, and comes with those stores.
  */
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'

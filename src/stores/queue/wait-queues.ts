@@ -63,13 +63,6 @@ export class WaitQueues {
     return this.#room.queues.size === 0
   }
 
-  /** How many wait in all queues. */
-  count(): number {
-    let count = 0
-    for (const { size } of this.all()) count += size
-    return count
-  }
-
   all(): Queue[] {
     return [...this.#room.queues.values()]
   }
