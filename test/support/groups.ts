@@ -48,6 +48,7 @@ export const LONG = [
   'test/waiting/crowds',
   'test/faults/shards',
   'test/govern/random-servers',
+  'server/test/grpc-fuzz',
 ]
 
 /** A test, and what it reaches: the paths of the tests' own files, and their text. Code of the library is not looked into. */
