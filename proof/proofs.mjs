@@ -462,6 +462,13 @@ export const PROOFS = [
       'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'makeRoom',
+    line: 's[i + ROOM] = Math.min(most, Math.max(held < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))',
+    becomes: ['s[i + ROOM] = Math.min(most, Math.max(held < room ? 1 : room, roomFor((s[i + HELD] as number) + 1)))'],
+    proof: 'The room for one entry or more is 1 at least.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
