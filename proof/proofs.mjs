@@ -469,6 +469,24 @@ export const PROOFS = [
     proof: 'The room for one entry or more is 1 at least.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: 'if (first + held > room) {',
+    becomes: ['if (true) {', 'if (first + held >= room) {'],
+    proof:
+      'The three turns move the whole ring round until `first` is at the front, which is right for entries in one piece too: moving them alone is only quicker.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: '} else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+    becomes: [
+      '} else if (true) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+      '} else if (first >= 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+    ],
+    proof: 'Entries that stand at the front already are copied onto themselves.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
