@@ -487,6 +487,14 @@ export const PROOFS = [
     proof: 'Entries that stand at the front already are copied onto themselves.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: 'let sum = 0',
+    becomes: ['let sum = 1'],
+    proof:
+      'The first entry that is kept begins a segment and sets it. If none is kept, nothing reads the sum of the newest until an entry is appended, which begins a segment too.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
@@ -524,5 +532,12 @@ export const PROOFS = [
     line: 'error(isOther and { what = reply.err } or { said = reply.err }, 0)',
     becomes: ['error(isOther and { what = reply.err } or { said = reply.err }, 1)'],
     proof: 'The level says whose place stands before the text of an error. A table has none.',
+  },
+  {
+    file: 'src/algorithms/labels.lua',
+    scope: 'algorithmOf',
+    line: 'if not algorithms[name] then',
+    becomes: ['if true then'],
+    proof: 'Functions that are made anew do the same as those that were there: to make them once only saves time.',
   },
 ]
