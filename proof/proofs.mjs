@@ -495,6 +495,13 @@ export const PROOFS = [
       'The first entry that is kept begins a segment and sets it. If none is kept, nothing reads the sum of the newest until an entry is appended, which begins a segment too.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'reverse',
+    line: 'while (low < high) {',
+    becomes: ['while (low <= high) {'],
+    proof: 'The one in the middle is put where it stands.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
@@ -539,5 +546,16 @@ export const PROOFS = [
     line: 'if not algorithms[name] then',
     becomes: ['if true then'],
     proof: 'Functions that are made anew do the same as those that were there: to make them once only saves time.',
+  },
+  {
+    file: 'src/algorithms/labels.lua',
+    scope: 'ruleOf',
+    line: 'for k = 0, isKnown and -1 or figures.length - 1 do',
+    becomes: [
+      'for k = 0, isKnown and 1 or figures.length - 1 do',
+      'for k = 0, isKnown and -2 or figures.length - 1 do',
+      'for k = 0, isKnown and -0 or figures.length - 1 do',
+    ],
+    proof: 'The figures of a rule that the caller brings are those of a limit that was checked when it was made: none is out of range.',
   },
 ]
