@@ -502,6 +502,37 @@ export const PROOFS = [
     proof: 'The one in the middle is put where it stands.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'if (s[i + NEWEST] === timeUs) return high',
+    becomes: ['if (false) return high'],
+    proof:
+      'Every entry has a time of its own, so the one before the newest is earlier, and the search ends at the newest: the line only saves a reading.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'let step = 1',
+    becomes: ['let step = 2'],
+    proof:
+      'Steps of any length lead back to an entry that is earlier or to before the first, and between that and `high` the search by halves finds the same one.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'step = 2 * step',
+    becomes: ['step = 3 * step', 'step = 2 / step'],
+    proof:
+      'Steps of any length of 1 or more lead back to an entry that is earlier or to before the first, and between that and `high` the search by halves finds the same one.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'const middle = Math.floor((low + high) / 2)',
+    becomes: ['const middle = Math.ceil((low + high) / 2)'],
+    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',

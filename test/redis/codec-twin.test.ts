@@ -160,7 +160,15 @@ test('reads the same states', async () => {
 
 test('both refuse figures that are no limit', async () => {
   const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
-  const others = ['08 00 02 0e0e', '07 00 03 090e00', '07 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
+  const none = ['04 00 04 00 0e 00 00', '09 00 03 670c 00']
+  const others = [
+    ...none,
+    '08 00 02 0e0e',
+    '07 00 03 090e00',
+    '07 00 03 09 00 09',
+    '04 00 04 09 00 00 00',
+    '01 00 0a 0a08 7f7f7f7f7f7f7f3f',
+  ]
   // Without the bound of a figure it would be a limit like any other.
   const outOfRange = [
     [1, 1e15, 1],
@@ -175,6 +183,21 @@ test('both refuse figures that are no limit', async () => {
     expect(await redis.send(['EVAL', script, '0', hex]), hex).toMatch(
       outOfRange.includes(head as number[]) ? /^a figure is out of range$/ : /figure/,
     )
+  }
+})
+
+test('both read figures at the bounds', async () => {
+  const dayUs = 86_400_000_000
+  for (const [place, figures] of [
+    [0, [1_000_000_000, 1_000_000_000, 1_000_000]],
+    [0, [1, 1, 366 * dayUs]],
+    [0, [36_525, 1, dayUs]],
+    [0, [1, 10, 1]],
+  ] as const) {
+    const rule = (RULES[place] as Rule).algorithm.ruleOf(figures)
+    const label = labelOf(rule, 'default')
+    expect(readState(writeState(rule, new Float64Array(rule.words), 0, 1, 'default'), 0).rule.numbers).toBe(rule.numbers)
+    expect(await redis.send(['EVAL', `${LIBRARY} return ruleOf(ARGV[1]).numbers`, '0', label])).toBe(rule.numbers)
   }
 })
 
