@@ -533,6 +533,13 @@ export const PROOFS = [
     proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'giveNewest',
+    line: 'if (kept > 0) {',
+    becomes: ['if (true) {'],
+    proof: 'If nothing is kept, the total is 0, and `dropEmptyNewest` holds no entry, whatever the sums say.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
@@ -588,5 +595,19 @@ export const PROOFS = [
       'for k = 0, isKnown and -0 or figures.length - 1 do',
     ],
     proof: 'The figures of a rule that the caller brings are those of a limit that was checked when it was made: none is out of range.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'figuresOf',
+    line: 'local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1',
+    becomes: [
+      'local figures, count, number, unit = { [1] = 0, 0, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 1, 0, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 1, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 1, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 0, 1, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 1 }, 0, 0, 1',
+    ],
+    proof: 'The numbers make room. Each figure and the length are written over them, and nothing reads behind the last figure.',
   },
 ]
