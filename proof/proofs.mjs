@@ -536,7 +536,7 @@ export const PROOFS = [
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'giveNewest',
     line: 'if (kept > 0) {',
-    becomes: ['if (true) {'],
+    becomes: ['if (true) {', 'if (kept >= 0) {'],
     proof: 'If nothing is kept, the total is 0, and `dropEmptyNewest` holds no entry, whatever the sums say.',
   },
   {

@@ -272,6 +272,8 @@ describe('what stores are told of a state', () => {
     for (const us of [1, 2, 3]) rule.algorithm.charge(rule, rule, s, 0, us, 1)
     s[3] = 10
     expect(rule.algorithm.untilUs(rule, s, 0, 4, 2)).toBe(3 + SECOND - 4)
+    for (const us of [1, 2, 3]) rule.algorithm.giveBack(rule, s, 0, 4, 1, us, undefined)
+    expect([s[2], rule.algorithm.resetUs(rule, s, 0, 4)]).toEqual([0, 0])
   })
 
   test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
