@@ -540,6 +540,26 @@ export const PROOFS = [
     proof: 'If nothing is kept, the total is 0, and `dropEmptyNewest` holds no entry, whatever the sums say.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropEmptyNewest',
+    line: 's[i + NEWEST] = held === 0 ? 0 : timeAt(s, i, placeOf(s, i, held - 1))',
+    becomes: [
+      's[i + NEWEST] = (timeAt(s, i, placeOf(s, i, held - 1)))',
+      's[i + NEWEST] = held === 0 ? 1 : timeAt(s, i, placeOf(s, i, held - 1))',
+    ],
+    proof: 'Where no entry is held, nothing asks for the time of the newest.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropEmptyNewest',
+    line: 's[i + NEWEST_SUM] = held === 0 ? 0 : sumAt(s, i, placeOf(s, i, held - 1))',
+    becomes: [
+      's[i + NEWEST_SUM] = (sumAt(s, i, placeOf(s, i, held - 1)))',
+      's[i + NEWEST_SUM] = held === 0 ? 1 : sumAt(s, i, placeOf(s, i, held - 1))',
+    ],
+    proof: 'Where no entry is held, the next begins a segment, and nothing asks for the sum of the newest.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',

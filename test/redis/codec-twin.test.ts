@@ -6,6 +6,7 @@ import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket 
 import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { type LuaRedis, startRedis } from '../lua/in-redis.ts'
 import { Random } from '../model/random.ts'
+import { traceCount } from '../model/trace.ts'
 import { fromHex, toHex } from '../support/state-bytes.ts'
 
 let redis: LuaRedis
@@ -120,7 +121,7 @@ function stateOf(rule: Rule, idleAtUs: number, first: readonly number[]): State 
 
 const random = new Random(20_261_117)
 const STATES: readonly State[] = [
-  ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule))),
+  ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : traceCount(300) }, () => anyState(random, rule))),
   ...edgeStates(),
   longLog(),
 ]
