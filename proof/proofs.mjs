@@ -462,6 +462,104 @@ export const PROOFS = [
       'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'makeRoom',
+    line: 's[i + ROOM] = Math.min(most, Math.max(held < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))',
+    becomes: ['s[i + ROOM] = Math.min(most, Math.max(held < room ? 1 : room, roomFor((s[i + HELD] as number) + 1)))'],
+    proof: 'The room for one entry or more is 1 at least.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: 'if (first + held > room) {',
+    becomes: ['if (true) {', 'if (first + held >= room) {'],
+    proof:
+      'The three turns move the whole ring round until `first` is at the front, which is right for entries in one piece too: moving them alone is only quicker.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: '} else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+    becomes: [
+      '} else if (true) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+      '} else if (first >= 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+    ],
+    proof: 'Entries that stand at the front already are copied onto themselves.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'straighten',
+    line: 'let sum = 0',
+    becomes: ['let sum = 1'],
+    proof:
+      'The first entry that is kept begins a segment and sets it. If none is kept, nothing reads the sum of the newest until an entry is appended, which begins a segment too.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'reverse',
+    line: 'while (low < high) {',
+    becomes: ['while (low <= high) {'],
+    proof: 'The one in the middle is put where it stands.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'if (s[i + NEWEST] === timeUs) return high',
+    becomes: ['if (false) return high'],
+    proof:
+      'Every entry has a time of its own, so the one before the newest is earlier, and the search ends at the newest: the line only saves a reading.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'let step = 1',
+    becomes: ['let step = 2'],
+    proof:
+      'Steps of any length lead back to an entry that is earlier or to before the first, and between that and `high` the search by halves finds the same one.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'step = 2 * step',
+    becomes: ['step = 3 * step', 'step = 2 / step'],
+    proof:
+      'Steps of any length of 1 or more lead back to an entry that is earlier or to before the first, and between that and `high` the search by halves finds the same one.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryFrom',
+    line: 'const middle = Math.floor((low + high) / 2)',
+    becomes: ['const middle = Math.ceil((low + high) / 2)'],
+    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'giveNewest',
+    line: 'if (kept > 0) {',
+    becomes: ['if (true) {', 'if (kept >= 0) {'],
+    proof: 'If nothing is kept, the total is 0, and `dropEmptyNewest` holds no entry, whatever the sums say.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropEmptyNewest',
+    line: 's[i + NEWEST] = held === 0 ? 0 : timeAt(s, i, placeOf(s, i, held - 1))',
+    becomes: [
+      's[i + NEWEST] = (timeAt(s, i, placeOf(s, i, held - 1)))',
+      's[i + NEWEST] = held === 0 ? 1 : timeAt(s, i, placeOf(s, i, held - 1))',
+    ],
+    proof: 'Where no entry is held, nothing asks for the time of the newest.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'dropEmptyNewest',
+    line: 's[i + NEWEST_SUM] = held === 0 ? 0 : sumAt(s, i, placeOf(s, i, held - 1))',
+    becomes: [
+      's[i + NEWEST_SUM] = (sumAt(s, i, placeOf(s, i, held - 1)))',
+      's[i + NEWEST_SUM] = held === 0 ? 1 : sumAt(s, i, placeOf(s, i, held - 1))',
+    ],
+    proof: 'Where no entry is held, the next begins a segment, and nothing asks for the sum of the newest.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
@@ -499,5 +597,37 @@ export const PROOFS = [
     line: 'error(isOther and { what = reply.err } or { said = reply.err }, 0)',
     becomes: ['error(isOther and { what = reply.err } or { said = reply.err }, 1)'],
     proof: 'The level says whose place stands before the text of an error. A table has none.',
+  },
+  {
+    file: 'src/algorithms/labels.lua',
+    scope: 'algorithmOf',
+    line: 'if not algorithms[name] then',
+    becomes: ['if true then'],
+    proof: 'Functions that are made anew do the same as those that were there: to make them once only saves time.',
+  },
+  {
+    file: 'src/algorithms/labels.lua',
+    scope: 'ruleOf',
+    line: 'for k = 0, isKnown and -1 or figures.length - 1 do',
+    becomes: [
+      'for k = 0, isKnown and 1 or figures.length - 1 do',
+      'for k = 0, isKnown and -2 or figures.length - 1 do',
+      'for k = 0, isKnown and -0 or figures.length - 1 do',
+    ],
+    proof: 'The figures of a rule that the caller brings are those of a limit that was checked when it was made: none is out of range.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'figuresOf',
+    line: 'local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 0 }, 0, 0, 1',
+    becomes: [
+      'local figures, count, number, unit = { [1] = 0, 0, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 1, 0, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 1, 0, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 1, 0, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 0, 1, length = 0 }, 0, 0, 1',
+      'local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 1 }, 0, 0, 1',
+    ],
+    proof: 'The numbers make room. Each figure and the length are written over them, and nothing reads behind the last figure.',
   },
 ]

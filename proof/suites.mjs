@@ -82,10 +82,13 @@ const OF_PERMITS_IN_REDIS = [
   { ...testNamed('redis/runs'), only: '^permits' },
 ]
 
+/** Any states, as bytes in both languages. */
+const ANY_BYTES = { ...testNamed('redis/codec-twin'), traces: 40 }
+
 /** What stores hold in Redis, and what of it others have touched. */
 const OF_STATES = [
   testNamed('redis/limits-in-one-key'),
-  testNamed('redis/codec-twin'),
+  ANY_BYTES,
   { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
   { ...testNamed('redis/servers'), only: '^(gcra|fixedWindow|slidingLog) ' },
   { ...testNamed('conformance/store-cases'), only: 'redis' },
@@ -94,6 +97,9 @@ const OF_STATES = [
 
 /** Large states, which are read and written in part. */
 const OF_LARGE_STATES = [testNamed('redis/large-states'), testNamed('redis/logs')]
+
+/** The Lua of bytes: single states show it sooner than tapes do. */
+const OF_BYTES_IN_LUA = ['tags', 'codec', 'labels']
 
 /** The Lua that touches Redis. */
 const RUNNING = ['run', 'fast-path', 'slow-path', 'long-path', 'general-path', 'pages']
@@ -166,8 +172,8 @@ function permitTests() {
 
 /** The bytes themselves, and those that Lua writes and reads. */
 function byteTests() {
-  const quick = [{ path: 'src/algorithms/codec.test.ts' }, testNamed('redis/codec-twin'), testNamed('redis/limits-in-one-key')]
-  return [...withTraces(5, quick, true), ...withTraces(5, [testNamed('conformance/redis')])]
+  const quick = [{ path: 'src/algorithms/codec.test.ts' }, ANY_BYTES, testNamed('redis/limits-in-one-key')]
+  return [...withTraces(5, quick, true), ...withTraces(5, [testNamed('conformance/redis'), { ...ANY_BYTES, traces: 300 }])]
 }
 
 function luaTests(name, kinds) {
@@ -175,16 +181,23 @@ function luaTests(name, kinds) {
   const long =
     name === 'prelude'
       ? ['lua/algorithms', 'lua/decide'].map(testNamed)
-      : ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({ ...testNamed(name), only: IN_REDIS }))
+      : [
+          ...['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({
+            ...testNamed(name),
+            only: IN_REDIS,
+          })),
+          { ...ANY_BYTES, traces: 300 },
+        ]
   return [
-    ...withTraces(5, [...agreeing, ...OF_LUA[name]], true),
+    ...withTraces(5, [...(OF_BYTES_IN_LUA.includes(name) ? [] : agreeing), ...OF_LUA[name]], true),
     ...withTraces(5, [...long, ...(RUNNING.includes(name) ? OF_SERVERS : [])]),
     ...withTraces(30, agreeing),
   ]
 }
 
+/** So many traces, unless a test has a number of its own. */
 function withTraces(traces, tests, quick = false) {
-  return tests.map((test) => ({ ...test, traces, quick }))
+  return tests.map((test) => ({ traces, ...test, quick }))
 }
 
 function testNamed(name) {

@@ -23,40 +23,49 @@ interface Contact {
   readonly to: Rule
   readonly nowUs: number
   readonly cost: number
-  readonly verb: 'charge' | 'give' | 'ask'
+  readonly verb: 'charge' | 'chargeAt' | 'give' | 'ask'
+  /** Of giving back and of a later charge: as of when. */
+  readonly ofUs: number
 }
 
 test.each(LIMITS)('%s answers the same wherever a state lies, and touches nothing beside it', (_, limit) => {
   const rules = [limit(9)[RULE], limit(6)[RULE]] as const
   const { words } = rules[0]
   const clean = new Float64Array(words)
-  const among = new Float64Array(BESIDE + words + BESIDE).fill(FOREIGN)
-  among.fill(0, BESIDE, BESIDE + words)
-  const beside = [...among.subarray(0, BESIDE), ...among.subarray(BESIDE + words)]
+  const among = new Float64Array(BESIDE + words + BESIDE)
+  const random = new Random(2)
   for (const contact of contacts(new Random(1), rules)) {
+    // What lies beside it may well be the time that is searched for.
+    const foreign = random.pick([FOREIGN, contact.ofUs])
+    const beside = [among.subarray(0, BESIDE), among.subarray(BESIDE + words)]
+    for (const words of beside) words.fill(foreign)
     expect(answers(contact, among, BESIDE)).toEqual(answers(contact, clean, 0))
-    expect([...among.subarray(0, BESIDE), ...among.subarray(BESIDE + words)]).toEqual(beside)
+    expect(beside.flatMap((words) => [...words])).toEqual(new Array(2 * BESIDE).fill(foreign))
   }
 })
 
 function contacts(random: Random, rules: readonly [Rule, Rule]): Contact[] {
   let nowUs = 1_700_000_000_000_000
   let own: Rule = rules[0]
+  const times = [-1]
   return Array.from({ length: 500 }, () => {
     nowUs += random.pick([0, 1, random.whole(0, SECOND), random.whole(-SECOND, SECOND), -3 * SECOND])
-    const verb = random.pick(['charge', 'charge', 'give', 'ask'] as const)
-    const contact = { own, to: random.pick(rules), nowUs, cost: random.whole(1, 6), verb }
+    const verb = random.pick(['charge', 'charge', 'chargeAt', 'give', 'ask'] as const)
+    const contact = { own, to: random.pick(rules), nowUs, cost: random.whole(1, 6), verb, ofUs: random.pick(times) }
     if (verb === 'charge') own = contact.to
+    times.push(nowUs)
+    times.splice(1, times.length - 9)
     return contact
   })
 }
 
 /** Everything that the algorithm says and writes. Where a charge does not fit, everything is given back first. */
-function answers({ own, to, nowUs, cost, verb }: Contact, s: Float64Array, i: number): unknown[] {
+function answers({ own, to, nowUs, cost, verb, ofUs }: Contact, s: Float64Array, i: number): unknown[] {
   const { algorithm } = own
   const said: unknown[] = [algorithm.repair(own, s, i, nowUs), algorithm.used(own, s, i, nowUs), algorithm.resetUs(own, s, i, nowUs)]
   said.push(algorithm.untilUs(own, s, i, nowUs, to.capacity - cost), algorithm.dueUs?.(own, to, s, i, nowUs, cost))
-  if (verb === 'give') said.push(algorithm.giveBack(own, s, i, nowUs, cost, -1, undefined))
+  if (verb === 'give') said.push(algorithm.giveBack(own, s, i, nowUs, cost, ofUs, undefined))
+  if (verb === 'chargeAt') said.push(algorithm.chargeAt?.(own, own, s, i, nowUs, cost, Math.max(0, ofUs)))
   if (verb !== 'charge') return [...said, algorithm.fields(own, s, i)]
   // A log has room for what its limit admits.
   const fits = algorithm.untilUs(own, s, i, nowUs, to.capacity - cost) === 0

@@ -6,6 +6,7 @@ import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket 
 import { LIBRARY } from '../../src/stores/redis/script.ts'
 import { type LuaRedis, startRedis } from '../lua/in-redis.ts'
 import { Random } from '../model/random.ts'
+import { traceCount } from '../model/trace.ts'
 import { fromHex, toHex } from '../support/state-bytes.ts'
 
 let redis: LuaRedis
@@ -120,7 +121,7 @@ function stateOf(rule: Rule, idleAtUs: number, first: readonly number[]): State 
 
 const random = new Random(20_261_117)
 const STATES: readonly State[] = [
-  ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : 300 }, () => anyState(random, rule))),
+  ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : traceCount(300) }, () => anyState(random, rule))),
   ...edgeStates(),
   longLog(),
 ]
@@ -160,15 +161,44 @@ test('reads the same states', async () => {
 
 test('both refuse figures that are no limit', async () => {
   const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
-  const others = ['08 00 02 0e0e', '07 00 03 090e00', '07 00 03 09 00 09', '04 00 04 09 00 00 00', '01 00 0a 0a08 7f7f7f7f7f7f7f3f']
+  const none = ['04 00 04 00 0e 00 00', '09 00 03 670c 00']
+  const others = [
+    ...none,
+    '08 00 02 0e0e',
+    '07 00 03 090e00',
+    '07 00 03 09 00 09',
+    '04 00 04 09 00 00 00',
+    '01 00 0a 0a08 7f7f7f7f7f7f7f3f',
+  ]
   // Without the bound of a figure it would be a limit like any other.
-  const tooFast = labelOf({ ...(RULES[0] as Rule), figures: [1, 1e15, 1] }, 'default')
-  const heads = [...[...labels, ...others].map(fromHex), [...tooFast].map((letter) => letter.charCodeAt(0))]
+  const outOfRange = [
+    [1, 1e15, 1],
+    [1e15, 1, 1],
+    [1, 1, 31_622_400_000_001],
+  ].map((figures) => [...labelOf({ ...(RULES[0] as Rule), figures }, 'default')].map((letter) => letter.charCodeAt(0)))
+  const heads = [...[...labels, ...others].map(fromHex), ...outOfRange]
   for (const head of heads) {
     const hex = toHex(head)
     expect(() => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, head.length, ...head]), 0), hex).toThrow(/figures|limit/)
     const script = `${LIBRARY}${HEX} local isRead, failure = pcall(ruleOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
-    expect(await redis.send(['EVAL', script, '0', hex]), hex).toMatch(/figure/)
+    expect(await redis.send(['EVAL', script, '0', hex]), hex).toMatch(
+      outOfRange.includes(head as number[]) ? /^a figure is out of range$/ : /figure/,
+    )
+  }
+})
+
+test('both read figures at the bounds', async () => {
+  const dayUs = 86_400_000_000
+  for (const [place, figures] of [
+    [0, [1_000_000_000, 1_000_000_000, 1_000_000]],
+    [0, [1, 1, 366 * dayUs]],
+    [0, [36_525, 1, dayUs]],
+    [0, [1, 10, 1]],
+  ] as const) {
+    const rule = (RULES[place] as Rule).algorithm.ruleOf(figures)
+    const label = labelOf(rule, 'default')
+    expect(readState(writeState(rule, new Float64Array(rule.words), 0, 1, 'default'), 0).rule.numbers).toBe(rule.numbers)
+    expect(await redis.send(['EVAL', `${LIBRARY} return ruleOf(ARGV[1]).numbers`, '0', label])).toBe(rule.numbers)
   }
 })
 

@@ -226,6 +226,14 @@ test('a log that is given less room drops entries that count nothing before it w
   expect([fields(rule, s, 3), s.at(-1)]).toEqual([{ atUs: 2, 1: 1, 2: 1 }, 0])
 })
 
+test('a ring that is full keeps its places when entries that count nothing are dropped', () => {
+  const key = new HeldKey(slidingLog({ limit: 8, window: '1s' }))
+  for (let us = 0; us < 8; us++) key.take(us)
+  for (let us = 0; us < 6; us++) key.give(8, 1, us)
+  for (const us of [8, 9, 10]) key.take(us)
+  expect([key.s[2], key.s[4], key.state]).toEqual([5, 10, { atUs: 10, 6: 1, 7: 1, 8: 1, 9: 1, 10: 1 }])
+})
+
 test('a log asks for the room that it has, and where that is used up for one more entry and a quarter', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
   const key = new HeldKey(rule)
@@ -264,6 +272,8 @@ describe('what stores are told of a state', () => {
     for (const us of [1, 2, 3]) rule.algorithm.charge(rule, rule, s, 0, us, 1)
     s[3] = 10
     expect(rule.algorithm.untilUs(rule, s, 0, 4, 2)).toBe(3 + SECOND - 4)
+    for (const us of [1, 2, 3]) rule.algorithm.giveBack(rule, s, 0, 4, 1, us, undefined)
+    expect([s[2], rule.algorithm.resetUs(rule, s, 0, 4)]).toEqual([0, 0])
   })
 
   test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
