@@ -411,8 +411,11 @@ local function checked(reply)
   return reply
 end
 
--- A place in a key as an argument of a command.
+-- A place in a key as an argument of a command. Mostly it is where a key begins.
 local function placeText(place)
+  if place == 1 then
+    return '0'
+  end
   return place < 2147483648 and string.format('%d', place - 1) or place - 1
 end
 
@@ -2085,6 +2088,12 @@ do
     return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < roomIn(own)
   end
 
+  -- Whether a lease is counted again that the state does not hold: it cannot have ended it, and has room for it.
+  local function isAdoptable(own, s, i, nowUs, token)
+    local isLost = idleInUs(own, s, i, nowUs) == 0 or token < s[i + 2] or token > s[i + 1]
+    return isLost and hasRoom(own, s, i, s[i] > nowUs and s[i] or nowUs)
+  end
+
   -- Counts a lease that a lost state gave out. What that gave out until now may come as well.
   local function adopt(own, s, i, atUs, token, cost, expiresUs)
     lapse(s, i, atUs)
@@ -2211,8 +2220,7 @@ do
           renewed = renewed + 1
         end
       end
-      local isLost = idleInUs(own, s, i, nowUs) == 0 or tokens[0] < s[i + 2] or tokens[0] > s[i + 1]
-      if renewed == 0 and cost > 0 and isLost and hasRoom(own, s, i, atUs) then
+      if renewed == 0 and cost > 0 and isAdoptable(own, s, i, nowUs, tokens[0]) then
         forgetIfIdle(own, s, i, nowUs)
         adopt(own, s, i, atUs, tokens[0], cost, atUs + to.leaseUs)
         renewed = 1
@@ -8597,70 +8605,71 @@ do
         renewed = renewed + 1
       end
     end
-    local last = s[2]
-    local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-    local chosen2
-    if (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0 then
-      chosen2 = true
-    else
-      local token2 = tokens[0]
-      chosen2 = token2 < s[3] or token2 > s[2]
-    end
-    local isLost = chosen2
     local chosen5
-    if renewed == 0 and cost > 0 and isLost then
-      local result4
-      if not (s[8] <= atUs2 and s[6] + s[7] > 0) then
-        result4 = s[6]
-      else
-        local held = 0
-        local end4 = 10 + s[5] * 3
-        do
-          local entry6 = 10
-          while entry6 < end4 do
-            local entry7 = entry6
-            local chosen3
-            if s[entry7 + 1] < 1099511627776 then
-              local entry8 = entry6
-              chosen3 = s[entry8 + 1] > 0 and s[entry8 + 2] > atUs2
-            else
-              chosen3 = false
+    if renewed == 0 and cost > 0 then
+      local token2 = tokens[0]
+      local last = s[2]
+      local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+      local isLost = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) == 0 or token2 < s[3] or token2 > s[2]
+      local chosen4
+      if isLost then
+        local atUs3 = s[1] > nowUs and s[1] or nowUs
+        local result4
+        if not (s[8] <= atUs3 and s[6] + s[7] > 0) then
+          result4 = s[6]
+        else
+          local held = 0
+          local end4 = 10 + s[5] * 3
+          do
+            local entry6 = 10
+            while entry6 < end4 do
+              local entry7 = entry6
+              local chosen2
+              if s[entry7 + 1] < 1099511627776 then
+                local entry8 = entry6
+                chosen2 = s[entry8 + 1] > 0 and s[entry8 + 2] > atUs3
+              else
+                chosen2 = false
+              end
+              if chosen2 then
+                held = held + 1
+              end
+              entry6 = entry6 + 3
             end
-            if chosen3 then
-              held = held + 1
-            end
-            entry6 = entry6 + 3
           end
+          result4 = held
         end
-        result4 = held
-      end
-      local earlier = result4
-      local result5
-      if s[7] == 0 then
-        result5 = 0
-      else
-        local waiting = 0
-        local end5 = 10 + s[5] * 3
-        do
-          local entry9 = 10
-          while entry9 < end5 do
-            local entry10 = entry9
-            local chosen4
-            if not (s[entry10 + 1] < 1099511627776) then
-              local entry11 = entry9
-              chosen4 = s[entry11 + 1] > 0 and s[entry11 + 2] > atUs2
-            else
-              chosen4 = false
+        local earlier = result4
+        local result5
+        if s[7] == 0 then
+          result5 = 0
+        else
+          local waiting = 0
+          local end5 = 10 + s[5] * 3
+          do
+            local entry9 = 10
+            while entry9 < end5 do
+              local entry10 = entry9
+              local chosen3
+              if not (s[entry10 + 1] < 1099511627776) then
+                local entry11 = entry9
+                chosen3 = s[entry11 + 1] > 0 and s[entry11 + 2] > atUs3
+              else
+                chosen3 = false
+              end
+              if chosen3 then
+                waiting = waiting + 1
+              end
+              entry9 = entry9 + 3
             end
-            if chosen4 then
-              waiting = waiting + 1
-            end
-            entry9 = entry9 + 3
           end
+          result5 = waiting
         end
-        result5 = waiting
+        chosen4 = earlier + result5 < (words - 9) / 3
+      else
+        chosen4 = false
       end
-      chosen5 = earlier + result5 < (words - 9) / 3
+      chosen5 = chosen4
     else
       chosen5 = false
     end
@@ -8824,9 +8833,9 @@ do
     if not chosen7 then
       granted = false
     end
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    local atUs4 = s[1] > nowUs and s[1] or nowUs
     local chosen8
-    if s[8] <= atUs3 and s[6] + s[7] > 0 then
+    if s[8] <= atUs4 and s[6] + s[7] > 0 then
       local earlier2 = s[4]
       local lapsed = 0
       local end9 = 10 + s[5] * 3
@@ -8834,7 +8843,7 @@ do
         local entry21 = 10
         while entry21 < end9 do
           local entry22 = entry21
-          if s[entry22 + 1] < 1099511627776 and s[entry21 + 2] <= atUs3 then
+          if s[entry22 + 1] < 1099511627776 and s[entry21 + 2] <= atUs4 then
             lapsed = lapsed + s[entry21 + 1]
           end
           entry21 = entry21 + 3
