@@ -25,7 +25,7 @@ export const PLAIN = 3
 /** So many numbers of a state weigh as much as a limit. */
 const HEAVY_WORDS = 80
 /** Of a larger state a decision does not touch all. */
-const MOST_WORDS = 1_000
+const MOST_WORDS = 240
 
 /**
  * The weight of a decision, as measured in Redis: 2 for each key that is read and written, 1 for each limit, 1 for every 80 numbers of its
