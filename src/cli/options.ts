@@ -5,15 +5,17 @@ import { SluiceError } from '../errors.ts'
 
 type Known = NonNullable<ParseArgsConfig['options']>
 
+type Parsed<Options extends Known> = ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true }>>
+
 /** Values by option, and the arguments that belong to none. */
-export function parsedOptions<const Options extends Known>(args: readonly string[], options: Options) {
+export function parsedOptions<const Options extends Known>(args: readonly string[], options: Options): Parsed<Options> {
   const { tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
   for (const token of tokens) if (token.kind === 'option') checkOption(token, options)
   return parseArgs({ args: [...args], options, allowPositionals: true })
 }
 
 /** Values of a command that takes nothing but options. */
-export function onlyOptions<const Options extends Known>(args: readonly string[], options: Options) {
+export function onlyOptions<const Options extends Known>(args: readonly string[], options: Options): Parsed<Options>['values'] {
   const { values, positionals } = parsedOptions(args, options)
   if (positionals.length > 0) throw wrong(`'${positionals[0]}' belongs to no option`)
   return values
