@@ -6,6 +6,8 @@ import { SluiceError } from '../errors.ts'
 type Known = NonNullable<ParseArgsConfig['options']>
 type Parsed<Options extends Known> = ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>
 
+type Parsed<Options extends Known> = ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true }>>
+
 /** Values by option, and the arguments that belong to none. */
 export function parsedOptions<const Options extends Known>(args: readonly string[], options: Options): Parsed<Options> {
   const { tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
