@@ -4,7 +4,6 @@ import { nearest } from '../config/nearest.ts'
 import { SluiceError } from '../errors.ts'
 
 type Known = NonNullable<ParseArgsConfig['options']>
-type Parsed<Options extends Known> = ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>
 
 type Parsed<Options extends Known> = ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true }>>
 
