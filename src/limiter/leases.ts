@@ -1,5 +1,5 @@
 /**
- * The leases that permits of one limiter hold: each is renewed every third of its lease, and one that could not be renewed in time is lost. A release that
+ * The leases that permits of one limiter hold: each is renewed every third of the shortest of them, and one that could not be renewed in time is lost. A release that
  * failed, because the store was away, is sent again until the lease is over.
  *
  * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round. Where there are more keys, the rounds are spread over the
@@ -77,6 +77,8 @@ export class Leases {
   /** By plan, limit and key. */
   readonly #groups = new Map<string, Group>()
   readonly #rounds: Round[] = []
+  /** Those that may have one more group. */
+  readonly #roomy = new Set<Round>()
   /** How often all are renewed: a third of the shortest lease. Infinity while there are none. */
   #everyUs = Number.POSITIVE_INFINITY
 
@@ -138,13 +140,15 @@ export class Leases {
     // Another group may have its name, if this one was empty before.
     if (group.held.size > 0 || !group.round.groups.delete(group)) return
     this.#groups.delete(group.id)
+    this.#roomy.add(group.round)
   }
 
   #newGroup(id: string): Group {
-    const round = this.#rounds.find(({ groups }) => groups.size < MOST_IN_ROUND) ?? this.#newRound()
+    const [round = this.#newRound()] = this.#roomy
     const group = { id, round, held: new Set<HeldLease>() }
     this.#groups.set(id, group)
     round.groups.add(group)
+    if (round.groups.size === MOST_IN_ROUND) this.#roomy.delete(round)
     if (round.tick === undefined && this.#everyUs < Number.POSITIVE_INFINITY) this.#setTick(round)
     return group
   }
@@ -152,6 +156,7 @@ export class Leases {
   #newRound(): Round {
     const round: Round = { phase: phaseOf(this.#rounds.length), groups: new Set(), tick: undefined, end: undefined }
     this.#rounds.push(round)
+    this.#roomy.add(round)
     return round
   }
 
@@ -174,7 +179,8 @@ export class Leases {
     const everyUs = Math.max(1, Math.floor(leaseUs / RENEWALS))
     if (everyUs >= this.#everyUs) return
     this.#everyUs = everyUs
-    for (const round of this.#rounds) if (round.groups.size > 0) this.#setTick(round)
+    // Also of a round that has become empty since its next turn was set: the next group finds that turn.
+    for (const round of this.#rounds) if (round.groups.size > 0 || round.tick !== undefined) this.#setTick(round)
   }
 
   /** Ticks of the first round lie at multiples of the interval, so that those of all limiters of a process are in one turn. */

@@ -174,7 +174,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   async giveBack(lent: Entrusted): Promise<boolean> {
     const isGiven = await this.#entrusted.giveBack(lent)
     const permit = this.#entrusted.permitOf(lent)
-    if (permit !== undefined) this.#end(permit, 'ok')
+    if (permit !== undefined && HeldDecision.end(permit)) this.#end(permit, 'ok')
     this.#next.tell((lent.loans[0] as Loan).key)
     return isGiven
   }

@@ -147,9 +147,7 @@ export class HeldDecision {
   release(options?: ReleaseOptions): unknown {
     const outcome = options?.outcome ?? 'ok'
     if (outcome !== 'ok' && !OUTCOMES.includes(outcome)) throw invalid('outcome', outcome, "must be 'ok', 'dropped' or 'ignored'")
-    const isHeld = this.#state === 'held'
-    if (isHeld) this.#state = 'released'
-    return this.#lender.release(isHeld ? this : undefined, outcome)
+    return this.#lender.release(HeldDecision.end(this) ? this : undefined, outcome)
   }
 
   settle(actual: Cost<string>): unknown {
@@ -162,6 +160,13 @@ export class HeldDecision {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
+  }
+
+  /** It is released. Tells whether it was held until now. */
+  static end(permit: HeldDecision): boolean {
+    if (permit.#state !== 'held') return false
+    permit.#state = 'released'
+    return true
   }
 
   /** It is no longer held: its lease ran out, or the store does not know it. */

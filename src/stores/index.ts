@@ -1,6 +1,7 @@
 export type { Algorithm, Booked, Rule, StateFields } from '../algorithms/algorithm.ts'
 export { readState, type StateRecord, writeState } from '../algorithms/codec.ts'
 export { type Cell, decide, type Op, type Outcome, type Ticket, type Verdict } from '../algorithms/decide.ts'
+export { checkKey } from './key.ts'
 export { load } from './load.ts'
 export { dump, restore } from './memory/dump.ts'
 export type { QueueClass } from './queue/room.ts'

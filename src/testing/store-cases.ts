@@ -106,6 +106,12 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     equal((await three.consume('key', 4)).outcome, 'impossible', 'a cost above the limit')
   },
 
+  async 'refuses a key with half a surrogate pair, on every verb'({ limiter }, limit) {
+    const three = limiter(limit)
+    const verbs = ['tryAcquire', 'consume', 'peek', 'reserve', 'charge', 'refund', 'reset'] as const
+    for (const verb of verbs) equal(codeOf(await errorOf(async () => three[verb]('half \ud800'))), 'KEY', verb)
+  },
+
   async 'is limited one microsecond before retryAfterMs, and allowed at it'({ limiter, clock }, limit) {
     const three = limiter(limit)
     await three.consume('key', 3)
@@ -365,4 +371,8 @@ async function errorOf(call: () => Promise<unknown>): Promise<unknown> {
     () => undefined,
     (error) => error,
   )
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof SluiceError ? error.code : error
 }

@@ -255,3 +255,47 @@ test('answers that need no store come at once as long as they are few', async ()
   expect(await callsUntilTheLoopTurns(() => limiter.consume('k'), 100)).toBe(100)
   limiter.close()
 })
+
+/** Asks a store that never answers, on a clock that a test can spoil. */
+function setUpSpoilt() {
+  const timers = fakeClock(1_000_000)
+  const spoilt = { offsetUs: 0, failures: 0 }
+  const clock: Clock = { nowUs: () => timers.nowUs() + spoilt.offsetUs, setTimer: timers.setTimer }
+  const store = asStore({ shared: true, apply: () => new Promise<never>(() => {}) })
+  const limiter = createLimiter(LIMIT, { name: 'spoilt', store, clock, storeTimeoutMs: TIMEOUT_MS })
+  const advance = async (ms: number) => {
+    for (let k = 0; k < ms; k++) {
+      try {
+        timers.advanceMs(1)
+      } catch {
+        spoilt.failures += 1
+      }
+      await told()
+    }
+  }
+  return { spoilt, limiter, advance }
+}
+
+test('a clock that steps back ends no time limit', async () => {
+  const { spoilt, limiter, advance } = setUpSpoilt()
+  const before = watched(limiter.consume('before'))
+  await advance(5)
+  spoilt.offsetUs = -900_000_000
+  await advance(20)
+  const after = watched(limiter.consume('after'))
+  await advance(TIMEOUT_MS + 2 * SLICE_MS)
+  expect([before.end, after.end]).toEqual(['rejected', 'rejected'])
+  expect(limiter.health().state).toBe('down')
+})
+
+test('a clock that fails for a while ends no time limit', async () => {
+  const { spoilt, limiter, advance } = setUpSpoilt()
+  const before = watched(limiter.consume('before'))
+  spoilt.offsetUs = Number.NaN
+  await advance(2 * SLICE_MS)
+  expect(spoilt.failures).toBeGreaterThan(0)
+  spoilt.offsetUs = 0
+  const after = watched(limiter.consume('after'))
+  await advance(TIMEOUT_MS + 2 * SLICE_MS)
+  expect([before.end, after.end]).toEqual(['rejected', 'rejected'])
+})

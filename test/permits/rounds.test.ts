@@ -79,3 +79,32 @@ test('when renewals fail, each is lost just when it may have run out, and not be
   expect(lostAtUs).toEqual(wanted)
   expect(held.some((permit) => permit.held)).toBe(false)
 })
+
+test.each(['60s', '30s', '10s'] as const)(
+  'leases that are shorter than those of %s before them are renewed in their time, in every round',
+  (lease) => {
+    const clock = fakeClock(1_000_000)
+    const plans = { quick: concurrency({ max: 9, lease: '1s' }) }
+    const limiter = createLimiter(concurrency({ max: 9, lease }), { name: 'shorter', clock, plans })
+    const keys = Array.from({ length: 2 * MOST_IN_TURN + 1 }, (_, k) => `key ${k}`)
+    // Three rounds, of which none has a key any more.
+    for (const permit of keys.map((key) => limiter.consume(key))) permit.release()
+    const held = keys.map((key) => limiter.consume(key, 1, { plan: 'quick' }))
+    clock.advanceMs(65_000)
+    expect(held.filter((permit) => !permit.held)).toEqual([])
+  },
+)
+
+test('a permit that another process gave back ends once, whatever its lease says later', async () => {
+  const clock = fakeClock(1_000_000)
+  const limiter = createLimiter(concurrency({ max: 5, lease: '3s' }), { name: 'entrusted', clock })
+  const outcomes: string[] = []
+  limiter.listen({ onRelease: ({ outcome }) => outcomes.push(outcome) })
+  const permit = limiter.consume('key')
+  const lender = limiter as unknown as { entrust(permit: unknown): object; giveBack(lent: object): Promise<boolean> }
+  expect(await lender.giveBack(lender.entrust(permit))).toBe(true)
+  clock.advanceMs(10_000)
+  expect(permit.signal.aborted).toBe(false)
+  permit.release()
+  expect([limiter.inflight('key'), outcomes]).toEqual([0, ['ok']])
+})

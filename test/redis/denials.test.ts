@@ -6,7 +6,7 @@ import { RULE as OF } from '../../src/algorithms/algorithm.ts'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, memoryStore, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
-import { Denials, type Sent } from '../../src/stores/remote/denials.ts'
+import { DenialCache, Denials, type Sent } from '../../src/stores/remote/denials.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { Opened } from '../support/opened.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -373,4 +373,16 @@ describe('on a real server', () => {
   ])('%o is refused', (options, message) => {
     expect(() => redisStore(counting, options as never)).toThrow(message)
   })
+})
+
+test('a limiter that is opened anew keeps no refusal of a batch that left before', () => {
+  const cache = new DenialCache({ maxUs: 1_000_000, maxKeys: 3 })
+  const step = stepOf()
+  cache.open(step.scope)
+  const sent = cache.sending()
+  cache.release(step.scope)
+  // Meanwhile the key may have been reset.
+  cache.open(step.scope)
+  cache.answered(step, [refusal(1_000_000)], sent)
+  expect(cache.known(step)).toBeUndefined()
 })

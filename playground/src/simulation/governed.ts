@@ -75,15 +75,15 @@ export function playGoverned(job: GovernedJob): GovernedRun {
   const bestPerSecond = bestLimit.map((workers) => Math.min(job.perSecond, (workers * 1000) / SERVICE_MS))
   return {
     scene: 'knee',
-    governed: new LanePlayer(job, by.initial.limit, by).play(),
-    fixed: new LanePlayer(job, job.fixed).play(),
+    governed: new SidePlayer(job, by.initial.limit, by).play(),
+    fixed: new SidePlayer(job, job.fixed).play(),
     bestLimit,
     bestPerSecond,
     bestInTime: (bestPerSecond.reduce((sum, each) => sum + each, 0) * GOVERNED_MS) / 1000 / SAMPLES,
   }
 }
 
-class LanePlayer {
+class SidePlayer {
   readonly #job: GovernedJob
   readonly #clock: FakeClock = fakeClock()
   readonly #server: Server

@@ -66,8 +66,8 @@ type Enter = () => Promise<Release>
 
 export async function playSlow(job: SlowJob): Promise<SlowRun> {
   const arrivals = arrivalsOf(job.perSecond)
-  const rateAlone = await new LanePlayer(job, arrivals, rateAloneGate).play()
-  const atOnce = await new LanePlayer(job, arrivals, atOnceGate).play()
+  const rateAlone = await new SidePlayer(job, arrivals, rateAloneGate).play()
+  const atOnce = await new SidePlayer(job, arrivals, atOnceGate).play()
   return { scene: 'slow', calls: arrivals.length, rateAlone, atOnce }
 }
 
@@ -110,7 +110,7 @@ const LONGEST_MS = 4 * SLOW_MS
 /** So many turns of the microtask queue lie at most between a release and the caller that it lets in. */
 const TURNS = 8
 
-class LanePlayer {
+class SidePlayer {
   readonly #job: SlowJob
   readonly #arrivals: readonly Arrival[]
   readonly #clock = fakeClock()

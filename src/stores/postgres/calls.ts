@@ -6,6 +6,9 @@
 import { weightOf } from '../remote/batches.ts'
 import type { Job } from './groups.ts'
 
+/** Rows are read and written whole, so more of a large state weighs than in Redis. */
+const MOST_WORDS = 1_000
+
 /** Decides steps, tells of each as soon as it is decided or has failed, and never rejects. */
 export type Run = (jobs: readonly Job[], onDone: (jobs: readonly Job[]) => void) => Promise<void>
 
@@ -102,7 +105,7 @@ export class Calls {
       // Otherwise it is noted again when that call is done.
       if (!this.#isFree(job)) continue
       leaving.push(job)
-      weight += weightOf(job.step)
+      weight += weightOf(job.step, MOST_WORDS)
       this.#leaveLines(job)
     }
     return leaving

@@ -24,20 +24,20 @@ export interface Asker {
 export const PLAIN = 3
 /** So many numbers of a state weigh as much as a limit. */
 const HEAVY_WORDS = 80
-/** Of a larger state a decision does not touch all. */
+/** Of a larger state a decision in Redis does not touch all. */
 const MOST_WORDS = 240
 
 /**
  * The weight of a decision, as measured in Redis: 2 for each key that is read and written, 1 for each limit, 1 for every 80 numbers of its
- * state.
+ * state, of which `mostWords` count at most.
  */
-export function weightOf({ parts }: Step): number {
+export function weightOf({ parts }: Step, mostWords = MOST_WORDS): number {
   let weight = 0
   let key: string | undefined
   for (const part of parts) {
     if (part.key !== key) weight += 2
     key = part.key
-    weight += 1 + Math.floor(Math.min(part.rule.words, MOST_WORDS) / HEAVY_WORDS)
+    weight += 1 + Math.floor(Math.min(part.rule.words, mostWords) / HEAVY_WORDS)
   }
   return weight
 }

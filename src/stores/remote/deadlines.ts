@@ -4,7 +4,7 @@
  *
  * Running time is measured in slices, each with a timer. A timer that fires late says that the loop stood still for so long, and its
  * slice counts no longer than it should have taken. So a question is given up after its time and that of the standstills, and, where the
- * last slice was one of them, after one slice more: timers fire before answers are read.
+ * last slices were some of them, after one or two slices more: timers fire before answers are read.
  *
  * All questions have the same time, so they are due in the order in which they were asked: they are a list, and each is added at its end.
  */
@@ -43,12 +43,17 @@ export class Deadlines {
     const nowUs = this.#clock.nowUs()
     if (this.#first === undefined) this.#wake(nowUs)
     question.sentUs = nowUs
-    question.dueUs = this.#ranUs + Math.min(nowUs - this.#sinceUs, this.#spanUs + STOOD_STILL_US) + this.#timeoutUs
+    question.dueUs = this.#ranUs + this.#sliceSoFarUs(nowUs) + this.#timeoutUs
     question.isUnderWay = true
     question.before = this.#last
     if (this.#last === undefined) this.#first = question
     else this.#last.after = question
     this.#last = question
+  }
+
+  /** A clock that stepped back says nothing, and a slice that is late counts no longer than one that did not stand still. */
+  #sliceSoFarUs(nowUs: number): number {
+    return Math.min(Math.max(0, nowUs - this.#sinceUs), this.#spanUs + STOOD_STILL_US)
   }
 
   /** Whether a question was under way until now. */
@@ -73,8 +78,11 @@ export class Deadlines {
   }
 
   #wake(nowUs: number): void {
-    if (this.#stopTimer === undefined) this.#startSlice(nowUs)
-    else this.#stopTimer.keepAlive?.(true)
+    if (this.#stopTimer !== undefined) this.#stopTimer.keepAlive?.(true)
+    else {
+      this.#sinceUs = nowUs
+      this.#startSlice()
+    }
   }
 
   /** Nothing is under way. The timer runs on for the next question, where no process stays alive for it: a timer for each would cost more than all else here. */
@@ -87,24 +95,30 @@ export class Deadlines {
     this.#stopTimer = undefined
   }
 
-  #startSlice(nowUs: number): void {
+  #startSlice(): void {
     const leftUs = this.#first === undefined ? 0 : this.#first.dueUs - this.#ranUs
-    this.#sinceUs = nowUs
     this.#spanUs = leftUs > 0 ? Math.min(leftUs, this.#sliceUs) : this.#sliceUs
     if (this.#spanUs < Number.POSITIVE_INFINITY) this.#stopTimer = this.#clock.setTimer(this.#onSlice, this.#spanUs, true)
   }
 
   #sliceEnded(): void {
+    this.#stopTimer = undefined
+    try {
+      this.#countSlice()
+    } finally {
+      // Also if the clock or a caller has thrown. What was told of a failure may have asked anew.
+      if (this.#first !== undefined && this.#stopTimer === undefined) this.#startSlice()
+    }
+  }
+
+  #countSlice(): void {
     const nowUs = this.#clock.nowUs()
-    const tookUs = nowUs - this.#sinceUs
+    const tookUs = Math.max(0, nowUs - this.#sinceUs)
     const stoodStill = tookUs - this.#spanUs > STOOD_STILL_US
     const beforeUs = this.#ranUs
     this.#ranUs += stoodStill ? this.#spanUs : tookUs
     this.#sinceUs = nowUs
-    this.#stopTimer = undefined
     this.#giveUp(stoodStill ? beforeUs : this.#ranUs)
-    // What was told of it may have asked anew.
-    if (this.#first !== undefined && this.#stopTimer === undefined) this.#startSlice(nowUs)
   }
 
   /** Those that were due by then. */

@@ -48,7 +48,7 @@ export class DenialCache {
   }
 
   open({ name }: Scope): void {
-    const denials = this.#byLimiter.get(name) ?? new Denials(this.#bounds)
+    const denials = this.#byLimiter.get(name) ?? new Denials(this.#bounds, this.#sent)
     this.#byLimiter.set(name, denials)
     denials.users += 1
   }
@@ -99,8 +99,10 @@ export class Denials {
   /** For each place of a key (`placeOf`) how many batches had left at the last grant: what was under way then may hold no longer. */
   readonly #lastGrant = new Float64Array(PLACES)
 
-  constructor(bounds: DenialBounds) {
+  /** `batches`: how many have left. What those refused may have been given back to a limiter of this name that was closed. */
+  constructor(bounds: DenialBounds, batches = 0) {
     this.#bounds = bounds
+    this.#lastGrant.fill(batches)
   }
 
   get isEmpty(): boolean {
