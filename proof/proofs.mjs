@@ -315,6 +315,56 @@ export const PROOFS = [
       'If the full slots alone are above the room, so are they with the oldest, and `room - full` is negative: `fadedTo` is below 0 or, with an oldest count of 0, not a number above 0. Nothing is returned.',
   },
   {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: '',
+    line: 'const seen: Float64Array = new Float64Array(4)',
+    becomes: ['const seen: Float64Array = new Float64Array(5)'],
+    proof: 'Only the indices 0 to 3 are ever read or written.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'untilUs',
+    line: 'if ((s[i + FULL] as number) + (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) <= room) return 0',
+    becomes: [
+      'if (false) return 0',
+      'if ((s[i + FULL] as number) + (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) < room) return 0',
+    ],
+    proof:
+      'The counts that are in the window now are among those that were in it when it was written, so there is room beside all of them, and the line before the last returns 0 too.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'untilUs',
+    line: 'if (beside >= oldest || (beside >= 0 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0',
+    becomes: ['if (beside > oldest || (beside >= 0 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0'],
+    proof: 'The weight of a count is no more than the count, so the second condition holds where both are equal.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'untilUs',
+    line: 'if (beside >= oldest || (beside >= 0 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0',
+    becomes: [
+      'if (beside >= oldest || (beside > 0 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0',
+      'if (beside >= oldest || (beside >= 1 && beside >= weighed(own, oldest, seen[SEEN_OFFSET] as number))) return 0',
+    ],
+    proof:
+      'With no room beside the full slots, a count of 0 fits by the first condition, and any other weighs 1 at least, because its slot is still in the window in part.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'giveBack',
+    line: 'if (newest > present || oldest < present - own.slots) return -1',
+    becomes: ['if (newest > present || oldest < present - own.slots) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'giveBack',
+    line: 'if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1',
+    becomes: ['if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     everywhere: ['i + AT', 'i - AT'],
     proof: 'AT is 0.',
@@ -560,6 +610,13 @@ export const PROOFS = [
     proof: 'Where no entry is held, the next begins a segment, and nothing asks for the sum of the newest.',
   },
   {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'gather',
+    line: 'if (permits > 0) put(s, i, 0, atUs, permits)',
+    becomes: ['if (true) put(s, i, 0, atUs, permits)', 'if (permits >= 0) put(s, i, 0, atUs, permits)'],
+    proof: 'A state that is repaired was charged, so it has a place. If nothing is in use, no entry is held, and nothing reads it.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: 'slice',
     line: 'for k = from, to - 1 do',
@@ -629,5 +686,43 @@ export const PROOFS = [
       'local figures, count, number, unit = { [0] = 0, 0, 0, 0, length = 1 }, 0, 0, 1',
     ],
     proof: 'The numbers make room. Each figure and the length are written over them, and nothing reads behind the last figure.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'tagOf',
+    line: 'return 0, 0',
+    becomes: ['return 0, 1'],
+    proof: 'A word with this tag takes no bytes: whatever its number is, none is packed.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'tagOf',
+    line: 'return MINUS_ONE, 0',
+    becomes: ['return MINUS_ONE, 1'],
+    proof: 'A word with this tag takes no bytes: whatever its number is, none is packed.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'tagOf',
+    line: 'return BACK, 0',
+    becomes: ['return BACK, 1'],
+    proof: 'A word with this tag takes no bytes: whatever its number is, none is packed.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'tagOf',
+    line: 'if back >= 0 and back < MAX_BACK and (back < word or word < 0) then',
+    becomes: [
+      'if back >= 0 and back < MAX_BACK and (back < word or word <= 0) then',
+      'if back >= 0 and back < MAX_BACK and (back < word or word < 1) then',
+    ],
+    proof: 'Words are whole, and 0 has returned before.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'tagOf',
+    line: 'return word > 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word',
+    becomes: ['return word >= 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word'],
+    proof: '0 has returned before, the number as well as what is counted back.',
   },
 ]
