@@ -302,6 +302,20 @@ export const PROOFS = [
       'No anchor has 2^53 - 1 microseconds: (2^53 - 1) / 1000 is rounded to 9007199254740.990234375, and that anchor has 9007199254740990 of them.',
   },
   {
+    file: 'src/algorithms/fixed-window/fixed-window.ts',
+    scope: 'charge',
+    line: 'if (count === 0 || endUs > (s[i + END] as number)) s[i + END] = endUs',
+    becomes: ['if (count === 0 || endUs >= (s[i + END] as number)) s[i + END] = endUs'],
+    proof: 'Where both ends are one, it is written as it is.',
+  },
+  {
+    file: 'src/algorithms/fixed-window/fixed-window.ts',
+    scope: 'giveBack',
+    line: 'if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -1',
+    becomes: ['if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
     everywhere: ['i + AT', 'i - AT'],
     proof: 'AT is 0.',
@@ -363,6 +377,63 @@ export const PROOFS = [
     line: 'if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1',
     becomes: ['if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -2'],
     proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'fullFrom',
+    line: 'if (slot - written >= own.slots) return 0',
+    becomes: ['if (slot - written > own.slots) return 0'],
+    proof: 'When just so many slots have passed, the loop subtracts every count that `full` is the sum of.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'weighed',
+    line: 'return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)',
+    becomes: ['return (mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs))'],
+    proof: 'The product of 0 is 0.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'used',
+    line: 'if ((s[i + AT] as number) >= nowUs && (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) === 0)',
+    becomes: [
+      'if (false)',
+      'if ((s[i + AT] as number) > nowUs && (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) === 0)',
+    ],
+    proof:
+      'At the time of writing no slot has passed, so that `look` finds the same sum, and beside it a count of 0, which weighs nothing: the lines only save that.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'firstFitUs',
+    line: 'while (slot < last) {',
+    becomes: ['while (slot <= last) {'],
+    proof: 'In the slot `last` no count is left to leave: what fits there fits at its start, which is returned behind the loop, too.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'firstFitUs',
+    line: 'if (fadedTo > 0) return startUs(own, slot, own.periodUs - fadedTo)',
+    becomes: [
+      'if (true) return startUs(own, slot, own.periodUs - fadedTo)',
+      'if (fadedTo >= 0) return startUs(own, slot, own.periodUs - fadedTo)',
+    ],
+    proof:
+      'If the count has to fade to nothing, that is at the end of the slot, which is the start of the next. There the full slots and the oldest count together are what the full slots were, and the loop returns that time too.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'advance',
+    line: 'if (slot === s[i + SLOT]) return',
+    becomes: ['if (false) return'],
+    proof: 'Where no slot has passed, the sum stays, none is emptied, and the slot is written as it is.',
+  },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    scope: 'takeOut',
+    line: 'for (let slot = newest; slot >= oldest && left > 0; slot -= 1) {',
+    becomes: ['for (let slot = newest; slot >= oldest && left >= 0; slot -= 1) {'],
+    proof: 'Of nothing that is left, nothing is taken out of the slots that follow.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
@@ -724,5 +795,32 @@ export const PROOFS = [
     line: 'return word > 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word',
     becomes: ['return word >= 0 and tag + (word < 256 and 1 or word < 65536 and 2 or 3) or nil, word'],
     proof: '0 has returned before, the number as well as what is counted back.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'oneRecordForm',
+    line: 'local headSize = byte(raw, 8) or 0',
+    becomes: ['local headSize = byte(raw, 8) or 1'],
+    proof: 'A label has four bytes at least, so that either is less than it.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'oneRecordForm',
+    line: "return false, '', -1, 0, 0, 0, 0",
+    becomes: ["return false, '', 1, 0, 0, 0, 0", "return false, '', -2, 0, 0, 0, 0", "return false, '', -0, 0, 0, 0, 0"],
+    proof:
+      'fast-path.lua unpacks the next record by the form only if it is so long. By an empty form it finds no head, which is not the one that is known, and looks at the record itself, as it does without.',
+  },
+  {
+    file: 'src/algorithms/tags.lua',
+    scope: 'oneRecordForm',
+    line: "return false, '', -1, 0, 0, 0, 0",
+    becomes: [
+      "return false, '', -1, 1, 0, 0, 0",
+      "return false, '', -1, 0, 1, 0, 0",
+      "return false, '', -1, 0, 0, 1, 0",
+      "return false, '', -1, 0, 0, 0, 1",
+    ],
+    proof: 'Where no record is known, fast-path.lua reads no words by the tags, and writes the next record with tags of its own.',
   },
 ]

@@ -186,6 +186,14 @@ test('weighs the whole oldest slot at the very start of the next one', () => {
   expect([key.take(SECOND, 2) > 0, key.take(SECOND, 1)]).toEqual([true, 0])
 })
 
+test('a sum that was damaged, and that the counts do not have, is waited for until every slot has left', () => {
+  const rule = slidingWindow({ limit: 10, window: '1s', slots: 2 })[RULE]
+  const s = new Float64Array(rule.words)
+  rule.algorithm.charge(rule, rule, s, 0, 0, 3)
+  s[2] = 50
+  expect(rule.algorithm.untilUs(rule, s, 0, 0, 5)).toBe(1_500 * MS)
+})
+
 /** The definition: counts by slot, weighed anew at every microsecond. */
 class Slots {
   readonly counts = new Map<number, number>()
