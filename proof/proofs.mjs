@@ -709,6 +709,32 @@ export const PROOFS = [
     proof: 'The level says whose place stands before the text of an error. A table has none.',
   },
   {
+    file: 'src/algorithms/codec.lua',
+    scope: '',
+    line: 'local MOST_AT_ONCE = 4000',
+    becomes: ['local MOST_AT_ONCE = 4001'],
+    proof:
+      'How many values one call takes changes no byte and no answer: the pieces stand behind each other. It is far below what fits Lua’s stack, 8,000.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: '',
+    line: 'local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 13',
+    becomes: ['local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 5, 9, 10, 11, 12, 14'],
+    proof: 'Nothing else stands at 14: the list becomes longer by one.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: 'newLong',
+    line: "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE",
+    becomes: [
+      "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED + LEAD - behind), behind - MOST_AT_ONCE",
+      "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD + behind), behind - MOST_AT_ONCE",
+    ],
+    proof:
+      'Sluice writes no more than 20 words with tags. Of those the values behind the twentieth are dropped where they are read, however many words without bytes the form is filled up with.',
+  },
+  {
     file: 'src/stores/redis/general-path.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",

@@ -159,6 +159,29 @@ test('reads the same states', async () => {
   }
 })
 
+/** ARGV: label, when it is idle, words. Answers the record with tags, however many words there are. */
+const WRITE_TAGGED = `${LIBRARY}${HEX}
+local s = {}
+for word in string.gmatch(ARGV[3], '%S+') do
+  s[#s + 1] = tonumber(word)
+end
+return toHex(recordOf(ARGV[1], { forms = {}, heads = {} }, s[1], s[2], s[3], s[4], s, #s, tonumber(ARGV[2])))`
+
+test('words with tags may be any number, more than are packed at once too', async () => {
+  const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
+  const idleAtUs = 1_763_286_400_000_000
+  const kinds: ((k: number) => number)[] = [(k) => k, (k) => idleAtUs - 50_000_000 + k, () => -1, (k) => 2 ** 52 + k]
+  for (const [n, count] of [5, 6, 20, 21, 22, 301, 4_004, 4_005, 4_006, 8_004, 8_005, 9_001].entries()) {
+    const [even, odd] = [kinds[n % 4], kinds[(n >> 1) % 3]] as [(k: number) => number, (k: number) => number]
+    const words = Array.from({ length: count }, (_, k) => (k < 4 ? 7 * k : k % 2 === 0 ? even(k) : odd(k)))
+    const hex = (await redis.send(['EVAL', WRITE_TAGGED, '0', labelOf(rule, 'default'), `${idleAtUs}`, words.join(' ')])) as string
+    const state = readState(fromHex(hex), 0)
+    expect([count, state.idleAtUs, ...state.words.subarray(0, count)]).toEqual([count, idleAtUs, ...words])
+    const [read] = (await redis.send(['EVAL', READ, '0', hex])) as string[]
+    expect(read?.split(', ').slice(1)).toEqual([`${idleAtUs}`, rule.numbers, `${state.end}`, words.join(' ')])
+  }
+})
+
 /**
  * ARGV: records and their labels. Answers for each whether it is one record under that label, also if it were longer or under another, when it is idle, its first four
  * words, and whether it is written as it was.
