@@ -735,6 +735,13 @@ export const PROOFS = [
       'Sluice writes no more than 20 words with tags. Of those the values behind the twentieth are dropped where they are read, however many words without bytes the form is filled up with.',
   },
   {
+    file: 'src/algorithms/codec.lua',
+    scope: 'newLong',
+    line: 'if rest > 0 then',
+    becomes: ['if rest >= 0 then'],
+    proof: 'With a rest of 0 nothing is added.',
+  },
+  {
     file: 'src/stores/redis/general-path.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",
@@ -848,5 +855,12 @@ export const PROOFS = [
       "return false, '', -1, 0, 0, 0, 1",
     ],
     proof: 'Where no record is known, fast-path.lua reads no words by the tags, and writes the next record with tags of its own.',
+  },
+  {
+    file: 'src/algorithms/at-rate.ts',
+    scope: 'paceNear',
+    line: 'while ((permitsPerSecond * periodUs) / SECOND_US < STEPS && periodUs * 10 < MAX_PERIOD_US) periodUs *= 10',
+    becomes: ['while ((permitsPerSecond * periodUs) / SECOND_US <= STEPS && periodUs * 10 < MAX_PERIOD_US) periodUs *= 10'],
+    proof: 'At just so many permits in a period, ten periods have ten times as many, which is the same pace in lowest terms.',
   },
 ]
