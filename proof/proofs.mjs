@@ -742,6 +742,21 @@ export const PROOFS = [
     proof: 'With a rest of 0 nothing is added.',
   },
   {
+    file: 'src/algorithms/codec.lua',
+    scope: 'newLong',
+    line: 'for k = from, tag >= BACK and words or 0, 2 do',
+    becomes: ['for k = from, tag >= BACK and words or 1, 2 do'],
+    proof: '`from` is 5 or 6: neither loop is entered.',
+  },
+  {
+    file: 'src/algorithms/codec.lua',
+    scope: 'newLong',
+    line: 'if words <= MOST_TAGGED then',
+    becomes: ['if false then', 'if words < MOST_TAGGED then'],
+    proof:
+      'The other way reads the same words, into a table of its own, which is returned. `readWords` sets what is needed behind them to 0, and words behind that are written before they are read.',
+  },
+  {
     file: 'src/stores/redis/general-path.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",
@@ -862,5 +877,15 @@ export const PROOFS = [
     line: 'while ((permitsPerSecond * periodUs) / SECOND_US < STEPS && periodUs * 10 < MAX_PERIOD_US) periodUs *= 10',
     becomes: ['while ((permitsPerSecond * periodUs) / SECOND_US <= STEPS && periodUs * 10 < MAX_PERIOD_US) periodUs *= 10'],
     proof: 'At just so many permits in a period, ten periods have ten times as many, which is the same pace in lowest terms.',
+  },
+  {
+    file: 'src/algorithms/at-rate.ts',
+    scope: 'paceNear',
+    line: 'while ((permitsPerSecond * periodUs) / SECOND_US < STEPS && periodUs * 10 < MAX_PERIOD_US) periodUs *= 10',
+    becomes: [
+      'while ((permitsPerSecond * periodUs) / SECOND_US < STEPS && periodUs * 11 < MAX_PERIOD_US) periodUs *= 10',
+      'while ((permitsPerSecond * periodUs) / SECOND_US < STEPS && periodUs * 10 <= MAX_PERIOD_US) periodUs *= 10',
+    ],
+    proof: 'The period is a power of ten microseconds, and 366 days are between 3 x 10^13 and 4 x 10^13 of them: all three end at 10^13.',
   },
 ]

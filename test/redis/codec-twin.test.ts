@@ -170,9 +170,9 @@ return toHex(recordOf(ARGV[1], { forms = {}, heads = {} }, s[1], s[2], s[3], s[4
 test('words with tags may be any number, more than are packed at once too', async () => {
   const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
   const idleAtUs = 1_763_286_400_000_000
-  const kinds: ((k: number) => number)[] = [(k) => k, (k) => idleAtUs - 50_000_000 + k, () => -1, (k) => 2 ** 52 + k]
+  const kinds: ((k: number) => number)[] = [(k) => k, (k) => idleAtUs - 50_000_000 + k, () => -1, () => idleAtUs, (k) => 2 ** 52 + k]
   for (const [n, count] of [5, 6, 20, 21, 22, 301, 4_004, 4_005, 4_006, 8_004, 8_005, 9_001].entries()) {
-    const [even, odd] = [kinds[n % 4], kinds[(n >> 1) % 3]] as [(k: number) => number, (k: number) => number]
+    const [even, odd] = [kinds[n % 5], kinds[(n >> 1) % 4]] as [(k: number) => number, (k: number) => number]
     const words = Array.from({ length: count }, (_, k) => (k < 4 ? 7 * k : k % 2 === 0 ? even(k) : odd(k)))
     const hex = (await redis.send(['EVAL', WRITE_TAGGED, '0', labelOf(rule, 'default'), `${idleAtUs}`, words.join(' ')])) as string
     const state = readState(fromHex(hex), 0)
