@@ -42,6 +42,7 @@ const SHOWN_BY = {
   algorithm: ['gcra', 'fixedWindow'],
   rate: ['gcra', 'slidingLog'],
   words: ['slidingWindow', 'slidingLog'],
+  'at-rate': ['gcra', 'slidingWindow'],
   'large-states': ['slidingWindow', 'slidingLog'],
   pages: ['slidingWindow', 'slidingLog'],
 }

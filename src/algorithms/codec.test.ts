@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SluiceError } from '../errors.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
 import { concurrency, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
-import { labelOf, readState, writeState } from './codec.ts'
+import { isReadable, labelOf, readState, writeState } from './codec.ts'
 import { FORMATS, formatOf } from './formats.ts'
 
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
@@ -257,4 +257,52 @@ test('every algorithm has a format of its own', () => {
     const { figures, algorithm } = limit[RULE]
     expect(figures.length).toBe(FORMATS.find((each) => each.algorithm === algorithm)?.figures)
   }
+})
+
+test('a format has as many figures as the rules of its algorithm', () => {
+  const rules = [
+    concurrency({ max: 2, lease: '1s' }),
+    fixedWindow({ limit: 2, window: '1s' }),
+    gcra({ rate: '1/s', burst: 2 }),
+    leakyBucket({ leak: '1/s', capacity: 2 }),
+    slidingLog({ limit: 2, window: '1s' }),
+    slidingWindow({ limit: 2, window: '1s' }),
+    tokenBucket({ refill: '1/s', capacity: 2 }),
+  ].map((limit) => limit[RULE])
+  for (const { algorithm, figures } of rules) expect(FORMATS.find((format) => format.algorithm === algorithm)?.figures).toBe(figures.length)
+})
+
+test('every small figure is read back', () => {
+  for (let limit = 1; limit <= 1_000; limit++) {
+    const rule = fixedWindow({ limit, window: '1s' })[RULE]
+    expect(readState(writeState(rule, new Float64Array(4), 0, 1, 'default'), 0).rule.numbers).toBe(rule.numbers)
+  }
+})
+
+describe('a state is large from 21 words on', () => {
+  const sizeOf = (rule: Rule, s: Float64Array, i: number) => writeState(rule, s, i, 1, 'default').length
+
+  test('that there are, wherever they lie', () => {
+    const [tagged, large] = [16, 17].map((slots) => slidingWindow({ limit: 2, window: '1s', slots })[RULE]) as [Rule, Rule]
+    expect([tagged.words, large.words]).toEqual([20, 21])
+    expect([sizeOf(tagged, new Float64Array(20), 0) < 30, sizeOf(large, new Float64Array(21), 0) > 8 * 21]).toEqual([true, true])
+    const log = slidingLog({ limit: 100, window: '1s' })[RULE]
+    const s = Float64Array.from({ length: 25 }, (_, k) => k)
+    expect(writeState(log, s, 10, 1, 'default')).toEqual(writeState(log, s.slice(10), 0, 1, 'default'))
+  })
+
+  test('and may be as large as that of the largest log', () => {
+    const rule = slidingLog({ limit: 100_000, window: '1s' })[RULE]
+    const words = Float64Array.from({ length: rule.words }, (_, k) => k)
+    expect(readState(writeState(rule, words, 0, 1, 'default'), 0).words).toEqual(words)
+  })
+
+  test('but not larger than anything is', () => {
+    const { algorithm } = slidingLog({ limit: 1, window: '1s' })[RULE]
+    const rules = [119_996, 119_997].map((limit) => algorithm.ruleOf([limit, 1_000_000]))
+    expect(rules.map((rule) => [rule.words, isReadable(rule)])).toEqual([
+      [299_999, true],
+      [300_001, false],
+    ])
+  })
 })

@@ -492,3 +492,14 @@ function anyOptions(rateName: string, capacityName: string): fc.Arbitrary<unknow
   const shaped = fc.record({ [rateName]: rate, [capacityName]: capacity }, { requiredKeys: [] })
   return fc.oneof({ weight: 1, arbitrary: anything }, { weight: 4, arbitrary: shaped })
 }
+
+test.each(['windowMs', 'max', 'points', 'duration', 'ttl'])(
+  'the option %s of other libraries is answered with the line to write',
+  (name) => {
+    const hint = "Did you mean fixedWindow({ limit: 100, window: '1min' })?"
+    const message = `gcra "${name}" is not an option: it has rate, burst. ${hint}`
+    expect(() => gcra({ rate: '1/s', burst: 1, [name]: 5 } as Parameters<typeof gcra>[0])).toThrow(
+      expect.objectContaining({ code: 'CONFIG', message }),
+    )
+  },
+)

@@ -159,6 +159,81 @@ test('reads the same states', async () => {
   }
 })
 
+/** ARGV: label, when it is idle, words. Answers the record with tags, however many words there are. */
+const WRITE_TAGGED = `${LIBRARY}${HEX}
+local s = {}
+for word in string.gmatch(ARGV[3], '%S+') do
+  s[#s + 1] = tonumber(word)
+end
+return toHex(recordOf(ARGV[1], { forms = {}, heads = {} }, s[1], s[2], s[3], s[4], s, #s, tonumber(ARGV[2])))`
+
+test('words with tags may be any number, more than are packed at once too', async () => {
+  const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
+  const idleAtUs = 1_763_286_400_000_000
+  const kinds: ((k: number) => number)[] = [(k) => k, (k) => idleAtUs - 50_000_000 + k, () => -1, () => idleAtUs, (k) => 2 ** 52 + k]
+  for (const [n, count] of [5, 6, 20, 21, 22, 301, 4_004, 4_005, 4_006, 8_004, 8_005, 9_001].entries()) {
+    const [even, odd] = [kinds[n % 5], kinds[(n >> 1) % 4]] as [(k: number) => number, (k: number) => number]
+    const words = Array.from({ length: count }, (_, k) => (k < 4 ? 7 * k : k % 2 === 0 ? even(k) : odd(k)))
+    const hex = (await redis.send(['EVAL', WRITE_TAGGED, '0', labelOf(rule, 'default'), `${idleAtUs}`, words.join(' ')])) as string
+    const state = readState(fromHex(hex), 0)
+    expect([count, state.idleAtUs, ...state.words.subarray(0, count)]).toEqual([count, idleAtUs, ...words])
+    const [read] = (await redis.send(['EVAL', READ, '0', hex])) as string[]
+    expect(read?.split(', ').slice(1)).toEqual([`${idleAtUs}`, rule.numbers, `${state.end}`, words.join(' ')])
+  }
+})
+
+/**
+ * ARGV: records and their labels. Answers for each whether it is one record under that label, also if it were longer or under another, when it is idle, its first four
+ * words, and whether it is written as it was.
+ */
+const QUICK = `${LIBRARY}${HEX}
+local states = {}
+for k = 1, #ARGV, 2 do
+  local raw, label = fromHex(ARGV[k]), ARGV[k + 1]
+  local isOne, form, length, t1, t2, t3, t4 = oneRecordForm(raw, label, #label)
+  local isLonger, isOther = oneRecordForm(raw .. '!', label, #label), oneRecordForm(raw, '?' .. string.sub(label, 2), #label)
+  local idleAtUs, head, a, b, c, d = unpackBytes(form, raw)
+  local s = { a, b, c, d, length = 5 }
+  for n, tag in ipairs({ t1, t2, t3, t4 }) do
+    if tag >= 8 then
+      s[n] = tag < 15 and idleAtUs - s[n] or -1
+    end
+  end
+  local again, size = packedForm(#head, t1, t2, t3, t4)
+  local isSame = pack(again, idleAtUs, head, a, b, c, d) == raw and size == length and leadTags(t1, t2, t3, t4) == string.sub(head, 2 + #label)
+  states[#states + 1] = table.concat({ tostring(isOne), tostring(isLonger), tostring(isOther), string.format('%.0f', idleAtUs),
+    join(slice(s, 1, 5), ' '), tostring(isSame) }, ', ')
+end
+return states`
+
+test('reads and writes states of up to four words the quick way too', async () => {
+  const few = STATES.filter(({ rule }) => rule.words <= 4)
+  for (const states of inPieces(few)) {
+    const answers = await redis.send([
+      'EVAL',
+      QUICK,
+      '0',
+      ...states.flatMap((each) => [toHex(recordOf(each)), labelOf(each.rule, each.name)]),
+    ])
+    expect(answers).toEqual(
+      states.map(({ idleAtUs, words }) => ['true, false, false', idleAtUs, [...words, 0].slice(0, 4).join(' '), 'true'].join(', ')),
+    )
+  }
+})
+
+test('a head that tells of more than four words is not read the quick way', async () => {
+  const rule = RULES[0] as Rule
+  // Two words more, which take no bytes: they are -1. And the tags of a large state.
+  for (const tags of [[0xff, 0, 0, 2], [0]]) {
+    const bytes = [...recordOf(stateOf(rule, 1_000, [900, 1, -1]))]
+    const headSize = bytes[7] as number
+    bytes.splice(8 + headSize, 0, ...tags)
+    bytes[7] = headSize + tags.length
+    const script = `${LIBRARY}${HEX} return tostring(oneRecordForm(fromHex(ARGV[1]), ARGV[2], #ARGV[2]))`
+    expect(await redis.send(['EVAL', script, '0', toHex(bytes), labelOf(rule, 'default')])).toBe('false')
+  }
+})
+
 test('both refuse figures that are no limit', async () => {
   const labels = ['01 00 03 000835', '01 00 03 0a0035', '01 00 03 0a0800', '01 00 02 0a08', '01 00 04 0a083508', '01 00 03 0a0875']
   const none = ['04 00 04 00 0e 00 00', '09 00 03 670c 00']

@@ -87,6 +87,13 @@ describe('a clock that steps back', () => {
     expect(key.state).toEqual({ atUs: 8999999, 8999999: 2 })
   })
 
+  test('and what is taken then is counted beside it, whatever has left before', () => {
+    const key = new HeldKey(slidingLog({ limit: 5, window: '1s' }))
+    key.take(0, 3)
+    for (const ms of [900, 1_500]) key.take(ms * MS)
+    expect([key.repair(200 * MS), key.take(300 * MS), key.state]).toEqual([true, 0, { atUs: 300000, 200000: 2, 300000: 1 }])
+  })
+
   test('and takes meanwhile are entered at the time that stands still', () => {
     const key = new HeldKey(slidingLog({ limit: 2, window: '1s' }))
     key.take(10 * SECOND)

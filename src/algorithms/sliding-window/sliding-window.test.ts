@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Random } from '../../../test/model/random.ts'
 import { HeldKey } from '../../../test/support/held-key.ts'
 import { RULE } from '../algorithm.ts'
 import { type SlidingWindowOptions, slidingWindow } from './sliding-window.ts'
@@ -184,6 +185,123 @@ test('weighs the whole oldest slot at the very start of the next one', () => {
   key.take(SECOND)
   expect([key.take(SECOND, 2) > 0, key.take(SECOND, 1)]).toEqual([true, 0])
 })
+
+test('a sum that was damaged, and that the counts do not have, is waited for until every slot has left', () => {
+  const rule = slidingWindow({ limit: 10, window: '1s', slots: 2 })[RULE]
+  const s = new Float64Array(rule.words)
+  rule.algorithm.charge(rule, rule, s, 0, 0, 3)
+  s[2] = 50
+  expect(rule.algorithm.untilUs(rule, s, 0, 0, 5)).toBe(1_500 * MS)
+})
+
+/** The definition: counts by slot, weighed anew at every microsecond. */
+class Slots {
+  readonly counts = new Map<number, number>()
+  readonly #slots: number
+  readonly #windowUs: number
+  atUs = 0
+
+  constructor(slots: number, windowUs: number) {
+    this.#slots = slots
+    this.#windowUs = windowUs
+  }
+
+  slotOf(us: number): number {
+    return Math.floor((us * this.#slots) / this.#windowUs)
+  }
+
+  #count(slot: number): number {
+    return this.counts.get(slot) ?? 0
+  }
+
+  used(us: number): number {
+    const nowUs = Math.max(us, this.atUs)
+    const slot = this.slotOf(nowUs)
+    let full = 0
+    for (let k = slot - this.#slots + 1; k <= slot; k++) full += this.#count(k)
+    const rest = this.#windowUs - (nowUs * this.#slots - slot * this.#windowUs)
+    return full + Math.ceil((this.#count(slot - this.#slots) * rest) / this.#windowUs)
+  }
+
+  /** The first time at which something holds. */
+  firstUs(nowUs: number, holds: (us: number) => boolean): number {
+    let us = nowUs
+    while (!holds(us)) us += 1
+    return us - nowUs
+  }
+
+  isIdle(us: number): boolean {
+    const oldest = this.slotOf(us) - this.#slots
+    return us >= this.atUs && [...this.counts].every(([slot, count]) => count === 0 || slot < oldest)
+  }
+
+  chargeAt(nowUs: number, cost: number, ofUs: number): boolean {
+    const atUs = Math.max(nowUs, this.atUs)
+    const slot = this.slotOf(Math.min(ofUs, atUs))
+    if (slot < this.slotOf(atUs) - this.#slots) return false
+    this.counts.set(slot, this.#count(slot) + cost)
+    this.atUs = atUs
+    return true
+  }
+
+  give(nowUs: number, cost: number, ofUs: number): number {
+    const atUs = Math.max(nowUs, this.atUs)
+    const [newest, oldest] = ofUs < 0 ? [this.slotOf(atUs), this.slotOf(atUs) - this.#slots] : [this.slotOf(ofUs), this.slotOf(ofUs)]
+    let left = cost
+    for (let slot = newest; slot >= Math.max(oldest, this.slotOf(atUs) - this.#slots); slot--) {
+      const given = Math.min(left, this.#count(slot))
+      this.counts.set(slot, this.#count(slot) - given)
+      left -= given
+    }
+    if (left < cost) this.atUs = atUs
+    return left < cost ? cost - left : -1
+  }
+}
+
+test.each([1, 3, 7, 10])(
+  'a window of 50 microseconds in %i slots, charged and given back as of any time, is what its slots say',
+  (slots) => {
+    const rule = slidingWindow({ limit: 20, window: '50us', slots })[RULE]
+    const { charge, chargeAt, giveBack, repair, used, untilUs, resetUs } = rule.algorithm
+    expect([rule.words, rule.freshWords]).toEqual([3 + slots + 1, 3 + slots + 1])
+    const random = new Random(slots)
+    const s = new Float64Array(rule.words + 4).fill(-7)
+    s.fill(0, 2, 2 + rule.words)
+    const model = new Slots(slots, 50)
+    let nowUs = 0
+    for (let step = 0; step < 600; step++) {
+      nowUs += random.pick([0, 1, random.whole(0, 6), random.whole(0, 70), -random.whole(0, 30)])
+      nowUs = Math.max(0, nowUs, model.atUs - 50)
+      const [cost, room] = [random.whole(1, 6), random.whole(0, 20)]
+      const ofUs = Math.max(0, nowUs - random.whole(-3, 70))
+      const of = random.pick([-1, ofUs])
+      const laterUs = Math.max(0, nowUs + random.pick([0, random.whole(0, 60), -random.whole(0, 5)]))
+      const act = random.pick(['charge', 'charge', 'chargeAt', 'give'] as const)
+      const [written, expected] = {
+        charge: () => [charge(rule, rule, s, 2, nowUs, cost) >= 0, model.chargeAt(nowUs, cost, Number.POSITIVE_INFINITY)],
+        chargeAt: () => [chargeAt?.(rule, rule, s, 2, nowUs, cost, ofUs), model.chargeAt(nowUs, cost, ofUs)],
+        give: () => [giveBack(rule, s, 2, nowUs, cost, of, undefined), model.give(nowUs, cost, of)],
+      }[act]()
+      const seen = [
+        used(rule, s, 2, laterUs),
+        untilUs(rule, s, 2, laterUs, room),
+        resetUs(rule, s, 2, laterUs),
+        repair(rule, s, 2, laterUs),
+      ]
+      const fitsInUs = model.firstUs(laterUs, (us) => model.used(us) <= room)
+      const idleInUs = model.firstUs(laterUs, (us) => model.isIdle(us))
+      expect([{ step, act, nowUs, cost, of, ofUs }, written, ...seen]).toEqual([
+        { step, act, nowUs, cost, of, ofUs },
+        expected,
+        model.used(laterUs),
+        fitsInUs,
+        idleInUs,
+        false,
+      ])
+    }
+    expect([...s.subarray(0, 2), ...s.subarray(2 + rule.words)]).toEqual([-7, -7, -7, -7])
+  },
+)
 
 describe('the factory', () => {
   const rule = (options: SlidingWindowOptions) => slidingWindow(options)[RULE]
