@@ -306,3 +306,9 @@ describe('a state is large from 21 words on', () => {
     ])
   })
 })
+
+test('words of which only some are -1 are read back', () => {
+  const rule = slidingWindow({ limit: 2, window: '1s' })[RULE]
+  const words = Float64Array.from({ length: rule.words }, (_, k) => (k % 4 === 0 ? -1 : k))
+  expect(readState(writeState(rule, words, 0, 1_000, 'default'), 0).words).toEqual(words)
+})
