@@ -107,7 +107,7 @@ function edgeStates(): State[] {
 
 /** More entries than are read at once, whose times take more bytes than their counts. */
 function longLog(): State {
-  const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
+  const rule = slidingLog({ limit: 60_000, window: '1d' })[RULE]
   const idleAtUs = 1_763_286_400_000_000
   const entries = Array.from({ length: 5_000 }, (_, k) => [idleAtUs - 50_000_000 + k * 10_000, 1 + (k % 3)])
   return stateOf(rule, idleAtUs, [idleAtUs - 86_400_000_000, 0, entries.length, 10_000, ...entries.flat()])
