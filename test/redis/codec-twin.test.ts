@@ -105,9 +105,9 @@ function edgeStates(): State[] {
   )
 }
 
-/** More entries than are read at once, whose times take more bytes than their counts. */
+/** More entries than are read at once, whose times take more bytes than their counts. Its words are 2 x 65,536 + 1. */
 function longLog(): State {
-  const rule = slidingLog({ limit: 60_000, window: '1d' })[RULE]
+  const rule = slidingLog({ limit: 52_426, window: '1d' })[RULE]
   const idleAtUs = 1_763_286_400_000_000
   const entries = Array.from({ length: 5_000 }, (_, k) => [idleAtUs - 50_000_000 + k * 10_000, 1 + (k % 3)])
   return stateOf(rule, idleAtUs, [idleAtUs - 86_400_000_000, 0, entries.length, 10_000, ...entries.flat()])
