@@ -984,4 +984,11 @@ export const PROOFS = [
     becomes: ['let most = 1'],
     proof: 'The first word sets it.',
   },
+  {
+    file: 'src/algorithms/codec.ts',
+    scope: 'pair',
+    line: 'const pair = (k: number) => (tags[k] ?? 0) * 16 + (tags[k + 1] ?? 0)',
+    becomes: ['const pair = (k: number) => (tags[k] ?? 1) * 16 + (tags[k + 1] ?? 0)'],
+    proof: 'A pair is asked for only where its first tag is there.',
+  },
 ]

@@ -111,7 +111,7 @@ const OF_LUA = {
   'word-tag': OF_STATES,
   codec: OF_STATES,
   labels: OF_STATES,
-  'large-states': [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
+  'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'fast-path': [testNamed('redis/runs'), ...OF_STATES],

@@ -306,3 +306,17 @@ describe('a state is large from 21 words on', () => {
     ])
   })
 })
+
+test('words of which only some are -1 are read back', () => {
+  const rule = slidingWindow({ limit: 2, window: '1s' })[RULE]
+  const words = Float64Array.from({ length: rule.words }, (_, k) => (k % 4 === 0 ? -1 : k))
+  expect(readState(writeState(rule, words, 0, 1_000, 'default'), 0).words).toEqual(words)
+})
+
+test.each([Number.NaN, 0.5, -2, 2 ** 53])('a large state with the word %d is not written', (word) => {
+  const rule = slidingWindow({ limit: 2, window: '1s', slots: 40 })[RULE]
+  const words = new Float64Array(rule.words).fill(word, 30, 31)
+  expect(() => writeState(rule, words, 0, 1_000, 'default')).toThrow(
+    `a state cannot be written: the word ${word} is not a whole number in range`,
+  )
+})
